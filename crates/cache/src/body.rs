@@ -1,14 +1,14 @@
 //! The bytes of a response: a sparse list of extents, each made of immutable chunks.
 //!
-//! A whole body is one extent from 0; parts that came as 206 are extents elsewhere, and are joined when they touch.
-//! Chunks are reference counted, so a slice of a body costs no copy, and a body that is evicted lives on while somebody
-//! still sends it. While a fill streams, chunks are whatever the origin's socket gave; [`Body::whole`] and [`Body::part`]
-//! copy them once into chunks of exact size, since a small piece of a read buffer would keep the whole buffer alive.
+//! A whole body is one extent from 0. Parts that arrived in 206 responses are extents elsewhere, and are joined when they touch. Chunks
+//! are reference counted: a slice of a body costs no copy, and an evicted body lives on while a client still reads it. While a fill
+//! streams, its pieces are what the origin's socket gave. [`Body::whole`] and [`Body::part`] copy them once into chunks of exact size,
+//! since a small piece of a read buffer would keep the whole buffer alive.
 //!
-//! A body may also be external: it has no bytes then and names the file that has them (`external_body`).
+//! A body may also be external: then it has no bytes and names the file that has them (`external_body`).
 //!
-//! A whole body also holds what has been made of it in content codings (`coding`), so that each response with these bytes has
-//! them: after a 304 as well.
+//! A whole body also holds its compressed forms (`coding`), so that every entry with these bytes has them, a later entry after a 304
+//! included.
 
 mod codings;
 
@@ -20,7 +20,7 @@ use kasoku_semantics::range::ByteRange;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The size of stored chunks, in bytes: the last one of an extent is shorter.
+/// The size of stored chunks, in bytes. The last chunk of an extent may be shorter.
 pub const CHUNK_BYTES: usize = 256 << 10;
 
 /// See the [module](self).
@@ -29,10 +29,10 @@ pub struct Body {
     /// Sorted by `first`, never touching or overlapping.
     extents: Vec<Extent>,
     complete_length: Option<u64>,
-    /// What it is charged for; nothing until it is to be stored.
+    /// The charge for the body; `None` for a body that is not to be stored.
     charge: Option<Charge>,
     pub(crate) codings: CodedBodies,
-    /// Where the bytes are, where they are not here.
+    /// The file that has the bytes, where the body is external.
     external_body: Option<Box<ExternalBody>>,
 }
 
@@ -65,33 +65,33 @@ impl Body {
         Self { extents, complete_length, ..Self::default() }
     }
 
-    /// A part of a body, from the offset `first` on.
+    /// A part of a body, which begins at the offset `first`.
     pub fn part(first: u64, pieces: &[Bytes], complete_length: Option<u64>) -> Self {
         Self { extents: vec![Extent::new(first, pieces)], complete_length, ..Self::default() }
     }
 
-    /// One that lies elsewhere.
+    /// An external body.
     pub fn external_body_at(external_body: ExternalBody) -> Self {
         Self { complete_length: Some(0), external_body: Some(Box::new(external_body)), ..Self::default() }
     }
 
-    /// Where the bytes are, where they are not here.
+    /// The file that has the bytes, where the body is external.
     pub fn external_body(&self) -> Option<&ExternalBody> {
         self.external_body.as_deref()
     }
 
-    /// The same, charged for as long as anybody holds it.
+    /// The same body, charged for as long as any reference to it lives.
     pub(crate) fn charged(self, budget: &Arc<Budget>) -> Arc<Self> {
         self.charged_with(0, budget)
     }
 
-    /// The same, with so many bytes more that are held wherever it is.
+    /// The same, with a charge for `more` bytes that live as long as the body.
     pub(crate) fn charged_with(mut self, more: u64, budget: &Arc<Budget>) -> Arc<Self> {
         self.charge = Some(budget.charge(self.memory_bytes() + more));
         Arc::new(self)
     }
 
-    /// What it is charged for, in bytes.
+    /// The bytes that are charged for the body.
     pub(crate) fn charged_bytes(&self) -> u64 {
         self.charge.as_ref().map_or(0, Charge::bytes)
     }
@@ -101,7 +101,7 @@ impl Body {
         self.complete_length
     }
 
-    /// Whether every byte is here.
+    /// Whether every byte is stored.
     pub fn is_complete(&self) -> bool {
         match (self.complete_length, self.extents.as_slice()) {
             (Some(0), _) => true,
@@ -110,28 +110,28 @@ impl Body {
         }
     }
 
-    /// Which bytes are here, in order.
+    /// The ranges whose bytes are stored, in order.
     pub fn ranges(&self) -> Vec<ByteRange> {
         let not_empty = self.extents.iter().filter(|extent| extent.length > 0);
         not_empty.map(|extent| ByteRange { first: extent.first, last: extent.end() - 1 }).collect()
     }
 
-    /// Whether all bytes of `range` are here.
+    /// Whether all bytes of `range` are stored.
     pub fn covers(&self, range: ByteRange) -> bool {
         self.extents.iter().any(|extent| extent.first <= range.first && range.last < extent.end())
     }
 
-    /// The bytes of `range` that are here, as slices of the stored chunks.
+    /// The stored bytes of `range`, as slices of the chunks. A slice keeps its chunk alive.
     pub fn slice(&self, range: ByteRange) -> Vec<Bytes> {
         self.places(range).map(|(chunk, place)| chunk.slice(place)).collect()
     }
 
-    /// The bytes of `range` that are here, without a share in the chunks.
+    /// The stored bytes of `range`, borrowed: the chunks' reference counts do not change.
     pub fn slices(&self, range: ByteRange) -> impl Iterator<Item = &[u8]> {
         self.places(range).filter_map(|(chunk, place)| chunk.get(place))
     }
 
-    /// The chunks that have bytes of `range`, and where in them.
+    /// The chunks that have bytes of `range`, and where in each chunk these bytes are.
     fn places(&self, range: ByteRange) -> impl Iterator<Item = (&Bytes, Range<usize>)> {
         self.extents.iter().flat_map(move |extent| {
             let mut end = extent.first;
@@ -151,14 +151,14 @@ impl Body {
         self.extents.iter().flat_map(|extent| &extent.chunks)
     }
 
-    /// Both bodies' bytes. They must be of the same representation: where both have a byte, this one's is kept.
+    /// A body with the bytes of both. Both must be of the same representation. Where both have a byte, `self`'s is kept.
     #[must_use]
     pub fn combined(&self, other: &Body) -> Body {
         let mut extents = self.extents.clone();
         for range in other.ranges() {
             let mut from = range.first;
             while from <= range.last {
-                // The part of `range` from `from` on up to the next byte that is here already.
+                // Adds the bytes of `range` from `from` on, up to the next byte that `self` has.
                 let inside = self.extents.iter().find(|extent| extent.first <= from && from < extent.end());
                 if let Some(extent) = inside {
                     from = extent.end();
@@ -176,7 +176,7 @@ impl Body {
         Body { extents: joined(extents), complete_length, ..Body::default() }
     }
 
-    /// Memory held, in bytes, without what was made of it in content codings.
+    /// Memory held, in bytes, without the body's codings.
     pub fn memory_bytes(&self) -> u64 {
         let chunk_overhead = (size_of::<Bytes>() + 2 * ALLOCATION_BYTES) as u64;
         let chunks = |extent: &Extent| extent.length + chunk_overhead * extent.chunks.len() as u64;
@@ -187,7 +187,7 @@ impl Body {
     }
 }
 
-/// Joins extents that touch. `extents` is sorted and nothing overlaps.
+/// Joins extents that touch. `extents` must be sorted and must not overlap.
 fn joined(extents: Vec<Extent>) -> Vec<Extent> {
     let mut joined: Vec<Extent> = Vec::with_capacity(extents.len());
     for extent in extents {
@@ -202,7 +202,7 @@ fn joined(extents: Vec<Extent>) -> Vec<Extent> {
     joined
 }
 
-/// The same bytes in chunks of [`CHUNK_BYTES`], each in memory of its own.
+/// The same bytes in chunks of [`CHUNK_BYTES`], each in an allocation of its own.
 fn exact_chunks(pieces: &[Bytes]) -> Vec<Bytes> {
     let mut left: usize = pieces.iter().map(Bytes::len).sum();
     let mut chunks = Vec::with_capacity(left.div_ceil(CHUNK_BYTES));

@@ -1,4 +1,4 @@
-//! The writing end of a fill's body: appends, stays within bounds, and stores what is complete.
+//! The writing end of a fill's body: appends pieces within bounds, and stores the complete body.
 
 use crate::fill::{Fill, FillPhase, FillReader};
 use crate::refusals::StoreRefusal;
@@ -11,13 +11,13 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use std::sync::Arc;
 
-/// How far a reader of a body that can't be stored may fall behind what would have been the largest object, in bytes.
+/// How far a reader of a body that can't be stored may fall behind the fastest reader, in bytes beyond the largest object.
 const WINDOW_BYTES: u64 = 4 << 20;
 
-/// How far the writer of such a body goes ahead of the fastest reader, in bytes.
+/// How far the writer of such a body runs ahead of the fastest reader, in bytes.
 const AHEAD_BYTES: u64 = 1 << 20;
 
-/// How far it goes ahead of the slowest reader while memory is short, in bytes.
+/// How far the writer runs ahead of the slowest reader while memory is full, in bytes.
 const AHEAD_BYTES_SHORT: u64 = 32 << 10;
 
 /// The writing end of a fill's body. Dropping it before [`BodyWriter::finish`] cuts the fill.
@@ -31,17 +31,17 @@ pub struct BodyWriter {
     is_ended: bool,
 }
 
-/// Why a body does not go on.
+/// Why the writing of a body ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abandoned {
-    /// It can't be stored, and nobody reads it.
+    /// The body can't be stored, and has no readers.
     NoReaders,
-    /// A part that goes on behind its end.
+    /// A part is longer than its Content-Range says.
     TooLong,
 }
 
 impl BodyWriter {
-    /// With `length`, the body's where it is known, room for it is set aside at once.
+    /// Reserves memory for `length` bytes, the length of the body where it is known.
     pub(crate) fn new(
         cache: Cache,
         fill: Arc<Fill>,
@@ -55,14 +55,14 @@ impl BodyWriter {
         Self { cache, fill, meta, part, request, bytes_max, is_ended: false }
     }
 
-    /// Appends a piece. Waits only when the body can't be stored any more and nobody has read what is there.
+    /// Appends a piece. Waits only where the body can't be stored any more and its readers have not taken what is there.
     pub async fn push(&mut self, piece: Bytes) -> Result<(), Abandoned> {
         if piece.is_empty() {
             return Ok(());
         }
         let (fills, budget) = (&self.cache.0.fills, &self.cache.0.budget);
-        // Readers of a part that completes a whole wait for the whole: its length is known and was admitted, so it
-        // goes on in any case, and waits for nobody.
+        // Readers of a part that completes a whole get the whole at its end. Its length is known and was admitted, so it goes on in any
+        // case, and waits for no reader.
         let promised = match &self.part {
             Some(PartOf::Completing { part, .. }) => Some(part.range.length()),
             _ => None,
@@ -87,7 +87,7 @@ impl BodyWriter {
         if is_storable { Ok(()) } else { self.keep_pace().await }
     }
 
-    /// Its length was not known before it had come.
+    /// Remembers that the body was too large or memory was full, which the head did not tell.
     fn remember_refusal(&self, lacks_memory: bool) {
         let reason = if lacks_memory { Reason::MemoryFull } else { Reason::ObjectTooLarge };
         let (status, at) = (self.meta.head.status.as_u16(), self.meta.freshness.response_time);
@@ -95,10 +95,10 @@ impl BodyWriter {
         self.cache.0.refusals.remember(self.request.key().hash(), refusal);
     }
 
-    /// Of a body that can't be stored: waits for the fastest reader, and drops what all have taken.
+    /// For a body that can't be stored: waits for the fastest reader, and drops what all readers have taken.
     async fn keep_pace(&self) -> Result<(), Abandoned> {
         let budget = &self.cache.0.budget;
-        // Memory that others free counts as well: while it is short, this may wait for a reader that takes nothing.
+        // A release of memory elsewhere wakes the writer as well: while memory is full, it may wait for a reader that takes nothing.
         self.fill
             .until_either([&self.fill.taken, &budget.freed], |state| {
                 let positions = || state.readers.iter().flatten().copied();
@@ -106,8 +106,8 @@ impl BodyWriter {
                     return Some(Err(Abandoned::NoReaders));
                 };
                 if budget.is_full() {
-                    // Nobody is cut here: all go at the pace of the slowest, and whoever delivers parts with those below
-                    // the minimum rate.
+                    // No reader is cut here: the writer goes at the pace of the slowest. The deliverer closes connections below the
+                    // minimum rate.
                     state.body.drop_before(slowest);
                     return (state.body.end.saturating_sub(slowest) <= AHEAD_BYTES_SHORT).then_some(Ok(()));
                 }
@@ -118,8 +118,8 @@ impl BodyWriter {
             .await
     }
 
-    /// The body is complete: stores it, if it may be. Returns whether it was stored. Trailer fields go to those who read
-    /// the fill, and are not stored.
+    /// The body is complete: stores it, if it may be. Returns whether it was stored. Trailer fields go to the readers of the fill, and
+    /// are not stored.
     //= RFC 9111 section 3.1
     //# Caches MUST NOT combine trailer fields with header fields.
     pub fn finish(mut self, trailers: Option<Fields>) -> bool {
@@ -127,7 +127,7 @@ impl BodyWriter {
         let (pieces, is_storable, charge) = {
             let mut state = self.fill.state();
             state.body.release_reserved();
-            // For the moment of the copy both are there, and one of them is charged.
+            // During the copy both copies exist, and one of them is charged.
             (state.body.to_vec(), state.is_storable, state.body.lend_charge())
         };
         let is_storable = is_storable && !self.fill.is_poisoned();
@@ -136,12 +136,12 @@ impl BodyWriter {
         let saved =
             if is_storable || is_completing { self.cache.save(self.finished(&pieces)) } else { Saved::default() };
         drop(pieces);
-        // Only now: until it is stored, who can't join this fill has to find that somebody was too slow.
+        // Only now: until the response is stored, a request that can't join a slow fill must find the failure that was remembered of it.
         self.cache.on_answered_fill(&self.fill);
         self.cache.0.fills.end(&self.fill);
         self.fill.change(|state| {
             if let Some(entry) = saved.entry.as_ref().filter(|_| saved.is_stored && self.part.is_none()) {
-                // Readers go on with the stored chunks: the same bytes need not be held twice.
+                // Readers go on with the stored chunks, so that the same bytes are not held twice.
                 state.body.replace(entry.body.clone());
             } else {
                 state.body.take_back(charge);
@@ -149,7 +149,7 @@ impl BodyWriter {
             state.phase = match (is_completing, saved.entry.clone()) {
                 (false, _) => FillPhase::Ended(self.meta.clone(), trailers),
                 (true, Some(entry)) => FillPhase::Settled(entry, Reason::PartialMiss),
-                // The bytes were not those that were promised.
+                // The bytes do not match the part's length.
                 (true, None) => FillPhase::Cut,
             };
         });
@@ -161,12 +161,12 @@ impl BodyWriter {
         Finished { fill, meta, part: part.as_ref(), key: request.key(), policy: request.policy(), pieces }
     }
 
-    /// Nobody can tell whether what has come is all of it: who asked gets it, it is not stored.
+    /// The framing does not tell whether the body is complete: its readers get it, and it is not stored.
     pub fn mark_doubtful(&self) {
         self.fill.change(|state| state.is_poisoned = true);
     }
 
-    /// The origin has failed within the body: nothing is stored, readers are cut, and the back-off begins.
+    /// The origin failed within the body: nothing is stored, readers are cut, and the back-off begins.
     pub fn fail(self, reason: Reason, now: Now) {
         self.cache.on_failed_fill(&self.fill, OriginFailure::Disconnected, reason, self.request.policy(), now);
     }
@@ -176,7 +176,7 @@ impl BodyWriter {
         &self.meta
     }
 
-    /// A place among the readers.
+    /// A new reader of the fill.
     pub fn reader(&self) -> FillReader {
         self.fill.reader()
     }

@@ -1,33 +1,35 @@
 //! The memory budget: one account for all memory that responses hold, stored or in flight.
 //!
-//! A response is charged from its first byte until its last reference is dropped: while it is a fill, while it is stored, and while a slow
-//! client still reads it after eviction. What is stored may have seven eighths of the memory; the rest is for the others. When all together
-//! hold as much as they may, nothing more is admitted: responses go through without being stored, at the pace of their readers, and whoever
-//! delivers should part with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
+//! A response is charged from its first byte until its last reference is dropped: while it is a fill, while it is stored, and while a
+//! slow client still reads it after eviction. Stored responses may have seven eighths of the memory; the rest is for fills and for
+//! evicted responses that clients still read. When all charges together fill the memory, no further response is admitted: responses go
+//! through without being stored, at the pace of their readers. The deliverer should then close connections to readers that are too slow,
+//! since otherwise they stop admission for all.
 //!
-//! Bodies of requests that wait for their ends are charged as well (`Budget::try_charge`). They have another place to go to, so
-//! they never make memory short, and all together have a small part of it: clients can make many of them at no cost.
+//! Buffered bodies of requests and other spare memory are charged as well (`Budget::try_charge`). Their holders can do without it, so
+//! these charges never make memory short, and all of them together may have only a small part: clients can cause many of them at no cost.
 //!
-//! The account is kept by guards (`Charge`), so nothing can forget to give back.
+//! Guards (`Charge`) keep the account, so no code path can forget to give memory back.
 
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// What an allocation costs besides the bytes that were asked for: its share of the allocator's own.
+/// The cost of an allocation besides its bytes: its share of the allocator's own data.
 pub(crate) const ALLOCATION_BYTES: usize = 16;
 
-/// One part in so many of the memory is kept for what is not stored: on its way, or evicted while somebody reads it.
+/// One part in this many of the memory is reserved for responses that are not stored: fills, and evicted responses that clients still
+/// read.
 pub const RESERVED_SHARE: u64 = 8;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Budget {
     held: AtomicU64,
-    /// What of it can do without.
+    /// The part of `held` that spare charges hold.
     spare: AtomicU64,
     bytes_max: u64,
-    /// Memory is not short any more.
+    /// Wakes the writers that wait because memory was full.
     pub(crate) freed: Notify,
 }
 
@@ -36,23 +38,23 @@ impl Budget {
         Arc::new(Self { held: AtomicU64::new(0), spare: AtomicU64::new(0), bytes_max, freed: Notify::new() })
     }
 
-    /// What the memory tier may have of it, in bytes.
+    /// The most bytes that the memory tier may have.
     pub(crate) fn tier_bytes_max(&self) -> u64 {
         self.bytes_max - self.bytes_max / RESERVED_SHARE
     }
 
-    /// Bytes that are charged now.
+    /// Bytes that are charged at present.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing more may be admitted.
+    /// Whether memory is full, so that no further response may be admitted.
     pub(crate) fn is_full(&self) -> bool {
         self.held_bytes() >= self.bytes_max
     }
 
-    /// Whether less is left than half of what is kept for responses on their way: large ones find no room any more, so who
-    /// holds what nobody else needs should let go of it.
+    /// Whether less is free than half of the reserve for fills. Large responses then find no room, so holders of memory that no other
+    /// request needs should give it back.
     pub(crate) fn is_short(&self) -> bool {
         !self.has_room_for(self.kept_free())
     }
@@ -61,13 +63,13 @@ impl Budget {
         self.bytes_max / RESERVED_SHARE / 2
     }
 
-    /// Whether so many bytes more may be admitted.
+    /// Whether `bytes` more may be admitted.
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         self.held_bytes().saturating_add(bytes) < self.bytes_max
     }
 
-    /// The same for what can do without: `None` where memory would be short with it, or all of its kind would have more than
-    /// the other half of what is kept for responses on their way.
+    /// Charges `bytes` for a holder that can do without them. `None` where memory would be short with this charge, or where all such
+    /// charges together would exceed half of the reserve for fills.
     pub(crate) fn try_charge(self: &Arc<Self>, bytes: u64) -> Option<SpareCharge> {
         if !self.has_room_for(self.kept_free().saturating_add(bytes)) {
             return None;
@@ -77,7 +79,7 @@ impl Budget {
         Some(SpareCharge(self.charge(bytes)))
     }
 
-    /// Charges so many bytes for as long as the result lives.
+    /// Charges `bytes` for as long as the result lives.
     pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };
         charge.add(bytes);
@@ -85,7 +87,7 @@ impl Budget {
     }
 }
 
-/// Bytes that are charged. They are given back when it is dropped.
+/// A number of charged bytes. Dropping it gives them back.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
@@ -119,7 +121,7 @@ impl Drop for Charge {
     }
 }
 
-/// Bytes of a response that is held before it is a fill. They are given back when it is dropped.
+/// The charge for a response that is held in memory before its fill begins. Dropping it gives the bytes back.
 #[derive(Debug)]
 pub struct HeldCharge(Charge);
 
@@ -128,7 +130,7 @@ impl HeldCharge {
         Self(budget.charge(0))
     }
 
-    /// Charges so many bytes more. Returns whether there was room: where there was not, it is to be let go.
+    /// Charges `bytes` more. Returns whether there was room for them. If not, the caller should drop what it holds.
     pub fn grows(&mut self, bytes: u64) -> bool {
         let has_room = self.0.budget.has_room_for(bytes);
         self.0.add(bytes);
@@ -136,12 +138,12 @@ impl HeldCharge {
     }
 }
 
-/// Bytes that are charged for what can do without. They are given back when it is dropped.
+/// The charge for memory that its holder can do without. Dropping it gives the bytes back.
 #[derive(Debug)]
 pub struct SpareCharge(Charge);
 
 impl SpareCharge {
-    /// What is charged.
+    /// The charged bytes.
     pub fn bytes(&self) -> u64 {
         self.0.bytes()
     }

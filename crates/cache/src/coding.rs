@@ -1,11 +1,11 @@
-//! What is made of a stored body in content codings: representations of the same response.
+//! Keeps compressed forms of a stored body: representations of the same response.
 //!
-//! A coded body hangs on the body that it was made of, and lives and goes with it: whatever drops, replaces or refreshes a
-//! response does so with all that was made of it, and each variant has its own. It is made once, by whoever calls
-//! [`Cache::add_coding`], which is slow and for a thread that serves nobody. It is charged to the memory's account, and
-//! weighs in the tier like everything that is stored.
+//! A coded body belongs to the body from which it was made: whatever drops, replaces or refreshes a response does the same with its
+//! codings, and each variant has its own. The caller of [`Cache::add_coding`] makes it, once. That is slow, and meant for a thread that
+//! serves no clients. A coded body is charged to the memory budget, and counts in the weight of its response.
 //!
-//! It does not decide when to compress or for which request, and it never waits. A request that finds no coded body gets the stored one.
+//! This file does not decide when to compress or for which request, and it never waits. A request that finds no coded body gets the
+//! stored one.
 
 use crate::resource::BYTES_MIN;
 use crate::{Body, Cache, Entry};
@@ -14,19 +14,19 @@ use kasoku_semantics::coding::Coding;
 use kasoku_store::Weigh;
 use std::sync::Arc;
 
-/// A coded body is kept only where it saves at least one part in so many: who decodes it has work with it as well.
+/// A coded body is kept only if it saves at least one part in this many: the client must decode it, which costs time too.
 const SAVED_SHARE_MIN: u64 = 10;
 
-/// What came of [`Cache::add_coding`].
+/// The result of [`Cache::add_coding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is there now.
+    /// The coding is kept with the body.
     Made,
-    /// It would have saved too little, or made the response larger than any may be: nobody need try again.
+    /// It would save too little, or make the response larger than `object_bytes_max`: no further attempt is worthwhile.
     Useless,
-    /// There is no memory for it now.
+    /// There is no memory for it at present.
     NoRoom,
-    /// The response is not stored any more, or the work was given up.
+    /// The response is not stored any more.
     Gone,
 }
 
@@ -36,8 +36,8 @@ impl Cache {
         self.0.budget.has_room_for(coded_bytes_max(body))
     }
 
-    /// Makes a stored response's body in that coding, and keeps it beside the body. `encode` is given the body and the
-    /// greatest length that is of use, and returns the coded bytes if they are not longer. `uri` is the response's key.
+    /// Makes a coding of a stored response's body, and keeps it with the body. `uri` is the response's key. `encode` gets the body and
+    /// the greatest useful length in bytes; it returns the coded bytes, or `None` if they would be longer.
     pub fn add_coding(
         &self,
         uri: &str,
@@ -56,7 +56,7 @@ impl Cache {
             return Added::NoRoom;
         }
         let coded = {
-            // What it may take while it is made; then what it has.
+            // While the coding is made, the most that it may take is charged; afterwards, what it takes.
             let _work = self.0.budget.charge(bytes_max);
             let Some(bytes) = encode(body, bytes_max) else { return Added::Useless };
             Body::whole(&[Bytes::from(bytes)]).charged_with(entry.prepared_bytes(), &self.0.budget)
@@ -64,7 +64,7 @@ impl Cache {
         self.keep_coding(uri, body, coding, coded)
     }
 
-    /// Whether a response with these very bytes is stored under that URI: a 304 makes another entry of the same body.
+    /// Whether a response with this very body is stored under this URI. After a 304 it is another entry with the same body.
     fn is_stored_body(&self, uri: &str, body: &Arc<Body>) -> bool {
         let hash = self.0.memory.hash(uri.as_bytes());
         self.0.memory.value(hash, uri.as_bytes()).is_some_and(|resource| resource.has_body(body))
@@ -91,7 +91,7 @@ impl Cache {
     }
 }
 
-/// The longest coded form of a body that is of use, in bytes.
+/// The greatest useful length of a body's coded form, in bytes.
 fn coded_bytes_max(body: &Body) -> u64 {
     let length = body.complete_length().unwrap_or(0);
     length - length.div_ceil(SAVED_SHARE_MIN)

@@ -1,4 +1,4 @@
-//! The registry of running fills.
+//! The registry of running fills: joins concurrent requests for the same response into one fill.
 
 use crate::budget::Budget;
 use crate::fill::{Fill, FillReader};
@@ -11,7 +11,7 @@ use kasoku_store::KeyHash;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Locks of the registry.
+/// Parts of the registry, each under a lock of its own.
 const SHARDS: usize = 16;
 
 type Shard = HashMap<KeyHash, Vec<Arc<Fill>>>;
@@ -24,13 +24,14 @@ pub(crate) struct Fills {
     generations: Arc<Generations>,
 }
 
-/// What [`Fills::begin`] found.
+/// The result of [`Fills::begin`].
 pub(crate) enum FillStart {
-    /// The caller must write it.
+    /// A new fill: the caller must write it.
     New(Arc<Fill>),
-    /// Somebody writes it.
+    /// A running fill: the caller joins it.
     Running(FillReader),
-    /// Nobody does, and nobody needs to, or the last who did has failed: this is stored by now.
+    /// No such fill runs, and what the caller decided on has changed: a fill has stored a response, or has failed. Holds what is stored
+    /// now; the caller decides anew.
     Needless(Option<Arc<Resource>>),
 }
 
@@ -43,8 +44,8 @@ impl Fills {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// The running fill; or what is `stored` by now, where that is news, which is looked up under the lock where no such fill runs; or a new
-    /// fill, with the `tags` of what it brings.
+    /// Joins the running fill, or else begins a new one. In between, under the lock, `stored` says whether what is stored has changed
+    /// since the caller decided; then no fill begins. `tags` makes the tags of a new fill's response.
     pub(crate) fn begin(
         &self,
         which: FillId<'_>,
@@ -63,24 +64,24 @@ impl Fills {
         FillStart::New(self.add(&mut shard, which, is_joinable, tags()))
     }
 
-    /// A new one that nobody joins.
+    /// Begins a fill that no request joins.
     pub(crate) fn begin_alone(&self, which: FillId<'_>, tags: Option<Arc<Tags>>) -> Arc<Fill> {
         self.add(&mut self.shard(which.hash), which, false, tags)
     }
 
-    /// A reader of a running fill, if there is one.
+    /// Joins a running fill, if there is one.
     pub(crate) fn join(&self, which: FillId<'_>) -> Option<FillReader> {
         let shard = self.shard(which.hash);
         let fill = shard.get(&which.hash)?.iter().find(|fill| fill.can_be_joined(which))?;
         Some(FillReader::new(fill.clone()))
     }
 
-    /// Whether anything is being fetched for this key.
+    /// Whether any fill for this key is running.
     pub(crate) fn is_running(&self, hash: KeyHash, key: &[u8]) -> bool {
         self.shard(hash).get(&hash).is_some_and(|fills| fills.iter().any(|fill| *fill.key == *key))
     }
 
-    /// Nobody joins it from now on.
+    /// Removes a fill: no request joins it from now on.
     pub(crate) fn end(&self, fill: &Arc<Fill>) {
         let mut shard = self.shard(fill.hash);
         if let Some(fills) = shard.get_mut(&fill.hash) {
@@ -93,7 +94,7 @@ impl Fills {
         }
     }
 
-    /// What these fills bring, all of the key but `spared`, is not stored; requests from now on do not join them.
+    /// Poisons all running fills of a key except `spared`: their responses are not stored, and later requests do not join them.
     pub(crate) fn poison(&self, hash: KeyHash, key: &[u8], spared: Option<&Arc<Fill>>) {
         let shard = self.shard(hash);
         let is_meant = |fill: &&Arc<Fill>| *fill.key == *key && !spared.is_some_and(|it| Arc::ptr_eq(it, fill));

@@ -1,4 +1,4 @@
-//! A stored response: immutable, reference counted, shared by everyone who sends it.
+//! A stored response: immutable, reference counted, shared by all requests that it answers.
 
 use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
 use crate::generations::{Epoch, Generations, Validity};
@@ -19,24 +19,24 @@ use kasoku_wire::{Fields, ResponseHead};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-/// Everything of a response but its body: known as soon as the origin's head has come.
+/// All of a response except its body: known as soon as the origin's head has come.
 #[derive(Clone, Debug)]
 pub struct Meta {
-    /// Status and fields as stored: without hop-by-hop fields, Age and what may not be shared.
+    /// Status and fields as stored: without hop-by-hop fields, Age and fields that must not be shared.
     pub head: ResponseHead,
-    /// When it was received, how old it was then, how long it is fresh.
+    /// When the response was received, its age at that time, and its lifetime.
     pub freshness: Freshness,
-    /// The request fields that `Vary` nominates, lower case and sorted; empty: the response fits every request.
+    /// The request fields that `Vary` nominates, lower case and sorted. Empty: the response fits every request.
     pub nominated: Vec<String>,
-    /// The nominated fields' values in the request that got it, normalised.
+    /// The values of the nominated fields in the request that fetched the response, normalised.
     pub variant: Vec<u8>,
-    /// The application's validators, where clients get a tag of ours in their place (see [`own_tag`](crate::own_tag)).
+    /// The application's validators, where clients get a tag of the cache's own instead (see [`own_tag`](crate::own_tag)).
     pub(crate) withheld: Option<Box<Fields>>,
-    /// The tags by which it is dropped.
+    /// The tags by which the response is dropped.
     pub(crate) tags: Option<Arc<Tags>>,
-    /// The epoch of purges in which its request began.
+    /// The purge epoch in which the request for this response began.
     pub(crate) epoch: Epoch,
-    /// The fingerprint of the rules under which it was stored.
+    /// The fingerprint of the rules under which the response was stored.
     pub(crate) rules: u64,
 }
 
@@ -46,12 +46,13 @@ impl Meta {
         Self { head, ..self.clone() }
     }
 
-    /// Which validators say whether a client has it already.
+    /// Which validators tell whether a client has this response already.
     pub fn validators(&self) -> Validators {
         if self.withheld.is_some() { Validators::OwnTag } else { Validators::Any }
     }
 
-    /// The head in the application's own words: without what clients are told of a granted lifetime, and with its validators.
+    /// The head as the application sent it: with the application's validators, and without what the cache tells clients about a granted
+    /// lifetime.
     pub fn as_said(&self, policy: &Policy) -> Cow<'_, ResponseHead> {
         let said = without_announcement(&self.head, &self.freshness, policy);
         let Some(withheld) = &self.withheld else { return said };
@@ -60,7 +61,7 @@ impl Meta {
         Cow::Owned(said)
     }
 
-    /// Whether it was stored under the rules that hold now.
+    /// Whether the response was stored under the present rules.
     pub(crate) fn is_under(&self, policy: &Policy) -> bool {
         self.rules == policy.rules
     }
@@ -75,12 +76,12 @@ impl Meta {
         variant == self.variant
     }
 
-    /// Whether it was received after `other`.
+    /// Whether this response was received after `other`.
     pub(crate) fn is_later_than(&self, other: &Self) -> bool {
         self.freshness.response_time.mono_ms > other.freshness.response_time.mono_ms
     }
 
-    /// When the origin made it, in seconds since 1970: its Date, or else when it was received.
+    /// When the origin made the response, in seconds since 1970: its Date, or else the time at which it was received.
     pub(crate) fn date_seconds(&self) -> i64 {
         date_value(&self.head, self.freshness.response_time)
     }
@@ -100,45 +101,45 @@ impl Meta {
     }
 }
 
-/// A response that can be sent: [`Meta`] and body, each shared, so that a 304 replaces only the one.
+/// A response that can be sent: [`Meta`] and body, each shared, so that a 304 replaces only the [`Meta`].
 #[derive(Debug)]
 pub struct Entry {
     /// Head, freshness and variant.
     pub meta: Arc<Meta>,
-    /// The bytes; all of them, or the parts that came as 206.
+    /// The bytes: all of them, or the parts that arrived in 206 responses.
     pub body: Arc<Body>,
-    /// The head as it goes to whoever gets the whole.
+    /// The head for clients that get the whole response.
     prepared: PreparedHead,
-    /// The same for each content coding, in the order of [`Coding::ALL`].
+    /// The head for each content coding, in the order of [`Coding::ALL`].
     prepared_coded: OnceLock<Box<[PreparedHead; Coding::ALL.len()]>>,
-    /// Whether codings may be made of it, and by whose rules that was found; 0: nobody has asked yet.
+    /// The finding of [`Entry::may_be_coded`] and the mark of the rules under which it was made. 0: not judged yet.
     judged: AtomicU64,
-    /// The last epoch of purges in which it was found to hold.
+    /// The last purge epoch in which this response was found valid.
     checked: AtomicU64,
-    /// What it is charged for besides the body.
+    /// The charge for everything but the body.
     charge: Charge,
 }
 
-/// With the mark under which it was made.
+/// A prepared head, with the mark under which it was made.
 type PreparedHead = OnceLock<(u8, Box<[u8]>)>;
 
-/// Allocations of a [`Meta`]: itself, the fields' block and lines, reason, names, variant.
+/// Allocations of a [`Meta`]: the struct itself, the fields' block and lines, reason, names, variant.
 const ALLOCATIONS_OF_A_HEAD: usize = 6;
 
-/// Allocations of [`Meta::withheld`]: itself, the block and the lines.
+/// Allocations of [`Meta::withheld`]: the struct itself, the block and the lines.
 const ALLOCATIONS_OF_WITHHELD: usize = 3;
 
 /// A [`Resource`](crate::resource::Resource) without its key and its list of entries, in bytes.
 pub(crate) const RESOURCE_BYTES: usize = 56;
 
-/// What it costs to have one more entry, besides head and body: itself, its place in its resource and in the index.
+/// The cost of one more entry besides head and body: the struct itself, its place in its resource and in the index.
 const OVERHEAD_BYTES: u64 = INDEX_BYTES_PER_ENTRY + (size_of::<Entry>() + RESOURCE_BYTES + 5 * ALLOCATION_BYTES) as u64;
 
-/// What a deliverer's own fields add to a prepared head, in bytes, at most; more is not accounted.
+/// The most bytes that the deliverer's own fields add to a prepared head. More are not accounted.
 const PREPARED_BYTES_MORE: u64 = 128;
 
 impl Entry {
-    /// A response that can be sent, of a key of that length.
+    /// A response that can be sent, stored under this key.
     pub(crate) fn new(meta: Arc<Meta>, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Self {
         let charge =
             budget.charge(meta.memory_bytes() + prepared_bytes(&meta) + key.bytes().len() as u64 + OVERHEAD_BYTES);
@@ -147,21 +148,21 @@ impl Entry {
         Self { meta, body, prepared, prepared_coded, judged, checked, charge }
     }
 
-    /// The head as it goes to whoever gets the whole, as far as it is the same for all of them; made once, by whoever
-    /// delivers the response first. `None`: it was made under another mark, which stands for the deliverer's settings.
+    /// The part of a whole response's head that is the same for all clients. The first delivery of the response makes it. `mark` stands
+    /// for the settings of the deliverer; `None` where the head was made under another mark.
     pub fn prepared_head(&self, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
         prepared(&self.prepared, mark, make)
     }
 
-    /// The same of its body in that coding.
+    /// The same for the body in this coding.
     pub fn prepared_coded_head(&self, coding: Coding, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
         prepared(self.prepared_coded.get_or_init(Box::default).get(coding as usize)?, mark, make)
     }
 
-    /// Whether content codings may be made of it, by the rules that `mark` stands for; found once, and again when the rules
-    /// have changed.
+    /// Whether content codings may be made of this response, by the rules that `mark` stands for. `judge` is called once, and again when
+    /// the rules have changed.
     pub fn may_be_coded(&self, mark: u64, judge: impl FnOnce() -> bool) -> bool {
-        // The lowest bit is the finding; the highest tells it from none.
+        // The lowest bit is the finding. The highest bit tells a finding from 0, which stands for none.
         let of = |finding: bool| mark << 1 | 1 << 63 | u64::from(finding);
         let judged = self.judged.load(Ordering::Relaxed);
         if judged == of(true) || judged == of(false) {
@@ -172,24 +173,24 @@ impl Entry {
         finding
     }
 
-    /// What a prepared head takes, in bytes.
+    /// The bytes charged for a prepared head.
     pub(crate) fn prepared_bytes(&self) -> u64 {
         prepared_bytes(&self.meta)
     }
 
-    /// Whether no purge of many keys has come since it was last looked at: then it holds.
+    /// Whether no purge of many keys has come since this response was last found valid.
     fn is_checked(&self, epoch: Epoch) -> bool {
         self.checked.load(Ordering::Relaxed) == epoch
     }
 
-    /// Whether no purge of many keys has met it.
+    /// Whether no purge of many keys since the response's request began covers it.
     pub(crate) fn holds(&self, key: &Key, generations: &Generations) -> bool {
         self.validity(key, generations).0 == Validity::Valid
     }
 
-    /// What the purges since its request began have left of it, up to that epoch.
+    /// What the purges of many keys since the response's request began have left of it, and the epoch up to which they were compared.
     pub(crate) fn validity(&self, key: &Key, generations: &Generations) -> (Validity, Epoch) {
-        // Read before the marks: what is purged after this is found when the epoch is compared the next time.
+        // The epoch is read before the marks: a later purge changes the epoch, so the next comparison finds it.
         let epoch = generations.epoch();
         if self.is_checked(epoch) {
             return (Validity::Valid, epoch);
@@ -201,7 +202,7 @@ impl Entry {
         (validity, epoch)
     }
 
-    /// Memory held, in bytes: all that it costs to have it stored, with what was made of its body in codings.
+    /// Memory held, in bytes: all costs of storing the entry, its body's codings included.
     pub fn memory_bytes(&self) -> u64 {
         self.charge.bytes() + self.body.memory_bytes() + self.body.codings.memory_bytes()
     }

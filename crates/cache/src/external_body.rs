@@ -1,19 +1,19 @@
-//! A response whose body is a file outside the cache (X-Sendfile): what is stored is the application's decision, not the bytes.
+//! A response whose body is a file outside the cache (X-Sendfile): the cache stores the application's decision, not the bytes.
 //!
-//! The entry has the application's head and, in the place of the bytes, the name and what it led to then. That is the decision, not the
-//! file: whoever uses it looks where the name leads by now, and drops the entry when that is not the same ([`Cache::drop_changed`](crate::Cache::drop_changed)). Nothing
-//! here reads the name or the identity.
+//! The entry holds the application's head, the name of the file, and the identity of the file when the response was stored. The caller
+//! that serves the entry opens the name again, and drops the entry if the identity has changed
+//! ([`Cache::drop_changed`](crate::Cache::drop_changed)). This crate never reads the name or the identity.
 
 use crate::budget::ALLOCATION_BYTES;
 
 /// The name of the file and its identity when it was stored. Both are opaque to the cache; the caller interprets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalBody {
-    /// The response field that named it.
+    /// The response field that named the file.
     pub field: &'static str,
-    /// The name, as it was received.
+    /// The name as the application sent it.
     pub name: Box<[u8]>,
-    /// Numbers that tell it from all else that the name may lead to.
+    /// Numbers that tell this file from every other file to which the name may lead.
     pub identity: [u64; 7],
 }
 

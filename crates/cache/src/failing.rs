@@ -1,21 +1,22 @@
-//! Back-off after failed fetches: while it runs, most requests for the same thing do not reach the origin.
+//! Back-off after failed fetches: while it runs, most requests for the same response do not reach the origin.
 //!
-//! A thing is what one fill can bring: a key, a variant of it, a range ([`Selection`]). After its fetch has failed, with
-//! no response, one that was cut, or an error that stale-if-error covers:
+//! A fetch fails if it gets no response, one that was cut, or an error for which a stale response stands in (stale-if-error). The failure
+//! is remembered for what one fill can bring (a *thing*): a key, a variant of it, a range ([`Selection`]). Afterwards:
 //!
-//! - A request that may have a stale response gets it at once, and the origin is not asked until the back-off is over: one second first,
-//!   twice as long after each failure that follows, at most `back_off_max_seconds`. Any other answer ends it.
-//! - The next request after that, or the first one where nothing may be served stale, is sent anonymously (a *probe*): with the fields that
-//!   we write and those that the variant is made of, and nothing else that a client sent. One visitor's odd request may have crashed the
-//!   process that served it; a second one of that kind must not decide what the others get.
-//! - Only the failure of a probe, which can't be due to one client's request, is told to others who have nothing stale: for a
-//!   second, without asking (docs/decisions/0013).
+//! - A request that may have a stale response gets it at once, and the origin is not asked until the back-off is over. The back-off takes
+//!   one second first and doubles with each further failure, up to `back_off_max_seconds`. Any other answer of the origin ends it.
+//! - The next request after the back-off, or the first one where no stale response may be served, is sent anonymously (a *probe*): with
+//!   the fields that the cache writes and those that make the variant, and no other fields of a client. One visitor's odd request may
+//!   have crashed the process that served it; a second request of that kind must not decide what other visitors get.
+//! - Only the failure of a probe, which can't be due to one client's request, is reported to other clients for which no stale response
+//!   stands in: for a second, without asking the origin (docs/decisions/0013).
 //!
-//! A request that was never sent says nothing of what was asked: it counts only where something stale stands in, for a second
-//! only where the connection was refused, and not at all where the origin was known to be down, so that nobody asked.
+//! A request that was never sent tells nothing about what was asked. It counts only where a stale response stands in: for one second
+//! where no connection could be made, and not at all where the origin was known to be down and so was not asked.
 //!
-//! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for. It covers
-//! single resources only; whether an origin as a whole is down is tracked by `kasoku_origin::health` (docs/decisions/0012).
+//! Only fills that other requests may join are remembered. The memory is a hint, bounded in number: for a failure that it has forgotten,
+//! the origin is asked. It covers single responses only; `kasoku_origin::health` tracks whether an origin as a whole is down
+//! (docs/decisions/0012).
 
 use crate::fill::{Fill, FillPhase, FillReader};
 use crate::query::CacheQuery;
@@ -29,19 +30,19 @@ use kasoku_semantics::reuse::{OriginFailure, stale_on_failure};
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
 
-/// Things that are remembered; the least useful go first.
+/// The most things that are remembered; the least useful ones go first.
 const THINGS_MAX: usize = 64 << 10;
 
-/// The first back-off, and how long a failure is told to others without asking, in milliseconds.
+/// The first back-off, and how long a probe's failure is reported to other clients without asking, in milliseconds.
 const FIRST_MS: u64 = 1_000;
 
-/// How long after its back-off a failure is still known, in milliseconds: the next one then counts as its successor.
+/// How long after its back-off a failure is still known, in milliseconds: a failure within that time doubles the back-off.
 const KNOWN_MS: u64 = 60_000;
 
 /// Things whose last fetch failed.
 pub(crate) struct Failing {
     things: quick_cache::sync::Cache<KeyHash, Failed>,
-    /// Failures so far: before the first, nobody has to look.
+    /// Failures so far. While it is 0, no look-up searches the table.
     failures: AtomicUsize,
 }
 
@@ -50,20 +51,20 @@ pub(crate) struct Failing {
 struct Failed {
     failure: OriginFailure,
     reason: Reason,
-    /// Whether it can't be due to what one client sent.
+    /// Whether the failure can't be due to what one client sent.
     is_everybodys: bool,
     at_ms: u64,
-    /// How long the back-off is, in milliseconds.
+    /// The length of the back-off, in milliseconds.
     period_ms: u64,
 }
 
-/// What the last failure means for a fill that a request needs.
+/// What the last failure means for a fetch that a request needs.
 pub(crate) enum RetryDecision {
-    /// Nothing.
+    /// Nothing: ask the origin.
     Ask,
     /// Ask anonymously.
     Probe,
-    /// Do not ask: it would fail for this reason.
+    /// Do not ask: the last probe has just failed for this reason.
     Refuse(Reason),
 }
 
@@ -79,7 +80,7 @@ impl Failing {
     fn remember(&self, thing: KeyHash, new: Failed, max_ms: u64) {
         let last = self.last(thing, Now { unix_ms: 0, mono_ms: new.at_ms });
         let (period_ms, was_everybodys) = match last {
-            // A second one of the same back-off: the probe, or one that was on its way.
+            // Another failure within the same back-off: of the probe, or of a fetch that was on its way.
             Some(last) if new.at_ms < last.over_ms() => (last.period_ms, last.is_everybodys),
             Some(last) => (last.period_ms.saturating_mul(2), false),
             None => (FIRST_MS, false),
@@ -103,7 +104,7 @@ impl Failed {
         now.mono_ms < self.over_ms()
     }
 
-    /// Why a request gets nothing, if it can't get anything.
+    /// Why a request gets an error without a fetch; `None` where it does not.
     fn refusal(&self, now: Now) -> Option<Reason> {
         let is_recent = now.mono_ms < self.at_ms.saturating_add(FIRST_MS.min(self.period_ms));
         (is_recent && self.is_everybodys && self.failure == OriginFailure::Disconnected).then_some(self.reason)
@@ -111,8 +112,7 @@ impl Failed {
 }
 
 impl Cache {
-    /// Why a stale response answers at once, if it does: the origin failed a moment ago, and would not be asked on behalf of
-    /// anybody.
+    /// Why a stale response answers at once, if it does: the origin failed a moment ago, and its back-off runs.
     pub(crate) fn stale_meanwhile(
         &self,
         query: &CacheQuery<'_>,
@@ -127,7 +127,7 @@ impl Cache {
         })?
     }
 
-    /// Whether the back-off of a thing runs: a refresh that nobody waits for can wait for its end.
+    /// Whether the back-off of a thing runs. A background refresh can wait for its end.
     pub(crate) fn is_backing_off(&self, query: &CacheQuery<'_>, selection: &Selection) -> bool {
         self.last_failure(query, selection).is_some_and(|failed| failed.is_backing_off(query.now))
     }
@@ -137,7 +137,7 @@ impl Cache {
         self.last_failure(query, selection).is_some()
     }
 
-    /// What to do about a fill of that selection, which is to validate or replace what is `stored`.
+    /// What to do about a fill of this selection that is to validate or replace `stored`.
     pub(crate) fn advice(
         &self,
         query: &CacheQuery<'_>,
@@ -149,7 +149,7 @@ impl Cache {
         if let Some(reason) = failed.refusal(query.now) {
             return RetryDecision::Refuse(reason);
         }
-        // An error is an answer: where nothing stands in for it, each client gets its own.
+        // An error status is an answer: where no stored response stands in for it, each client gets its own.
         let stands_in = |entry: &Entry| {
             stale_on_failure(&entry.meta.freshness, directives, failed.failure, query.policy, query.now).is_ok()
         };
@@ -160,19 +160,20 @@ impl Cache {
         }
     }
 
-    /// A client has waited for that fill for as long as it may. Nobody joins it any more, and others are served as if it had
-    /// failed; what it brings in the end is stored all the same. `false`: there is no back-off.
+    /// A client has waited for this fill for as long as it may. No further request joins the fill, and other requests are served as if it
+    /// had failed; its response is stored all the same if it comes. Returns `false` where the policy has no back-off, so that no failure
+    /// is remembered.
     pub fn on_slow(&self, request: &SharedRequest, reader: &FillReader, now: Now) -> bool {
         let (fill, policy) = (reader.fill(), request.policy());
         if matches!(fill.state().phase, FillPhase::Waiting) {
-            // Who can't join it finds why.
+            // Remembered first: a request that can't join the fill must find the reason.
             self.on_failed_fill(fill, OriginFailure::Disconnected, Reason::OriginTimeoutFirstByte, policy, now);
             fill.change(|state| state.is_late = true);
         }
         policy.back_off_max_seconds > 0
     }
 
-    /// The fetch that this fill waited for has failed.
+    /// Remembers that the fetch of this fill has failed.
     pub(crate) fn on_failed_fill(
         &self,
         fill: &Fill,
@@ -182,18 +183,18 @@ impl Cache {
         now: Now,
     ) {
         let max_ms = policy.back_off_max_seconds.saturating_mul(1_000);
-        // Where all origins are down nobody was asked: their own back-off says when somebody will be.
+        // Where all origins are down, none was asked. Their own back-off decides when one is asked again.
         if max_ms == 0 || !fill.is_joinable || reason == Reason::OriginDown {
             return;
         }
-        // That nobody listens says nothing of what was asked, and is found out again at no cost.
+        // A refused connection tells nothing about what was asked, and costs little to find out again.
         let max_ms = if reason == Reason::OriginUnreachable { max_ms.min(FIRST_MS) } else { max_ms };
         let is_everybodys = fill.is_probe();
         let failed = Failed { failure, reason, is_everybodys, at_ms: now.mono_ms, period_ms: 0 };
         self.0.failing.remember(self.thing(&fill.key, &fill.selection), failed, max_ms);
     }
 
-    /// The origin has answered what this fill asked for.
+    /// Forgets the last failure: the origin has answered what this fill asked for.
     pub(crate) fn on_answered_fill(&self, fill: &Fill) {
         if self.0.failing.is_used() {
             self.0.failing.things.remove(&self.thing(&fill.key, &fill.selection));
@@ -216,7 +217,7 @@ impl Cache {
     }
 }
 
-/// Whether the request was never sent, when there is no answer for that reason.
+/// Whether a request that failed for this reason was never sent.
 pub(crate) fn was_never_sent(reason: Reason) -> bool {
     use Reason::{OriginBusy, OriginDown, OriginQueueFull, OriginTimeoutConnect, OriginUnreachable};
     matches!(reason, OriginBusy | OriginDown | OriginQueueFull | OriginTimeoutConnect | OriginUnreachable)

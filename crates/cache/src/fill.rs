@@ -1,5 +1,5 @@
-//! A fill: a response in the making that one task writes and any number of clients read, on any core. What the second
-//! client does with it: `join` in `engine/src/cache/lookup.rs`; how the bytes reach it: `filling` in `engine/src/deliver/mod.rs`.
+//! A fill: a response in progress that one task writes and any number of requests read, on any core. What a request that joins does with
+//! a fill: `join` in `engine/src/cache/lookup.rs`. How the bytes reach it: `filling` in `engine/src/deliver/mod.rs`.
 //!
 //! ```text
 //! Waiting --release--> Released   each waiter asks for itself
@@ -9,13 +9,14 @@
 //!                               \---cut----> Cut
 //! ```
 //!
-//! The body is append-only while it may still be stored. Once it can't be (it grew too large, or all responses together hold too much),
-//! nobody joins it any more, the writer goes at the pace of the fastest reader, and what all readers have taken is dropped. A reader that
-//! falls behind the others by more than the largest object plus a window is cut. While memory is short, the writer goes at the pace of the
-//! slowest instead, and nobody is cut here. A writer that is dropped cuts its fill, so no reader waits for ever. An invalidation poisons
-//! the running fills of its key: waiting readers get the response, but it is never stored.
+//! The body is append-only while it may still be stored. It can't be stored once it is too large, or once all responses together fill the
+//! memory. From then on no request joins the fill, the writer goes at the pace of the fastest reader, and bytes that all readers have
+//! taken are dropped. A reader that falls behind the fastest by more than the largest object plus a window is cut. While memory is full,
+//! the writer goes at the pace of the slowest reader instead, and no reader is cut here. Dropping the writer cuts the fill, so no reader
+//! waits for ever. An invalidation poisons the running fills of its key: waiting readers get the response, but it is never stored.
 //!
-//! A fill has no deadline and no task of its own. Writers wait for origins, readers for writers, both under the deadlines of their callers.
+//! A fill has no deadline and no task of its own. Writers wait for origins, and readers wait for writers, both under the deadlines of
+//! their callers.
 
 use crate::budget::Budget;
 use crate::generations::{Epoch, Generations, Validity};
@@ -33,37 +34,37 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::Notify;
 
-/// One response in the making.
+/// A response in progress.
 pub(crate) struct Fill {
     pub(crate) hash: KeyHash,
     pub(crate) key: Box<[u8]>,
-    /// What of the key: fills are joined only by requests for the same.
+    /// What of the key it fetches. Only requests for the same selection join it.
     pub(crate) selection: Selection,
     requested_for: RequestedFor,
-    /// The fingerprint of the rules that it was begun under: others do not join it.
+    /// The fingerprint of the rules under which it was begun. Only requests under the same rules join it.
     rules: u64,
-    /// False for fills that nobody may join: the request asked for an answer of its own.
+    /// Whether requests may join it. Not where the request wants an answer of its own.
     pub(crate) is_joinable: bool,
-    /// The tags by which what it brings is dropped.
+    /// The tags by which its response is dropped.
     pub(crate) tags: Option<Arc<Tags>>,
-    /// The epoch of purges in which it began.
+    /// The purge epoch in which it began.
     pub(crate) epoch: Epoch,
     generations: Arc<Generations>,
     state: Mutex<FillState>,
-    /// For readers: there is more, or another phase.
+    /// Tells readers that there are more bytes, or a new phase.
     changed: Notify,
-    /// For the writer: a reader of what can't be stored has got further, or has left.
+    /// Tells the writer of a body that can't be stored that a reader has taken more, or has left.
     pub(crate) taken: Notify,
 }
 
 pub(crate) struct FillState {
     pub(crate) phase: FillPhase,
     pub(crate) body: Pieces,
-    /// How far each reader has got, in bytes; a place is `None` once its reader has left.
+    /// The position of each reader, in bytes; a place is `None` once its reader has left.
     pub(crate) readers: Vec<Option<u64>>,
     pub(crate) is_storable: bool,
     pub(crate) is_poisoned: bool,
-    /// Somebody has waited for its head for too long: nobody else joins.
+    /// A reader has waited too long for the head: no further request joins.
     pub(crate) is_late: bool,
 }
 
@@ -119,7 +120,7 @@ impl Fill {
         result
     }
 
-    /// Waits until `look` finds something in the state; looks again after each `signal`.
+    /// Waits until `look` finds something in the state. Looks again after each `signal`.
     pub(crate) async fn until<T>(&self, signal: &Notify, mut look: impl FnMut(&mut FillState) -> Option<T>) -> T {
         loop {
             let changed = signal.notified();
@@ -133,7 +134,7 @@ impl Fill {
         }
     }
 
-    /// The same, after either of two signals.
+    /// The same, for either of two signals.
     pub(crate) async fn until_either<T>(
         &self,
         signals: [&Notify; 2],
@@ -155,18 +156,18 @@ impl Fill {
         }
     }
 
-    /// Whether its key was invalidated or purged since it began: what it brings is not stored.
+    /// Whether its key was invalidated or purged since it began, so that its response is not stored.
     pub(crate) fn is_poisoned(&self) -> bool {
         self.state().is_poisoned || self.is_purged()
     }
 
-    /// Whether what was stored of its key has been dropped together with others since it began, and not only made stale.
+    /// Whether a purge of many keys has dropped its key since it began. A soft purge does not count.
     pub(crate) fn is_of_the_past(&self) -> bool {
         let validity = self.generations.validity(&self.key, self.tags.as_deref(), self.epoch);
         matches!(validity, Validity::Changed | Validity::Gone)
     }
 
-    /// Whether its key was purged together with others since it began.
+    /// Whether a purge of many keys, soft ones included, has covered its key since it began.
     fn is_purged(&self) -> bool {
         self.generations.validity(&self.key, self.tags.as_deref(), self.epoch) != Validity::Valid
     }
@@ -182,7 +183,7 @@ impl Fill {
         }
     }
 
-    /// Whether it is asked for anonymously.
+    /// Whether its request is anonymous.
     pub(crate) fn is_probe(&self) -> bool {
         self.requested_for == RequestedFor::Anonymous
     }
@@ -207,7 +208,7 @@ impl Fill {
         self.change(|state| state.phase = FillPhase::Streaming(meta));
     }
 
-    /// Cuts a fill that has not come to an end.
+    /// Cuts a fill that has not ended.
     pub(crate) fn cut(&self) {
         self.change(|state| {
             state.body.release_reserved();
@@ -218,25 +219,25 @@ impl Fill {
     }
 }
 
-/// What a reader gets first.
+/// The first thing that a reader gets.
 #[derive(Clone, Debug)]
 pub enum Joined {
     /// The head; the body follows with [`FillReader::next`].
     Streaming(Arc<Meta>),
-    /// A stored response answers: the origin confirmed it, or it may be served stale.
+    /// A stored response answers: the origin confirmed it, or it may be served stale, or its body is external.
     Settled(Arc<Entry>, Reason),
-    /// The response is for the client that asked first alone, for this reason: ask again.
+    /// The response is only for the client that asked first, for this reason: ask again.
     Released(Reason),
     /// There is no response.
     Failed(Reason),
 }
 
-/// What a reader gets next.
+/// The next thing that a reader gets.
 #[derive(Clone, Debug)]
 pub enum FillEvent {
     /// The next piece of the body.
     Chunk(Bytes),
-    /// The body is complete; trailer fields, if the origin sent some.
+    /// The body is complete. Holds trailer fields, if the origin sent some.
     End(Option<Fields>),
     /// The body will never be complete, or this reader was too slow.
     Cut,
@@ -271,12 +272,12 @@ impl FillReader {
         &self.fill
     }
 
-    /// Whether it is asked for anonymously: a failure is not due to what a client sent.
+    /// Whether the fill's request is anonymous: then its failure is not due to what a client sent.
     pub fn is_probe(&self) -> bool {
         self.fill.is_probe()
     }
 
-    /// Waits for the head, or for the fill to come to nothing.
+    /// Waits for the head, or for an end of the fill without one.
     pub async fn head(&self) -> Joined {
         self.fill
             .until(&self.fill.changed, |state| match &state.phase {
@@ -320,7 +321,7 @@ impl FillReader {
             }
             state.is_storable
         };
-        // While the body can be stored, its writer waits for nobody.
+        // While the body can be stored, its writer waits for no reader.
         if !is_storable {
             self.fill.taken.notify_waiters();
         }

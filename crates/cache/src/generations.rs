@@ -1,12 +1,12 @@
 //! Purges of many keys at once (everything, a site, a URI prefix, a tag), without a scan.
 //!
-//! The epoch counts such purges. Each stored response knows the epoch in which its request began, and the last one in which
-//! somebody has looked whether it still holds. A hit compares that with the present epoch: one number. Only when it has
-//! moved are the marks of the response's site compared, once, and the response is stamped.
+//! The epoch counts such purges. Each stored response knows the epoch in which its request began, and the last epoch in which a look-up
+//! found it valid. A hit compares the latter with the present epoch: one comparison of numbers. Only if the epoch has moved does the hit
+//! compare the response with the marks of its site, once, and remember the result.
 //!
-//! A mark says up to which epoch responses are dropped, or stale. There is a bound on marks. At the bound the older half of
-//! them is widened, those of prefixes to their sites, those of sites to everything, each with the epoch that it has: nothing
-//! that was purged comes back, and what goes with it is only what is older still than those purges.
+//! A mark says before which epoch responses are dropped, or stale. The number of marks is bounded. At the bound the older half is
+//! widened: marks of prefixes become marks of their sites, marks of sites become marks of everything. Each keeps its epoch. So no purged
+//! response comes back, and only responses that are older than these purges are dropped with them.
 
 mod tagged;
 
@@ -18,48 +18,48 @@ use kasoku_semantics::time::Now;
 use std::collections::HashMap;
 use tagged::TagMarks;
 
-/// Sites with marks.
+/// The most sites that have marks.
 const SITES_MAX: usize = 16 << 10;
 
-/// Beginnings that are marked, in all sites.
+/// The most prefixes that are marked, in all sites.
 const PREFIXES_MAX: usize = 16 << 10;
 
-/// Beginnings that are marked in one site: what a response is compared with, at most, when the epoch has moved.
+/// The most prefixes that are marked in one site: with all of them a response is compared when the epoch has moved.
 const PREFIXES_OF_SITE_MAX: usize = 1024;
 
-/// How much of a beginning is kept, in bytes: a shorter one meets more.
+/// How much of a prefix is kept, in bytes. A shortened prefix covers more.
 const PREFIX_BYTES_MAX: usize = 1024;
 
-/// Counts the purges of many keys.
+/// Counts the purges of many keys. The present epoch is their number.
 pub(crate) type Epoch = u64;
 
-/// What a purge does with what it meets.
+/// What a purge does with the responses that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purge {
-    /// It is gone.
+    /// Drops them.
     Hard,
-    /// It is stale from now on: validated before it is used, and served meanwhile where stale responses may be.
+    /// Makes them stale: they are validated before they are used, and served meanwhile where stale responses may be.
     Soft,
-    /// It is gone, since a request has changed what it shows.
+    /// Drops them, since a request has changed the pages.
     Change,
 }
 
-/// What a purge of many keys meets.
+/// The responses that a purge of many keys covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeScope<'a> {
     /// Everything.
     All,
-    /// All URIs of this host, whatever their scheme and port. As in keys: lower case, IPv6 addresses in brackets.
+    /// All URIs of this host, with any scheme and port. Spelled as in keys: lower case, IPv6 addresses in brackets.
     Site(&'a str),
     /// All URIs that begin with these bytes: scheme, authority and at least the path's first slash, as in keys.
     Prefix(&'a str),
-    /// All that has this tag in the site of that name (`kasoku_semantics::tags`).
+    /// All responses with this tag (the second name) in the site of the first name (`kasoku_semantics::tags`).
     Tag(&'a str, &'a str),
-    /// All that has tags in the site of that name.
+    /// All tagged responses of the site of this name.
     Tagged(&'a str),
 }
 
-/// Why a [`PurgeScope`] is none.
+/// Why a [`PurgeScope`] is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeScopeError {
     /// A prefix without scheme, host and a path.
@@ -85,13 +85,13 @@ impl std::error::Error for PurgeScopeError {}
 /// What the purges have left of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Validity {
-    /// It holds.
+    /// It is valid.
     Valid,
-    /// It is stale since then.
+    /// It has been stale since this time.
     Stale(Now),
-    /// It is gone: somebody has changed what it shows.
+    /// It is dropped: a request has changed the page.
     Changed,
-    /// It is gone.
+    /// It is dropped.
     Gone,
 }
 
@@ -115,13 +115,13 @@ struct SiteMarks {
     prefixes: HashMap<Box<str>, PurgeMark>,
 }
 
-/// What came before these epochs is gone, or stale.
+/// Responses whose requests began before these epochs are dropped, or stale.
 #[derive(Clone, Copy, Default)]
 struct PurgeMark {
     gone: Epoch,
     changed: Epoch,
     stale: Epoch,
-    /// When the last soft purge was.
+    /// The time of the last soft purge.
     stale_since: Option<Now>,
 }
 
@@ -134,7 +134,7 @@ impl PurgeMark {
         }
     }
 
-    /// Makes it meet all that either meets.
+    /// Makes this mark cover all that either mark covers.
     fn join(&mut self, other: &Self) {
         (self.gone, self.changed) = (self.gone.max(other.gone), self.changed.max(other.changed));
         self.stale = self.stale.max(other.stale);
@@ -142,7 +142,7 @@ impl PurgeMark {
         self.stale_since = both.min_by_key(|since| since.mono_ms);
     }
 
-    /// The epoch of the last purge.
+    /// The epoch of the mark's last purge.
     fn last(&self) -> Epoch {
         self.gone.max(self.changed).max(self.stale)
     }
@@ -167,7 +167,7 @@ impl Generations {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// Purges what has begun until now. Any thread that reads the epoch after this returns also sees the marks.
+    /// Purges the responses whose requests have begun until now. Any thread that reads the epoch after this returns also sees the marks.
     pub(crate) fn purge(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<(), PurgeScopeError> {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
@@ -187,12 +187,13 @@ impl Generations {
             marks.everything.set(purge, epoch, now);
             marks.tagged.clear();
         }
-        // After the marks: who sees the new epoch must find them.
+        // The epoch is stored after the marks: a thread that sees the new epoch must find the marks.
         self.epoch.store(epoch, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Drops what has these tags, since they have changed. Any thread that reads the epoch after this returns also sees the marks.
+    /// Drops the responses with these tags, since their pages have changed. Any thread that reads the epoch after this returns also sees
+    /// the marks.
     pub(crate) fn change(&self, tags: &Tags, now: Now) {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
@@ -205,12 +206,12 @@ impl Generations {
         self.epoch.store(epoch, Ordering::SeqCst);
     }
 
-    /// What is left of a response of that key, with these tags, whose request began in that epoch.
+    /// What the purges have left of a response of this key, with these tags, whose request began in the epoch `born`.
     pub(crate) fn validity(&self, key: &[u8], tags: Option<&Tags>, born: Epoch) -> Validity {
         if born == self.epoch() {
             return Validity::Valid;
         }
-        // Keys are made of texts. One that is none belongs to no site.
+        // Keys are made of strings. A key that is no UTF-8 belongs to no site.
         let uri = std::str::from_utf8(key).unwrap_or_default();
         let marks = self.marks();
         let site = host_of(uri).and_then(|host| marks.sites.get(host));
@@ -245,7 +246,7 @@ impl Marks {
         let site = self.site(host);
         site.whole.set(purge, epoch, now);
         if purge != Purge::Soft {
-            // What they say is said by the site's mark now.
+            // The site's mark now covers what its prefixes' marks covered.
             let said = std::mem::take(&mut site.prefixes).len();
             self.prefixes = self.prefixes.saturating_sub(said);
         }
@@ -260,7 +261,7 @@ impl Marks {
         self.site(host).prefixes.entry(prefix.into()).or_default().set(purge, epoch, now);
     }
 
-    /// The marks of a site. Another one's, where there is no room, are those of everything from now on.
+    /// The marks of a site. Where there is no room for another site, the older half of the sites' marks become marks of everything.
     fn site(&mut self, host: &str) -> &mut SiteMarks {
         if self.sites.len() >= SITES_MAX && !self.sites.contains_key(host) {
             let up_to = median(self.sites.values().map(SiteMarks::last));
@@ -296,7 +297,7 @@ impl SiteMarks {
         self.prefixes.values().map(PurgeMark::last).fold(self.whole.last(), Epoch::max)
     }
 
-    /// Makes marks of beginnings that are not younger than that the whole site's. Returns how many.
+    /// Widens the marks of prefixes up to this epoch to the whole site. Returns how many.
     fn widen(&mut self, up_to: Epoch) -> usize {
         let before = self.prefixes.len();
         let whole = &mut self.whole;
@@ -311,21 +312,21 @@ impl SiteMarks {
     }
 }
 
-/// The one in the middle; 0 where there is none.
+/// The median; 0 where there are no epochs.
 fn median(epochs: impl Iterator<Item = Epoch>) -> Epoch {
     let mut epochs: Vec<_> = epochs.collect();
     epochs.sort_unstable();
     epochs.get(epochs.len() / 2).copied().unwrap_or_default()
 }
 
-/// As much of a beginning as is kept, if its host can be told from that.
+/// The part of a prefix that is kept; all of it where the part does not contain the whole host.
 fn cut<'p>(prefix: &'p str, host: &str) -> &'p str {
     let ends = (0..=PREFIX_BYTES_MAX).rev().find(|end| prefix.is_char_boundary(*end));
     let short = ends.and_then(|end| prefix.get(..end)).unwrap_or(prefix);
     if host_of(short) == Some(host) { short } else { prefix }
 }
 
-/// The host of a URI as keys spell it, without the port; `None` where no path begins.
+/// The host of a URI as keys spell it, without the port; `None` where the URI has no path.
 fn host_of(uri: &str) -> Option<&str> {
     let (_, rest) = uri.split_once("://")?;
     let authority = rest.split_once('/').map(|(authority, _)| authority).or_else(|| rest.strip_suffix('*'))?;
@@ -337,8 +338,7 @@ fn host_of(uri: &str) -> Option<&str> {
 }
 
 impl crate::Cache {
-    /// Drops all responses of a key, or makes them stale; what is being filled for it is not stored. Returns whether
-    /// something was stored.
+    /// Drops all responses of a key, or makes them stale. Its running fills are not stored. Returns whether any response was stored.
     pub fn purge(&self, key: &Key, purge: Purge, now: Now) -> bool {
         match purge {
             Purge::Hard | Purge::Change => self.invalidate(key),
@@ -346,17 +346,17 @@ impl crate::Cache {
         }
     }
 
-    /// Drops all responses within a scope, or makes them stale, in a time that does not depend on how many there are; what
-    /// is being filled there is not stored.
+    /// Drops all responses within a scope, or makes them stale, in a time that does not depend on their number. Running fills within the
+    /// scope are not stored.
     ///
     /// # Errors
-    /// The scope is none; nothing is purged.
+    /// The scope is invalid; nothing is purged.
     pub fn purge_all_of(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<(), PurgeScopeError> {
         self.0.generations.purge(scope, purge, now)
     }
 
-    /// Drops all responses that have one of these tags in that site, since a request has changed what they show; what is being filled with
-    /// them is not stored. Where not all tags are known, all that has tags there.
+    /// Drops all responses that have one of these tags in that site, since a request has changed the pages. Running fills with these tags
+    /// are not stored. Where not all tags are known, all tagged responses of the site are dropped.
     pub fn drop_changed_tags(&self, site: &str, changed: &Tagged, now: Now) {
         self.0.generations.change(&Tags::new(site, changed), now);
     }

@@ -1,14 +1,14 @@
-//! Hit-for-miss: remembers keys whose last response could not be shared, so that requests for them are not collapsed.
+//! Hit-for-miss: remembers keys whose last response could not be shared, so that requests for them do not wait for one another.
 //!
-//! Without this, the visitors of a page that turns out private each time would queue up behind one another. What a request
-//! with cookies or credentials learns counts only for such requests, or one visitor could switch the cache off for all
-//! (docs/decisions/0006). What is remembered is a hint: such a request still asks for itself, and an answer that can be stored by then
-//! is stored.
+//! Without this, the visitors of a private page would queue up behind one another's fills. A key that a request with cookies or
+//! credentials found private counts as private only for such requests; otherwise one visitor could switch the cache off for all
+//! (docs/decisions/0006). The memory is a hint: a request for a remembered key still begins a fill of its own, and an answer that may be
+//! stored by then is stored.
 //!
-//! An answer that was no page, or one visitor's ([`Reason::PageTextMissing`], [`Reason::PersonalPage`], [`Reason::EndlessStream`]) tells
-//! more: the application refused the anonymous request, and may not refuse a visitor's. So requests for that key pass for a minute, with
-//! all that their clients sent, before the application is asked anonymously again; or until a purge or a change of its tags drops what is
-//! known of it.
+//! Some answers tell more: the anonymous request brought no page, or one visitor's page ([`Reason::PageTextMissing`],
+//! [`Reason::PersonalPage`], [`Reason::EndlessStream`]). The application refused the anonymous request, and may not refuse a visitor's
+//! own request. So requests for that key pass for a minute, with all that their clients sent. The pass ends early when a purge or a
+//! change of the key's tags drops what is known of the key.
 
 use crate::generations::Epoch;
 use kasoku_semantics::reason::Reason;
@@ -16,23 +16,23 @@ use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
 use quick_cache::sync::Cache;
 
-/// Keys that are remembered; the least useful go first.
+/// The most keys that are remembered; the least useful ones go first.
 const KEYS_MAX: usize = 64 << 10;
 
-/// How long a key is remembered, in milliseconds.
+/// How long requests for a key do not wait for one another, in milliseconds.
 const REMEMBER_MS: u64 = 5_000;
 
-/// How long requests pass for a key whose answer was no page, in milliseconds.
+/// How long requests pass for a key whose anonymous request brought no page, in milliseconds.
 const PASS_MS: u64 = 60_000;
 
-/// Keys, apart for requests with credentials and without.
+/// The remembered keys, kept apart for requests with (`true`) and without (`false`) credentials.
 pub(crate) struct HitForMiss(Cache<(KeyHash, bool), HitForMissEntry>);
 
-/// What is remembered of one.
+/// What is remembered of one key.
 #[derive(Clone, Copy)]
 struct HitForMissEntry {
     until_ms: u64,
-    /// Requests pass, for this reason: as was found by asking in that epoch.
+    /// Where requests for the key pass: the reason, and the epoch in which the origin was asked.
     passes: Option<(Reason, Epoch)>,
 }
 
@@ -48,7 +48,7 @@ impl HitForMiss {
         );
     }
 
-    /// What is said to nobody there is no page for anybody else, as was asked in that epoch.
+    /// The answer to an anonymous request was no page, or one visitor's page. `since` is the epoch in which the origin was asked.
     pub(crate) fn remember_no_page(&self, hash: KeyHash, reason: Reason, since: Epoch, now: Now) {
         let until_ms = now.mono_ms.saturating_add(PASS_MS);
         self.0.insert((hash, false), HitForMissEntry { until_ms, passes: Some((reason, since)) });
@@ -63,7 +63,7 @@ impl HitForMiss {
         self.0.get(&(hash, has_credentials)).is_some_and(|known| now.mono_ms < known.until_ms)
     }
 
-    /// Why requests without credentials pass for that key, and since which epoch, if they do.
+    /// Why requests for this key pass, and the epoch in which that was found; `None` where they need not pass.
     pub(crate) fn passes(&self, hash: KeyHash, now: Now) -> Option<(Reason, Epoch)> {
         self.0.get(&(hash, false)).filter(|known| now.mono_ms < known.until_ms)?.passes
     }

@@ -1,8 +1,8 @@
 //! Tells what a request would get, and why: the decision of [`Cache::look_up`], without side effects.
 //!
-//! No fill begins, nothing is dropped, replaced or counted as used. Between an answer of this and the request itself the
-//! cache may change: it is for people. What the origin would say is not known here; what it did say is judged by
-//! [`Cache::would_store`], by the rules that hold for a fill.
+//! No fill begins, and nothing is dropped, replaced or counted as used. It is for people: the cache may change between an inspection and
+//! the request itself. It does not know what the origin would answer. [`Cache::would_store`] judges an answer that the origin gave, by
+//! the rules that hold for a fill.
 
 use crate::failing::RetryDecision;
 use crate::lookup::{Judged, first_variant, is_joined_validation, without_fill};
@@ -22,7 +22,7 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
-/// What would happen.
+/// The predicted outcome of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookupOutcome {
     /// The stored response answers.
@@ -33,15 +33,15 @@ pub enum LookupOutcome {
     Pass(Reason),
     /// The client gets an error, since it wants a stored response or none.
     Unavailable(Reason),
-    /// The client gets an error, since the configuration refuses the request; a cache by itself refuses none.
+    /// The client gets an error, since the configuration refuses the request. The cache itself refuses none.
     Refused(Reason),
-    /// The client gets an error without anybody being asked: the origin has just failed for the first reason, and there is
-    /// nothing stored for the second.
+    /// The client gets an error and the origin is not asked: it has just failed for the first reason, and the second says why no stored
+    /// response answers.
     Failed(Reason, Reason),
 }
 
 impl LookupOutcome {
-    /// What it is, in a word.
+    /// A one-word name.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Hit(_) => "hit",
@@ -53,7 +53,7 @@ impl LookupOutcome {
         }
     }
 
-    /// Why.
+    /// The reason for the outcome.
     pub fn reason(self) -> Reason {
         match self {
             Self::Hit(reason)
@@ -66,29 +66,29 @@ impl LookupOutcome {
     }
 }
 
-/// What is known of a key, and what a request for it would get.
+/// What the cache knows of a key, and what a request for it would get.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// What would happen.
+    /// The predicted outcome.
     pub outcome: LookupOutcome,
     /// The stored response that the request selects, usable or not.
     pub entry: Option<Arc<Entry>>,
-    /// The newest stored response that it does not select, where it selects none.
+    /// The newest stored response, where the request selects none.
     pub other: Option<Arc<Entry>>,
     /// How many variants are stored.
     pub variants: usize,
-    /// The request fields by which they are told apart, lower case.
+    /// The request fields that tell the variants apart, lower case.
     pub nominated: Vec<String>,
-    /// Whether somebody is fetching something for this key at the moment.
+    /// Whether a fill for this key is running.
     pub is_being_filled: bool,
-    /// Whether requests for this key do not wait for each other, since the last answer could not be shared.
+    /// Whether requests for this key do not wait for one another, since its last answer could not be shared.
     pub is_hit_for_miss: bool,
-    /// What was last decided about it, while nothing is stored.
+    /// Why the last response of this key was not stored, as long as none is.
     pub last_refusal: Option<StoreRefusal>,
 }
 
 impl Inspection {
-    /// The same, where what would have been a hit must not be used any more, for that reason.
+    /// The same, where a caller found for this reason that the predicted hit must not be used.
     #[must_use]
     pub fn missed_for(self, request: &SharedRequest, reason: Reason) -> Self {
         let is_hit = matches!(self.outcome, LookupOutcome::Hit(_));
@@ -186,7 +186,7 @@ impl Cache {
         }
     }
 
-    /// Nothing is stored that could be used or validated.
+    /// The outcome where no usable response is stored.
     fn miss(
         &self,
         query: &CacheQuery<'_>,
@@ -207,7 +207,7 @@ impl Cache {
         }
     }
 
-    /// What becomes of asking where others may join it, and the last who asked got no answer.
+    /// The outcome of asking where others may join, after the last fetch may have failed.
     fn unless_failing(
         &self,
         query: &CacheQuery<'_>,
@@ -226,15 +226,14 @@ impl Cache {
         }
     }
 
-    /// Whether requests for this key do not wait for each other.
+    /// Whether requests of this kind for this key do not wait for one another.
     fn is_hit_for_miss(&self, query: &CacheQuery<'_>) -> bool {
         let is_visitor =
             query.policy.profile == Profile::Safe && has_unkeyed_credentials(&query.request.fields, query.policy);
         self.0.hit_for_miss.contains(query.key.hash(), is_visitor, query.now)
     }
 
-    /// Whether an answer of the origin would be stored now: how long it is fresh, and all that keeps it from being stored,
-    /// what decides first.
+    /// Whether an answer of the origin would be stored now: its freshness, and all reasons against storing it, the decisive one first.
     pub fn would_store(
         &self,
         request: &SharedRequest,

@@ -1,4 +1,4 @@
-//! What unsafe methods drop (RFC 9111 section 4.4).
+//! Invalidation by unsafe methods (RFC 9111 section 4.4).
 
 use crate::fill::Fill;
 use crate::{Cache, FillWriter, Key};
@@ -8,11 +8,10 @@ use kasoku_wire::Fields;
 use std::sync::Arc;
 
 impl Cache {
-    /// After a response to `method`: drops what is stored for the target, and for the Location and Content-Location of
-    /// the same origin, which `canonical` spells as keys are spelled. Returns how many keys were dropped.
+    /// After a response to `method`: drops the responses that are stored for the target, and for the Location and Content-Location of the
+    /// same origin. `canonical` spells a URI as keys are spelled. Returns how many keys had stored responses.
     ///
-    /// What is being filled for them is not stored either, but for `own`: the fill of this very response, which is not from
-    /// before it.
+    /// Running fills of these keys are not stored either, except `own`: the fill of this very response, which does not predate it.
     pub fn on_unsafe_response(
         &self,
         method: &Method,
@@ -30,8 +29,7 @@ impl Cache {
         std::iter::once(key.clone()).chain(others).filter(|key| self.invalidate_but(key, own)).count()
     }
 
-    /// Drops all responses of a key, and keeps what is being filled for it from being stored. Returns whether
-    /// something was stored.
+    /// Drops all responses of a key, and keeps its running fills from being stored. Returns whether any response was stored.
     pub fn invalidate(&self, key: &Key) -> bool {
         self.invalidate_but(key, None)
     }

@@ -1,12 +1,12 @@
-//! What is looked up: `scheme://authority/path?query`, the effective request URI (RFC 9111 section 2).
+//! The key of a look-up: `scheme://authority/path?query`, the effective request URI (RFC 9111 section 2).
 //!
-//! The method is not part of it: GET and HEAD share an entry, other methods are never looked up. Whoever builds the
-//! URI has normalised scheme, host and port and has applied the site's query rules; nothing is changed here.
+//! The method is not part of the key: GET and HEAD share an entry, and other methods are never looked up. The caller that builds the URI
+//! has normalised scheme, host and port and has applied the site's query rules. This file changes nothing in it.
 
 use crate::Cache;
 use kasoku_store::KeyHash;
 
-/// A key with its hash in one cache.
+/// A key, with its hash in one cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     uri: String,
@@ -24,7 +24,7 @@ impl Key {
         self.uri.as_bytes()
     }
 
-    /// The URI's memory, for another one.
+    /// Takes the string out of the key, so that the caller can build another URI in the same allocation.
     pub fn into_uri(self) -> String {
         self.uri
     }

@@ -1,31 +1,31 @@
-//! Key, look-up, fill, save and invalidation over the tiers.
+//! The HTTP cache: looks up stored responses, joins concurrent misses into fills, stores what fills bring, and invalidates it.
 //!
 //! This crate decides and stores; it performs no I/O. It spawns no task, never sleeps and reads no clock, so any host can embed it. A
-//! caller asks [`Cache::look_up`] and gets a [`Lookup`]: an entry to deliver, a running fill to join, or a [`FillWriter`] with which it
-//! must ask the origin. What the origin answers goes back into the writer, which says what it means ([`Verdict`]). A writer that is dropped
-//! wakes everyone who waits.
+//! caller asks [`Cache::look_up`] and gets a [`Lookup`]: an entry to deliver, a running fill to join, or a [`FillWriter`] with which the
+//! caller must ask the origin. The caller hands the origin's answer to the writer, and the writer says what the answer means
+//! ([`Verdict`]). Dropping a writer wakes every request that waits for its fill.
 //!
-//! In the order of the data:
+//! In the order in which data flows through them:
 //!
 //! | file | job |
 //! |---|---|
-//! | [`key`], `shared_request`, `query` | what is looked up: a request as its origin sees it |
+//! | [`key`], `shared_request`, `query` | the input of a look-up: a request as its origin sees it |
 //! | [`lookup`] | the decision: hit, join, fill, pass |
-//! | [`fill`], `collapse`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
-//! | `selection` | how fills of one key differ: the variant or range, and for whom the origin is asked |
-//! | `failing` | recent failures, and what they mean for the next request |
+//! | [`fill`], `collapse`, `pieces` | a response that one task writes and many requests read; the registry of such fills; their bytes |
+//! | `selection` | tells the fills of one key apart: by variant or range, and by the kind of client for which the origin is asked |
+//! | `failing` | recent failed fetches, and what they mean for the next request |
 //! | [`verdict`] | what the origin's answer means for the fill |
-//! | [`body_writer`] | appends to a fill, within bounds |
-//! | [`budget`] | what all responses together may hold |
-//! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
-//! | `own_tag` | the entity tag that clients get in the place of the application's validators |
+//! | [`body_writer`] | appends the body to a fill, within bounds |
+//! | [`budget`] | bounds the memory that all responses together may hold |
+//! | [`save`] | changes what is stored, after a finished fill, a 304 or a HEAD |
+//! | `own_tag` | the entity tag that clients get instead of the application's validators |
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
-//! | [`represent`] | what of a stored response a client gets: conditions, parts, codings, Age, the head |
+//! | [`represent`] | what a client gets of a stored response: conditions, ranges, codings, Age, the head |
 //! | [`invalidate`] | what unsafe methods drop |
-//! | [`coding`] | what is made of a stored body in content codings |
-//! | [`generations`], `tags` | what is purged as a whole: a site, all URIs with one beginning, all that has one tag |
-//! | `possible_changes` | tags of pages that may have changed, dropped at most once a second |
-//! | [`inspect`], [`refusals`] | why a request gets what it gets, for whoever asks: nothing is changed |
+//! | [`coding`] | compressed forms of stored bodies |
+//! | [`generations`], `tags` | purges of many keys at once: of a site, a URI prefix, a tag |
+//! | `possible_changes` | drops the tags of pages that may have changed, at most once a second |
+//! | [`inspect`], [`refusals`] | explain why a request gets what it gets, without changing anything |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
 pub mod body;
@@ -85,7 +85,7 @@ use std::sync::Arc;
 /// Bounds of a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheLimits {
-    /// What responses may hold in all, in bytes: stored, on their way, or evicted while somebody reads them.
+    /// Memory that all responses may hold together, in bytes: stored ones, fills, and evicted ones that clients still read.
     pub memory_bytes_max: u64,
     /// The largest response that is stored, in bytes of head and body.
     pub object_bytes_max: u64,
@@ -126,27 +126,27 @@ impl Cache {
         }))
     }
 
-    /// Bytes that stored responses use, by their own account.
+    /// Bytes that stored responses use, by the cache's own account.
     pub fn used_bytes(&self) -> u64 {
         self.0.memory.used_bytes()
     }
 
-    /// How many bytes these may be.
+    /// The most bytes that stored responses may use.
     pub fn tier_bytes_max(&self) -> u64 {
         self.0.memory.bytes_max()
     }
 
-    /// How many bytes responses may hold in all.
+    /// The most bytes that all responses may hold together, stored or not.
     pub fn memory_bytes_max(&self) -> u64 {
         self.0.limits.memory_bytes_max
     }
 
-    /// What was driven out of the memory tier for want of room.
+    /// The responses that the memory tier evicted for lack of room.
     pub fn evicted(&self) -> Evicted {
         self.0.memory.evicted()
     }
 
-    /// Whether that response is still stored under that URI, or only held by those who read it.
+    /// Whether this response is still stored under this URI. If not, only its readers hold it.
     pub fn is_stored(&self, uri: &str, entry: &Arc<Entry>) -> bool {
         let hash = self.0.memory.hash(uri.as_bytes());
         self.0.memory.value(hash, uri.as_bytes()).is_some_and(|resource| resource.has(entry))
@@ -167,24 +167,24 @@ impl Cache {
         self.0.fills.running()
     }
 
-    /// Bytes that responses hold in all, by their own account: stored, on their way, or evicted or replaced while somebody
-    /// still reads them.
+    /// Bytes that all responses hold, by the cache's own account: stored ones, fills, and evicted or replaced ones that clients still
+    /// read.
     pub fn held_bytes(&self) -> u64 {
         self.0.budget.held_bytes()
     }
 
-    /// Charges so many bytes for what is no response, for as long as the result lives; `None` where memory would be short
-    /// with it, or all of these together would have more than a sixteenth.
+    /// Charges `bytes` for memory that holds no response, for as long as the result lives. `None` where memory would be short with this
+    /// charge, or where all such charges together would exceed a sixteenth of the memory.
     pub fn try_charge(&self, bytes: u64) -> Option<SpareCharge> {
         self.0.budget.try_charge(bytes)
     }
 
-    /// The account of a response that is held before it is a fill.
+    /// An account for a response that is held in memory before its fill begins.
     pub fn hold(&self) -> HeldCharge {
         HeldCharge::new(&self.0.budget)
     }
 
-    /// Whether memory is short: large responses are not admitted any more, and soon none will be.
+    /// Whether memory is short: the cache refuses large responses now, and soon all responses.
     pub fn is_short(&self) -> bool {
         self.0.budget.is_short()
     }

@@ -1,9 +1,13 @@
-//! Decides whether a stored response may answer, the origin must be asked, or the request bypasses the cache.
+//! Decides for each request: a stored response answers, the request joins a fill or begins one, or the request passes.
 //!
-//! Pure but for the registry of fills: a look-up that finds nothing begins a fill, or joins the one that runs. Between the two, a running
-//! fill may be stored and end; so a look-up that begins a fill checks the index once more under the registry's lock. A fill is stored
-//! before it leaves the registry: a request that no longer finds the fill finds the stored response, and no response is fetched twice.
-//! (Order of locks: the registry's before the index's. Nobody takes the registry's while holding the index's or that of a change.)
+//! A look-up changes the registry of fills. In the index it only drops responses that are purged or past their keep, and marks softly
+//! purged ones stale. A look-up that finds no usable response joins the running fill, or begins one. Between the two, the running fill
+//! may be stored and end. So a look-up that is about to begin a fill checks the index once more under the registry's lock. A fill is
+//! stored before it leaves the registry: a request that no longer finds the fill finds the stored response, and no response is fetched
+//! twice.
+//!
+//! Order of locks: the registry's before the index's. No code takes the registry's lock while it holds the index's lock or that of a
+//! change ([`kasoku_store::Memory::update`]).
 
 use crate::collapse::FillStart;
 use crate::failing::RetryDecision;
@@ -30,22 +34,22 @@ use kasoku_wire::RequestHead;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Decisions about one request. The second finds what a fill has brought that has just ended, the third what a probe has brought
-/// after one that failed; after that the origin is asked once too often.
+/// The most decisions about one request. The second finds the response of a fill that has just ended. The third finds what a probe has
+/// brought after a failed fill. The third does not check the index again, so it may ask the origin once too often.
 const DECISIONS_MAX: u8 = 3;
 
-/// What a look-up says. Whoever gets a [`FillWriter`] must ask the origin.
+/// The result of a look-up. A caller that gets a [`FillWriter`] must ask the origin.
 pub enum Lookup {
-    /// Deliver this, for this reason; where there is a writer, refresh it in the background.
+    /// Deliver this stored response, for this reason. If there is a writer, refresh the response in the background.
     Hit(Arc<Entry>, Reason, Option<FillWriter>),
-    /// Somebody asks already, for this reason: wait for their answer.
+    /// Another request's fill is running: wait for it. The reason says why the stored response did not answer.
     Join(FillReader, Reason),
-    /// Ask the origin, for this reason, and write what it says.
+    /// Ask the origin and hand its answer to the writer. The reason says why.
     Fill(FillWriter, Reason),
-    /// Ask the origin, for this reason, anonymously, and wait for it like everybody else: the last who asked got no
-    /// answer, which may have been due to what that client sent.
+    /// Ask the origin anonymously, and read the answer from the fill like every request that joins: the last fetch failed, possibly
+    /// because of what its client sent.
     Probe(FillWriter, FillReader, Reason),
-    /// Nobody asks: the origin has just failed for the first reason, and there is nothing stored for the second.
+    /// The origin has just failed for the first reason, and the second reason says why no stored response answers. Do not ask the origin.
     Failed(Reason, Reason),
     /// Ask the origin for this client alone.
     Pass(Reason),
@@ -54,7 +58,7 @@ pub enum Lookup {
 }
 
 impl Lookup {
-    /// The same, where nothing is stored for that reason.
+    /// The same result, where `why` is the reason that nothing is stored.
     #[must_use]
     pub fn missed_for(self, why: Reason) -> Self {
         let named = |reason| if matches!(reason, Reason::UriMiss | Reason::VaryMiss) { why } else { reason };
@@ -70,11 +74,11 @@ impl Lookup {
 }
 
 impl Cache {
-    /// The path of a hit: the stored response, where one may answer at once and nothing else is to be done. It allocates nothing and begins
-    /// nothing; `None` says only that [`Cache::look_up`] must decide.
+    /// The path of a hit: the stored response, if it may answer at once and nothing else is to be done. It allocates nothing and begins
+    /// nothing. `None` means that [`Cache::look_up`] must decide.
     ///
-    /// `received` is the request as the client sent it. It stands for the [`SharedRequest`] that would be made of it as long as the origin
-    /// would get each field that selects a variant unchanged; otherwise the result is `None`.
+    /// `received` is the request as the client sent it. It stands for the [`SharedRequest`] that would be made of it, as long as the
+    /// origin would get each field that selects a variant unchanged. Otherwise the result is `None`.
     pub fn hit(&self, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<(Arc<Entry>, Reason)> {
         let CacheRoute { key, policy, .. } = *route;
         if !leaves_fields_alone(&received.fields) {
@@ -82,7 +86,7 @@ impl Cache {
         }
         may_look_up(received).ok()?;
         let resource = self.0.memory.value(key.hash(), key.bytes())?;
-        // Where a lifetime is granted, what is kept from the origin selects no variant.
+        // Where a lifetime is granted, fields that the origin does not get select no variant.
         if !policy.grant.is_granting() && !resource.nominated().all(is_sent_as_received) {
             return None;
         }
@@ -111,8 +115,8 @@ impl Cache {
         self.decide(asked, stored.as_deref())
     }
 
-    /// Whether a response that another client's fill brought may answer this request as well, without asking again
-    /// (RFC 9111 section 4: "provided that it is allowed to reuse that response for the requests in question").
+    /// Whether a response that another client's fill brought may answer this request as well, without a fetch of its own (RFC 9111
+    /// section 4: "provided that it is allowed to reuse that response for the requests in question").
     pub fn may_share(&self, request: &SharedRequest, meta: &Meta, now: Now) -> bool {
         let (fields, policy) = (&request.head().fields, request.policy());
         meta.is_under(policy)
@@ -120,8 +124,8 @@ impl Cache {
             && !matches!(reuse(&meta.freshness, &request_directives(fields), policy, now), Reuse::Validate(_))
     }
 
-    /// For a request that waited for a fill which turned out to be another variant: joins, or begins, the fill of its own
-    /// variant, now that the fields by which the origin chooses are known.
+    /// For a request that waited for a fill which brought another variant: joins, or begins, the fill of its own variant. The fields by
+    /// which the origin chooses are known now.
     pub fn look_up_variant(&self, request: &SharedRequest, other: &Meta, now: Now) -> Lookup {
         let query = &CacheQuery::new(request, now);
         let mut variant = Vec::new();
@@ -130,8 +134,7 @@ impl Cache {
         self.begin_miss(asked, Miss::variant(&variant), Reason::VaryMiss)
     }
 
-    /// A writer for a request that must not share its response with anyone who waits: nobody joins it, but what it
-    /// brings is stored if it may be.
+    /// A writer for a fill that no other request may join. Its response is stored if it may be.
     pub fn fill_alone(&self, request: &SharedRequest, now: Now) -> FillWriter {
         let query = CacheQuery::new(request, now);
         let fill =
@@ -144,7 +147,7 @@ impl Cache {
         matches!(needed(request, entry), Needed::Stored)
     }
 
-    /// What a request gets when this is stored for its key.
+    /// The result for a request, given what is stored for its key.
     fn decide(&self, asked: Decision<'_>, stored: Option<&Resource>) -> Lookup {
         let query = asked.query;
         match self.judge(query, asked.directives, stored) {
@@ -176,7 +179,7 @@ impl Cache {
         }
     }
 
-    /// What is to be thought of what is stored for a key, before anything is done about it.
+    /// Judges what is stored for a key, and changes nothing.
     pub(crate) fn judge<'r>(
         &self,
         query: &CacheQuery<'_>,
@@ -196,7 +199,7 @@ impl Cache {
         }
     }
 
-    /// The stored response, as far as purges and changed rules have left it.
+    /// The stored response as purges and changed rules have left it; `Err` where it may no longer be used.
     fn validity<'e>(&self, query: &CacheQuery<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
         if !entry.meta.is_under(query.policy) {
             return Err(Reason::RulesChanged);
@@ -260,7 +263,7 @@ impl Cache {
         }
         let range = query.request.fields.combined("range");
         if range.is_some() && query.request.fields.contains("if-range") {
-            // Its answer depends on a validator that we do not know.
+            // The answer depends on a validator that the cache does not know.
             return Lookup::Pass(Reason::IfRangeMiss);
         }
         let whole = Selection::whole(variant);
@@ -301,8 +304,8 @@ impl Cache {
         self.begin_among_equals(asked, wanted)
     }
 
-    /// What an anonymous request brings may be for anybody; what a visitor's brings, in profile safe, hardly ever. So
-    /// visitors wait for anonymous ones and for each other, and anonymous ones never wait for a visitor.
+    /// The answer to an anonymous request may be shared; in profile safe, the answer to a visitor's request rarely may. So a visitor's
+    /// request joins the fill of an anonymous request or of another visitor. An anonymous request never joins a visitor's fill.
     fn begin_among_equals(&self, asked: Decision<'_>, mut wanted: WantedFill<'_>) -> Lookup {
         let query = asked.query;
         let is_visitor =
@@ -325,7 +328,7 @@ impl Cache {
         self.begin(asked, &wanted)
     }
 
-    /// What follows from the last failure; or, when nothing does, the fill as it was wanted.
+    /// The look-up that follows from the last failure of this fetch. `Err` returns the wanted fill where nothing follows.
     fn advise<'w>(&self, asked: Decision<'_>, wanted: WantedFill<'w>) -> Result<Lookup, WantedFill<'w>> {
         let stored = wanted.seen.map(Arc::as_ref);
         match self.advice(asked.query, asked.directives, &wanted.selection, stored) {
@@ -339,7 +342,7 @@ impl Cache {
 
     fn begin(&self, asked: Decision<'_>, wanted: &WantedFill<'_>) -> Lookup {
         let Decision { query, decisions, .. } = asked;
-        // Who may not join wants nothing of what another has brought either.
+        // A request that may not join a fill does not want what another fill has brought either.
         let may_have_changed = wanted.is_joinable && decisions < DECISIONS_MAX;
         let changed = || {
             let stored = || self.stored_since(query, wanted.seen).map(Some);
@@ -369,21 +372,22 @@ impl Cache {
         }
     }
 
-    /// What is stored for the key, if it has another response for this request than the one that was seen.
+    /// What is stored for the key, if it has a response for this request other than `seen`.
     fn stored_since(&self, query: &CacheQuery<'_>, seen: Option<&Arc<Entry>>) -> Option<Arc<Resource>> {
         let stored = self.0.memory.value(query.key.hash(), query.key.bytes())?;
         let entry = stored.select(&query.request.fields, query.policy)?;
         (!seen.is_some_and(|seen| Arc::ptr_eq(seen, entry))).then_some(stored)
     }
 
-    /// Why a request passes, where the application has said a moment ago that there is no page for everybody, and nothing has changed since.
+    /// Why a request passes, if it does: within the last minute the anonymous request brought no page, and no purge has covered the key
+    /// since.
     fn no_page(&self, query: &CacheQuery<'_>) -> Option<Reason> {
         let (reason, since) = self.0.hit_for_miss.passes(query.key.hash(), query.now)?;
         let validity = self.0.generations.validity(query.key.bytes(), query.tags().as_deref(), since);
         (validity == Validity::Valid).then_some(reason)
     }
 
-    /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
+    /// What is stored for the key by now, if a fill of the same selection has failed since the decision was made.
     fn failed_since(&self, query: &CacheQuery<'_>, wanted: &WantedFill<'_>) -> Option<Option<Arc<Resource>>> {
         let is_news = if wanted.is_probe() {
             wanted.seen.is_some() && self.is_backing_off(query, &wanted.selection)
@@ -394,32 +398,33 @@ impl Cache {
     }
 }
 
-/// What is to be thought of what is stored for a request.
+/// The judgement on what is stored for a request.
 pub(crate) enum Judged<'r> {
-    /// There is nothing.
+    /// Nothing is stored for the key.
     Nothing,
-    /// There are responses, and none for such a request.
+    /// Responses are stored, and none fits this request.
     OtherVariants(&'r Resource),
-    /// There is one that must not be used any more, for this reason.
+    /// The stored response must not be used any more, for this reason.
     Gone(&'r Arc<Entry>, Reason),
-    /// There is one that can be used in that way: as it was stored, or as a soft purge has left it.
+    /// The stored response may be used in the way of `reuse`. `was` is the entry as it is stored; `entry` is the same, or its stale copy
+    /// after a soft purge.
     Kept { was: &'r Arc<Entry>, entry: Cow<'r, Arc<Entry>>, reuse: Reuse },
 }
 
-/// A decision in the making.
+/// A decision in progress.
 #[derive(Clone, Copy)]
 struct Decision<'a> {
     query: &'a CacheQuery<'a>,
     directives: &'a RequestDirectives,
-    /// How many were made, this one included; the ones before came too late.
+    /// The number of this decision: 1, and one more each time that a check under the registry's lock found a change.
     decisions: u8,
 }
 
 /// What a request has missed.
 struct Miss<'a> {
-    /// What is stored and of no use.
+    /// The stored response that can't be used.
     seen: Option<&'a Arc<Entry>>,
-    /// The variant that it wants, as far as that is known.
+    /// The variant that the request wants, as far as it is known.
     variant: &'a [u8],
     /// See [`WantedFill::key`].
     key: Option<Vec<String>>,
@@ -435,21 +440,21 @@ impl<'a> Miss<'a> {
     }
 }
 
-/// A fill that a request needs.
+/// The fill that a request needs.
 struct WantedFill<'a> {
     selection: Selection,
     requested_for: RequestedFor,
     is_joinable: bool,
-    /// The stored response that the decision was made with.
+    /// The stored response on which the decision was based.
     seen: Option<&'a Arc<Entry>>,
-    /// The fields that the variant is made of, where nothing is stored and the policy tells.
+    /// The fields that make the variant, where nothing is stored and the policy names the fields.
     key: Option<Vec<String>>,
     purpose: FetchPurpose,
     reason: Reason,
 }
 
 impl<'a> WantedFill<'a> {
-    /// One on behalf of everybody, which others may join.
+    /// A fill whose answer may be for all clients, and which other requests may join.
     fn joinable(selection: Selection, seen: Option<&'a Arc<Entry>>, purpose: FetchPurpose, reason: Reason) -> Self {
         Self { selection, requested_for: RequestedFor::Everybody, is_joinable: true, seen, key: None, purpose, reason }
     }
@@ -458,7 +463,7 @@ impl<'a> WantedFill<'a> {
         self.requested_for == RequestedFor::Anonymous
     }
 
-    /// The fields of the request that its variant is made of, where that is known.
+    /// The request fields that make its variant, where they are known.
     fn kept(&self) -> Option<&[String]> {
         match (self.seen, &self.key) {
             (Some(entry), _) => Some(&entry.meta.nominated),
@@ -468,22 +473,21 @@ impl<'a> WantedFill<'a> {
     }
 }
 
-/// The variant that a request wants of a key of which nothing is stored, and the fields that it is made of: what the policy has in
-/// the key in any case.
+/// The variant that a request wants of a key for which nothing is stored, and the fields that make it: those that the policy always has
+/// in the key.
 pub(crate) fn first_variant(query: &CacheQuery<'_>) -> (Vec<String>, Vec<u8>) {
     let (key, mut variant) = (query.policy.grant.key(), Vec::new());
     variant_key(&key, &query.request.fields, query.policy, &mut variant);
     (key, variant)
 }
 
-/// Why the origin may not be asked on behalf of all: the client wants a stored response or none, nothing may be stored, or
-/// there will be no body.
+/// Why no shared fill may begin: the client wants a stored response only, the request forbids storing, or a HEAD brings no body.
 fn no_fill(asked: Decision<'_>, reason: Reason) -> Option<Lookup> {
     let reason = without_fill(asked.query.request, asked.directives, reason)?;
     Some(if reason == Reason::OnlyIfCachedMiss { Lookup::Unavailable(reason) } else { Lookup::Pass(reason) })
 }
 
-/// The reason for which such a request gets no fill, if it gets none; `reason` is why it would need one.
+/// Why such a request gets no fill, if it gets none; `reason` is why it would need one.
 pub(crate) fn without_fill(request: &RequestHead, directives: &RequestDirectives, reason: Reason) -> Option<Reason> {
     if directives.only_if_cached {
         return Some(Reason::OnlyIfCachedMiss);
@@ -494,13 +498,13 @@ pub(crate) fn without_fill(request: &RequestHead, directives: &RequestDirectives
     (request.method == Method::HEAD).then_some(reason)
 }
 
-/// Whether one validation for this reason is for all who ask meanwhile. A client that wants one of its own must not get the
-/// result of one that began before it asked, and a response that must be validated each time can't be shared.
+/// Whether a validation for this reason answers all requests that come meanwhile. A client that demands a validation must not get the
+/// result of one that began before its request, and a response that must be validated on each use can't be shared.
 pub(crate) fn is_joined_validation(reason: Reason) -> bool {
     matches!(reason, Reason::Stale | Reason::StaleMustRevalidate | Reason::NoLifetime)
 }
 
-/// How much of what a request wants is stored.
+/// How much of the bytes that a request wants is stored.
 enum Needed {
     Stored,
     More(ByteRange),

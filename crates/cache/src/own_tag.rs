@@ -1,21 +1,22 @@
 //! Makes the entity tag that clients get instead of the application's validators.
 //!
-//! It is a strong tag of the stored bytes (`kasoku_semantics::validators` says where and why). The key is part of it, with scheme, host and query: a tag of one URL never
-//! confirms another URL. So is the variant, since two pages of the same bytes may still differ in their heads. It is the same in each
-//! process and after each restart, so browsers keep what they have. A content coding has the tag with the coding's name behind it.
+//! It is a strong tag of the stored bytes (`kasoku_semantics::validators` says where and why). Key and variant are part of it. So a tag
+//! of one URL never confirms another URL, nor one variant another: two pages with the same bytes may still differ in their heads. The tag
+//! is the same in each process and after each restart, so browsers keep what they have. A content coding has the same tag with the
+//! coding's name appended.
 //!
-//! XXH3 is not a cryptographic hash and need not be: an attacker who makes two versions of a page with the same tag only makes browsers
-//! keep showing the first.
+//! XXH3 is not a cryptographic hash and need not be: an attacker who makes two versions of a page with the same tag achieves only that
+//! browsers keep showing the first.
 
 use crate::Key;
 use bytes::Bytes;
 use kasoku_wire::Fields;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The line of such a tag in a head, in bytes.
+/// The length of such a tag's line in a head, in bytes.
 pub(crate) const LINE_BYTES: usize = "ETag: \"k\"\r\n".len() + 32;
 
-/// Gives a head the tag of these bytes, which are the whole body.
+/// Sets ETag to the tag of these bytes, which must be the whole body.
 pub(crate) fn set(fields: &mut Fields, key: &Key, variant: &[u8], pieces: &[Bytes]) {
     let mut hash = Xxh3::new();
     for part in [key.bytes(), variant] {

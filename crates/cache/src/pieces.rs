@@ -1,4 +1,4 @@
-//! The bytes of a fill while they arrive.
+//! The bytes of a fill while they arrive, and the memory that they are charged for.
 
 use crate::Body;
 use crate::budget::{Budget, Charge};
@@ -6,23 +6,23 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a piece costs besides its bytes, so that many small ones are not for nothing.
+/// The charge for a piece besides its bytes, so that many small pieces are not free.
 const PIECE_OVERHEAD_BYTES: u64 = 128;
 
-/// The bytes of a fill that are still here, in order.
+/// The bytes of a fill that have not been dropped, in order.
 pub(crate) struct Pieces {
-    /// Each with the offset of its first byte; never empty ones.
+    /// Each piece with the offset of its first byte; no piece is empty.
     pieces: VecDeque<(u64, Bytes)>,
-    /// The offset behind the last byte.
+    /// The offset behind the last byte that has arrived.
     pub(crate) end: u64,
     charge: Charge,
-    /// Of that, what is charged for pieces that have not come yet.
+    /// The part of `charge` that is reserved for pieces that have not arrived yet.
     reserved: u64,
-    /// What is charged for them instead, once they are stored.
+    /// The stored body, once the bytes are stored: it carries the charge from then on.
     stored: Option<Arc<Body>>,
 }
 
-/// What is at an offset.
+/// What a reader finds at an offset.
 pub(crate) enum PieceAt {
     Piece(Bytes),
     NotYet,
@@ -34,43 +34,44 @@ impl Pieces {
         Self { pieces: VecDeque::new(), end: 0, charge: budget.charge(0), reserved: 0, stored: None }
     }
 
-    /// Charges for pieces of so many bytes in advance.
+    /// Charges in advance for pieces of `bytes` bytes in all.
     pub(crate) fn reserve(&mut self, bytes: u64) {
         self.reserved += bytes;
         self.charge.add(bytes);
     }
 
-    /// Returns whether more had to be charged than was reserved.
+    /// Appends a piece. Returns whether its bytes exceeded the reservation.
     pub(crate) fn push(&mut self, piece: Bytes) -> bool {
         let first = self.end;
         let bytes = piece.len() as u64;
         self.end += bytes;
         self.pieces.push_back((first, piece));
-        // What a piece costs besides its bytes is small change, which nobody can reserve before it is known.
+        // The overhead of a piece is small, and the number of pieces is not known in advance, so it is not reserved.
         let more = bytes - bytes.min(self.reserved);
         self.reserved -= bytes - more;
         self.charge.add(more + PIECE_OVERHEAD_BYTES);
         more > 0
     }
 
-    /// No more pieces come.
+    /// Gives back the charge for pieces that will not come.
     pub(crate) fn release_reserved(&mut self) {
         self.charge.sub(std::mem::take(&mut self.reserved));
     }
 
-    /// Gives back what is charged, for the moment in which the bytes are stored. Returns what [`Pieces::take_back`] needs.
+    /// Gives back the whole charge while the bytes are copied into the store. Returns the number of bytes that [`Pieces::take_back`]
+    /// needs.
     pub(crate) fn lend_charge(&mut self) -> u64 {
         let bytes = self.charge.bytes();
         self.charge.sub(bytes);
         bytes
     }
 
-    /// Charges again for bytes that were not stored.
+    /// Charges again for bytes that were not stored after all.
     pub(crate) fn take_back(&mut self, bytes: u64) {
         self.charge.add(bytes);
     }
 
-    /// What is here from that offset on, up to the end of its piece.
+    /// The bytes from this offset to the end of their piece.
     pub(crate) fn at(&self, offset: u64) -> PieceAt {
         if offset >= self.end {
             return PieceAt::NotYet;
@@ -83,7 +84,7 @@ impl Pieces {
         PieceAt::Piece(piece.slice((offset - first) as usize..))
     }
 
-    /// Drops whole pieces before that offset.
+    /// Drops the pieces that lie wholly before this offset.
     pub(crate) fn drop_before(&mut self, offset: u64) {
         while self.pieces.front().is_some_and(|(first, piece)| first + piece.len() as u64 <= offset) {
             if let Some((_, piece)) = self.pieces.pop_front() {
@@ -92,7 +93,8 @@ impl Pieces {
         }
     }
 
-    /// The same bytes as they are stored, which is charged there for as long as somebody reads them here.
+    /// Puts the stored chunks in the place of the pieces: the same bytes, which the stored body is charged for, as long as readers hold
+    /// them here.
     pub(crate) fn replace(&mut self, body: Arc<Body>) {
         self.pieces.clear();
         self.end = 0;

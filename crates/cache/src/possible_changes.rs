@@ -1,8 +1,9 @@
-//! Rate-limits invalidation by requests that may have changed nothing: each tag is dropped at most once a second.
+//! Limits the rate of invalidations by requests that may have changed nothing: each tag is dropped at most once a second.
 //!
-//! An application often says with a page of status 200 that something was refused: a wrong password, a form that was sent twice. If each
-//! such request invalidated, a client could keep a site out of the cache. So the first drops at once, and those that come within a second
-//! after it drop together at that second's end. The caller waits for that ([`DeferredDrop`]): nothing here has a clock.
+//! An application often reports with status 200 that it refused something: a wrong password, a form that was sent twice. If each such
+//! request invalidated, a client could keep a site out of the cache. So the first request drops the tags at once, and the requests of the
+//! following second cause one drop at the end of that second. The caller waits for that time ([`DeferredDrop`]): nothing here has a
+//! clock.
 
 use crate::Cache;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,32 +12,32 @@ use kasoku_semantics::tags::Tagged;
 use kasoku_semantics::time::Now;
 use std::collections::HashMap;
 
-/// How often a tag is dropped in doubt, in milliseconds.
+/// The least time between two drops of a tag for possible changes, in milliseconds.
 const APART_MS: u64 = 1_000;
 
-/// Tags of which it is known when they were dropped last.
+/// The most tags whose last drop is remembered.
 const TAGS_MAX: usize = 16 << 10;
 
-/// For how long after its time somebody who has to drop a tag later is waited for, in milliseconds.
+/// How long after its due time a deferred drop still counts as pending, in milliseconds.
 const PATIENCE_MS: u64 = 1_000;
 
-/// By tag, or by the hash of a site for all that has tags there.
+/// The last drops by tag, or by the hash of a site for a drop of all its tagged responses.
 #[derive(Default)]
 pub(crate) struct PossibleChanges(Mutex<HashMap<TagHash, DroppedTag>>);
 
 #[derive(Clone, Copy)]
 struct DroppedTag {
     at_ms: u64,
-    /// When it will be dropped the next time, if somebody waits for that.
+    /// When the tag will be dropped next, if a caller holds a deferred drop of it.
     next_ms: Option<u64>,
 }
 
-/// What has to be dropped later, and when.
+/// Tags that the caller must drop later, and when.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct DeferredDrop {
     tags: Tags,
-    /// On the monotonic clock of [`Now`], in milliseconds.
+    /// When to drop them: milliseconds on the monotonic clock of [`Now`].
     pub at_ms: u64,
 }
 
@@ -46,7 +47,7 @@ impl PossibleChanges {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These are dropped now, and nobody waits for it any more.
+    /// Notes that these tags are dropped now, and that no deferred drop of them is pending.
     fn are_dropped(&self, tags: &Tags, now_ms: u64) {
         let mut known = self.known();
         let of_site = tags.has_unknown.then_some(tags.site);
@@ -55,14 +56,14 @@ impl PossibleChanges {
         );
     }
 
-    /// Which of these are dropped now, and which later.
+    /// Which of these tags are to be dropped now, and which later.
     fn sort(&self, tags: &Tags, now_ms: u64) -> (Tags, Option<DeferredDrop>) {
         let mut known = self.known();
         if known.len() >= TAGS_MAX {
             known.retain(|_, dropped| now_ms < dropped.at_ms + APART_MS + PATIENCE_MS);
         }
         if known.len() >= TAGS_MAX {
-            // To drop something too often shows nobody anything old.
+            // Forgetting causes more drops than needed, which never serves an outdated response.
             known.clear();
         }
         let (mut at_once, mut later, mut at_ms) = (Vec::new(), Vec::new(), now_ms);
@@ -97,8 +98,9 @@ impl PossibleChanges {
 }
 
 impl Cache {
-    /// Drops what has these tags in that site, as [`Cache::drop_changed_tags`] does, where something may have changed; what was so
-    /// dropped within the last second has to be dropped later, by whoever gets that back.
+    /// Drops the responses with these tags in that site, as [`Cache::drop_changed_tags`] does, after a request that may have changed
+    /// their pages. The caller must wait for the result, if there is one: it holds the tags that were dropped within the last second, to
+    /// be dropped again.
     pub fn drop_possibly_changed_tags(&self, site: &str, changed: &Tagged, now: Now) -> Option<DeferredDrop> {
         let (at_once, later) = self.0.possible_changes.sort(&Tags::new(site, changed), now.mono_ms);
         if !at_once.each.is_empty() || at_once.has_unknown {
@@ -107,7 +109,7 @@ impl Cache {
         later
     }
 
-    /// Drops what had to be dropped later.
+    /// Drops the tags of a deferred drop.
     pub fn drop_later(&self, later: &DeferredDrop, now: Now) {
         self.0.possible_changes.are_dropped(&later.tags, now.mono_ms);
         self.0.generations.change(&later.tags, now);
@@ -122,7 +124,7 @@ mod tests {
         Tags::of_hashes(1, each.into(), has_unknown)
     }
 
-    /// What is dropped at once, what later, and when that is.
+    /// What is dropped at once, what later, and when.
     fn sorted(possible_changes: &PossibleChanges, tags: &Tags, now_ms: u64) -> (Vec<TagHash>, Vec<TagHash>, u64) {
         let all = |tags: &Tags| tags.each.iter().copied().chain(tags.has_unknown.then_some(tags.site)).collect();
         let (at_once, later) = possible_changes.sort(tags, now_ms);

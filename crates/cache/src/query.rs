@@ -9,7 +9,7 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
-/// The input of a look-up.
+/// One look-up: a request, its key and rules, and the time.
 #[derive(Clone, Copy)]
 pub(crate) struct CacheQuery<'a> {
     pub(crate) shared: &'a SharedRequest,
@@ -28,7 +28,7 @@ impl<'a> CacheQuery<'a> {
         Tags::of(self.key, self.shared.read_target(), self.policy, self.shared.tags())
     }
 
-    /// The id of its fill of that selection.
+    /// Identifies the fill of this selection for this request.
     pub(crate) fn fill_id<'w>(&'w self, selection: &'w Selection, requested_for: RequestedFor) -> FillId<'w> {
         FillId { hash: self.key.hash(), key: self.key.bytes(), selection, requested_for, rules: self.policy.rules }
     }

@@ -1,16 +1,17 @@
-//! What of a stored response goes to a client: all of it, coded or not, a part, or word that the client has it already.
+//! What a client gets of a stored response: the whole, coded or not, a part of it, or a 304 because the client has it already.
 //!
-//! Which codings there are depends on what has been asked for before: a client gets the one that it likes best among those that are there,
-//! and the caller has the one that it would like better made for those who come after it ([`Representations::wanted`]). Four things follow:
+//! Which codings of a response exist depends on earlier requests. A client gets the existing coding that it prefers, and the caller has a
+//! better one made for later clients ([`Representations::wanted`]). Four rules follow:
 //!
 //! - Each coding has an entity tag of its own. The origin gets only its own tag.
-//! - Vary says that there are several, on the uncoded response and on a miss as well: a cache behind us must not give one client's to another.
-//! - Parts are parts of the uncoded bytes, under the uncoded tag, so that all parts that a client gets belong together, whatever has been
-//!   made meanwhile.
-//! - A client that has any representation that it accepts is told that this is current (304).
+//! - Vary names Accept-Encoding on the uncoded response and on a miss as well, so that a cache behind us never gives one client's coding
+//!   to another.
+//! - Ranges are ranges of the uncoded bytes, under the uncoded tag. So all parts that a client gets belong together, even if codings have
+//!   been made meanwhile.
+//! - A client that has any representation that it accepts gets a 304.
 //!
-//! Responses that pass are never coded, nor are those that a fill streams: the first would tell secrets by their length (BREACH), the
-//! second would make a client wait for the work.
+//! Two kinds of responses are never coded: those that pass, since their compressed length could reveal secrets (BREACH), and those that a
+//! fill streams, since the client would wait for the compression.
 
 mod head;
 mod multipart;
@@ -33,47 +34,48 @@ use kasoku_wire::field::date;
 use kasoku_wire::{Fields, RequestHead};
 use std::sync::Arc;
 
-/// The rules by which codings are made for a request.
+/// The rules by which codings are made of the response to a request.
 #[derive(Clone, Copy)]
 pub struct CodingContext<'r> {
-    /// Which codings, and of which responses.
+    /// Which codings are made, and of which responses.
     pub rules: &'r CodingRules,
     /// The caching rules.
     pub policy: &'r Policy,
-    /// Stands for all that decides of which responses codings are made: the decision is remembered under it.
+    /// Identifies all settings that decide of which responses codings are made. [`Entry::may_be_coded`] remembers its finding under this
+    /// mark.
     pub mark: u64,
 }
 
-/// The representations of a response from which a request chooses. The default: there is one.
+/// The representations of a response from which a request chooses. By default there is one.
 #[derive(Clone, Copy, Default)]
 pub struct Representations {
-    /// Whether there may be several, so that Vary has to say so.
+    /// Whether there may be several representations, so that Vary must say so.
     pub varies: bool,
-    /// The one that this client gets.
+    /// The representation that this client gets.
     selected: Representation,
-    /// The one that it would like better, and that can be made.
+    /// A representation that can be made and that this client prefers to `selected`.
     wanted: Representation,
     accepted: AcceptedCodings,
 }
 
 /// What a client gets of a stored response.
 pub enum Selected<'e> {
-    /// Word that it has this representation (304).
+    /// A 304: the client has this representation.
     NotModified(Representation),
-    /// All of it, in that coding.
+    /// The whole, in this coding.
     Whole(Representation, &'e Arc<Body>),
-    /// A part (206).
+    /// One part (206).
     Part(ByteRange),
     /// Several parts (206).
     Parts(ByteRanges),
-    /// Word that none of the parts that it asks for exists (416). The length of the whole.
+    /// A 416: none of the ranges exists. Holds the length of the whole, in bytes.
     Unsatisfiable(u64),
-    /// Not all of it is stored. A look-up never ends so.
+    /// The body is external, or some of the requested bytes are not stored. A hit covers the request, so only the first occurs after one.
     Incomplete,
 }
 
 impl Representations {
-    /// Those of a stored response. `codings`: `None` where none are made.
+    /// The representations of a stored response. `codings` is `None` where no codings are made.
     pub fn of_stored(request: &Fields, codings: Option<CodingContext<'_>>, entry: &Entry) -> Self {
         let Some(CodingContext { rules, policy, mark }) = codings else { return Self::default() };
         let body = &entry.body;
@@ -93,9 +95,9 @@ impl Representations {
         Self { varies: true, selected: accepted.best(made), wanted: Some(best), accepted }
     }
 
-    /// Those of a response that is being filled: there is one so far. `length`: that of its body, where it is known.
+    /// The representations of a response that a fill brings: one so far. `length` is the length of its body, where it is known.
     pub fn of_filling(request: &Fields, codings: Option<CodingContext<'_>>, meta: &Meta, length: Option<u64>) -> Self {
-        // A response of unknown length may turn out to be long enough.
+        // A body of unknown length may turn out to be long enough for a coding.
         let length = length.unwrap_or(u64::MAX);
         match codings {
             Some(CodingContext { rules, policy, .. }) if has_codings(rules, policy, meta, length) => {
@@ -105,7 +107,7 @@ impl Representations {
         }
     }
 
-    /// What of a stored response the request gets, by its conditions, its range and the codings that it accepts.
+    /// What the request gets of a stored response, by its conditions, its range and the codings that it accepts.
     //= RFC 9111 section 4.3.2
     //# If the response to the forwarded request is 304 (Not Modified) and has an ETag field value with an entity tag that
     //# is not in the client's list, the cache MUST generate a 200 (OK) response for the client by reusing its
@@ -137,7 +139,7 @@ impl Representations {
         }
     }
 
-    /// The representation that the client has already, by its own conditions.
+    /// The representation that the client has already, according to its conditions.
     pub fn known(&self, request: &RequestHead, stored: &Meta, now: Now) -> Option<Representation> {
         let (head, validators, response_time) = (&stored.head, stored.validators(), stored.freshness.response_time);
         if !self.varies {
@@ -147,9 +149,9 @@ impl Representations {
         known_representation(request, head, validators, (response_time, now), self.selected, &self.accepted)
     }
 
-    /// The part of a response of that length that the client asks for. A date in If-Range does not say of which representation the client
-    /// has a part, since all were modified at the same time: a client that may have been sent a coded one, or another visitor's, gets the
-    /// whole.
+    /// The part that the client asks for, of a response of this length. A date in If-Range does not tell representations apart, since all
+    /// of them have the same Last-Modified. So a client whose If-Range has a date gets the whole if it may have been sent a coded
+    /// representation or another visitor's.
     pub fn range(&self, request: &RequestHead, stored: &Meta, length: u64) -> RangeOutcome {
         let may_have_coded = self.varies && Coding::ALL.iter().any(|coding| self.accepted.accepts(*coding));
         let may_have_another = may_have_coded || stored.validators() == Validators::OwnTag;
@@ -157,20 +159,20 @@ impl Representations {
         if may_have_another && is_date() { RangeOutcome::Full } else { range(request, &stored.head, length) }
     }
 
-    /// The coding that the client would like better than what there is.
+    /// A coding that can be made and that the client prefers to the one that it gets.
     pub fn wanted(&self) -> Option<Coding> {
         self.wanted
     }
 }
 
-/// Whether codings are made of a response of that length.
+/// Whether codings are made of this response, if its body has this length.
 fn has_codings(rules: &CodingRules, policy: &Policy, meta: &Meta, length: u64) -> bool {
     let has_type = |media_type: &[u8]| rules.has_type(media_type);
     length >= rules.bytes_min && may_be_coded(&meta.head, &meta.nominated, policy, has_type)
 }
 
 impl Selected<'_> {
-    /// The status of the response. `stored`: the status of the stored one.
+    /// The status of the response that goes out. `stored` is the status of the stored response.
     pub fn status(&self, stored: StatusCode) -> StatusCode {
         match self {
             Self::NotModified(_) => StatusCode::NOT_MODIFIED,

@@ -1,7 +1,7 @@
 //! All stored responses of one key: one, or one for each variant that `Vary` made.
 //!
-//! A resource is immutable; a change makes a new one that shares the entries (see `Memory::update`). So its weight is that of
-//! when it was made: a tier counts on it. When an entry has become heavier, a resource that weighs it anew takes its place.
+//! A resource is immutable: a change makes a new resource that shares the entries (see `Memory::update`). So its weight is that of the
+//! time when it was made, and a tier relies on that. When an entry becomes heavier, a resource with the new weight replaces it.
 
 use crate::entry::RESOURCE_BYTES;
 use crate::{Body, Entry, Meta};
@@ -13,14 +13,14 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Variants of one key; the oldest goes when another comes.
+/// The most variants of one key. When another comes, the oldest goes.
 pub const VARIANTS_MAX: usize = 64;
 
-/// The least that the memory tier accepts as a value's bound, so that a tiny `object-bytes-max` still stores heads.
+/// The least bound on a value's size in the memory tier, in bytes, so that a tiny `object-bytes-max` still stores heads.
 pub(crate) const BYTES_MIN: u64 = 4 << 10;
 
 thread_local! {
-    /// Where a request's variant key is made: a hit allocates nothing. Requests' heads are bounded, so this is as well.
+    /// Where a request's variant key is made, so that a hit allocates nothing. Its size is bounded, since request heads are.
     static VARIANT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -28,15 +28,15 @@ thread_local! {
 #[derive(Clone, Debug)]
 pub struct Resource {
     key: Box<[u8]>,
-    /// The last one that was stored first.
+    /// The entry that was stored last comes first.
     entries: Vec<Arc<Entry>>,
-    /// Whether all nominate the same fields: then at most one fits a request.
+    /// Whether all entries nominate the same fields: then at most one fits a request.
     is_uniform: bool,
-    /// What the entries weighed when this was made.
+    /// The weight of the entries when this resource was made, in bytes.
     weight_bytes: u64,
 }
 
-// What an entry is charged for it.
+// An entry's charge includes this size.
 const _: () = assert!(size_of::<Resource>() <= RESOURCE_BYTES);
 
 impl Resource {
@@ -45,13 +45,13 @@ impl Resource {
         Self { key: key.into(), entries: vec![entry], is_uniform: true, weight_bytes: 0 }.weighed()
     }
 
-    /// With the weight that its entries have by now.
+    /// The same resource with the present weight of its entries.
     pub(crate) fn weighed(mut self) -> Self {
         self.weight_bytes = self.entries.iter().map(|entry| entry.memory_bytes()).sum();
         self
     }
 
-    /// The stored response that a request with these fields selects; the most recent, where several fit.
+    /// The stored response that a request with these fields selects; the most recent one, where several fit.
     //= RFC 9111 section 4.1
     //# When a cache receives a request that can be satisfied by a stored
     //# response and that stored response contains a Vary header field
@@ -81,7 +81,7 @@ impl Resource {
         let mut selected: Option<&Arc<Entry>> = None;
         for entry in entries {
             let nominated = entry.meta.nominated.as_slice();
-            // Variants of a key nearly always nominate the same fields: one key then serves for all of them.
+            // Variants of a key nearly always nominate the same fields, so one variant key serves for all of them.
             if known != Some(nominated) {
                 variant.clear();
                 variant_key(nominated, request, policy, variant);
@@ -98,7 +98,7 @@ impl Resource {
         selected
     }
 
-    /// The last one that was stored.
+    /// The response that was stored last.
     pub(crate) fn newest(&self) -> Option<&Arc<Entry>> {
         self.entries.first()
     }
@@ -108,18 +108,18 @@ impl Resource {
         self.entries.len()
     }
 
-    /// The fields by which the responses are told apart; some more than once.
+    /// The fields that tell the responses apart. A field may come more than once.
     pub(crate) fn nominated(&self) -> impl Iterator<Item = &str> {
         let distinct = if self.is_uniform { 1 } else { self.entries.len() };
         self.entries.iter().take(distinct).flat_map(|entry| &entry.meta.nominated).map(String::as_str)
     }
 
-    /// The response whose language the request likes best, where language is all that the variants differ by.
+    /// The response whose language the request prefers, where the variants differ by language only.
     fn select_by_language(&self, request: &Fields, policy: &Policy) -> Option<&Arc<Entry>> {
         if policy.profile != Profile::Rfc {
             return None;
         }
-        // Nearly all send one line, which needs no copy.
+        // Nearly all requests send one line, which needs no copy.
         let wanted = match request.only("accept-language") {
             Some(only) => Cow::Borrowed(only),
             None => Cow::Owned(request.combined("accept-language")?),
@@ -130,25 +130,24 @@ impl Resource {
         })
     }
 
-    /// Whether that very response is here.
+    /// Whether this very entry is stored here.
     pub(crate) fn has(&self, entry: &Arc<Entry>) -> bool {
         self.entries.iter().any(|kept| Arc::ptr_eq(kept, entry))
     }
 
-    /// Whether a response with that very body is here.
+    /// Whether an entry with this very body is stored here.
     pub(crate) fn has_body(&self, body: &Arc<Body>) -> bool {
         self.entries.iter().any(|kept| Arc::ptr_eq(&kept.body, body))
     }
 
-    /// What is stored for the same variant as that of `meta`.
+    /// The entry of the same variant as `meta`.
     pub(crate) fn same_variant(&self, meta: &Meta) -> Option<&Arc<Entry>> {
         let is_same =
             |entry: &&Arc<Entry>| entry.meta.nominated == meta.nominated && entry.meta.variant == meta.variant;
         self.entries.iter().find(is_same)
     }
 
-    /// The detail by which fills of this key are told apart: the variant that the request asks for, as far as the
-    /// newest response's `Vary` tells.
+    /// The variant that the request asks for, as far as the newest response's `Vary` tells. Fills of this key are told apart by it.
     pub(crate) fn variant_of(&self, request: &Fields, policy: &Policy) -> Vec<u8> {
         let mut variant = Vec::new();
         if let Some(newest) = self.entries.first() {
@@ -157,7 +156,8 @@ impl Resource {
         variant
     }
 
-    /// With `entry` as the newest; the one that it replaces, and what it hides or pushes out, is gone.
+    /// The same resource with `entry` as the newest. Drops the entry that it replaces (the one of the same variant, or any where one of
+    /// both has no `Vary`), and the oldest entries beyond the bounds.
     pub(crate) fn with(&self, entry: Arc<Entry>, bytes_max: u64) -> Self {
         let mut entries = vec![entry];
         if let Some(new) = entries.first().filter(|new| !new.meta.nominated.is_empty()).cloned() {
@@ -176,7 +176,7 @@ impl Resource {
         resource
     }
 
-    /// With `new` in the place of `old`; unchanged where `old` is not here any more.
+    /// The same resource with `new` in the place of `old`; unchanged where `old` is not here any more.
     pub(crate) fn replacing(&self, old: &Arc<Entry>, new: Arc<Entry>) -> Self {
         let mut resource = self.clone();
         if let Some(place) = resource.entries.iter_mut().find(|entry| Arc::ptr_eq(entry, old)) {
@@ -185,20 +185,20 @@ impl Resource {
         resource.weighed()
     }
 
-    /// With each response as `change` makes it; its variant stays.
+    /// The same resource with each entry as `change` makes it. `change` must keep the variant.
     pub(crate) fn with_each(&self, change: impl Fn(&Entry) -> Arc<Entry>) -> Self {
         let entries = self.entries.iter().map(|entry| change(entry)).collect();
         Self { entries, ..self.clone() }.weighed()
     }
 
-    /// Without `entry`; `None` when nothing is left.
+    /// The same resource without `entry`; `None` where no entry is left.
     pub(crate) fn without(&self, entry: &Arc<Entry>) -> Option<Self> {
         let mut resource = self.clone();
         resource.entries.retain(|kept| !Arc::ptr_eq(kept, entry));
         (!resource.entries.is_empty()).then(|| resource.weighed())
     }
 
-    /// Without what was stored under other rules than these; `None` when nothing is left.
+    /// The same resource without the entries of other rules; `None` where no entry is left.
     pub(crate) fn under(&self, policy: &Policy) -> Option<Self> {
         let mut resource = self.clone();
         resource.entries.retain(|kept| kept.meta.is_under(policy));

@@ -1,8 +1,8 @@
-//! Writes to the store: a finished fill, a 304, the response to a HEAD.
+//! Changes what is stored: after a finished fill, a 304, the response to a HEAD.
 //!
-//! Each change happens under the lock of its key, and looks there whether an invalidation came in between: an
-//! invalidation first poisons the running fills of a key and then removes what is stored, so whichever comes first, nothing
-//! from before it stays.
+//! Each change runs under the lock of its key, and checks there whether an invalidation came in between. An invalidation first poisons
+//! the running fills of a key, and then removes the stored responses. So whichever comes first, no response from before the invalidation
+//! stays.
 
 use crate::budget::Budget;
 use crate::fill::Fill;
@@ -19,11 +19,11 @@ use kasoku_semantics::validation::combined_head;
 use kasoku_wire::ResponseHead;
 use std::sync::Arc;
 
-/// A body that is a part of a whole.
+/// How a part of a body is stored.
 pub(crate) enum PartOf {
-    /// Stored as a part.
+    /// As a part.
     Alone(PartialContent),
-    /// Combined with what is stored; readers wait for the whole.
+    /// Combined with the stored response `base`; readers wait for the whole.
     Completing { base: Arc<Entry>, part: PartialContent },
 }
 
@@ -38,17 +38,17 @@ pub(crate) struct Finished<'a> {
     pub(crate) pieces: &'a [Bytes],
 }
 
-/// What came of a finished fill.
+/// The result of saving a finished fill.
 #[derive(Default)]
 pub(crate) struct Saved {
-    /// The response as it would be stored; `None` when its length is not what the head promised.
+    /// The response as it would be stored; `None` where its length is not what the head promised.
     pub(crate) entry: Option<Arc<Entry>>,
-    /// False: it was invalidated meanwhile, or something better is stored.
+    /// False where the fill was poisoned, a later response is stored, or the entry is too large.
     pub(crate) is_stored: bool,
 }
 
 impl Cache {
-    /// Stores what a fill has brought. A part is combined with what is stored by now, where it belongs to the same
+    /// Stores the response of a finished fill. A part is combined with the response that is stored by now, if both are of the same
     /// representation.
     pub(crate) fn save(&self, finished: Finished<'_>) -> Saved {
         let Some(brought) = brought(finished, &self.0.budget) else { return Saved::default() };
@@ -59,7 +59,7 @@ impl Cache {
             let combined = stored
                 .filter(|_| finished.part.is_some())
                 .and_then(|stored| combined(finished, stored, &brought, &self.0.budget));
-            // What was asked for later is the news, whichever came to its end first.
+            // The response whose head came later is the more recent one, whichever fill ended first.
             let is_outdone =
                 combined.is_none() && stored.is_some_and(|stored| stored.meta.is_later_than(&brought.meta));
             let entry = Arc::new(combined.unwrap_or(brought));
@@ -80,7 +80,7 @@ impl Cache {
         saved
     }
 
-    /// Puts `new` in the place of `old`, if that is still stored and `is_valid` says so at that moment.
+    /// Puts `new` in the place of `old`, if `old` is still stored and `is_valid` returns true under the lock.
     pub(crate) fn replace(&self, key: &Key, old: &Arc<Entry>, new: Arc<Entry>, is_valid: impl FnOnce() -> bool) {
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
             let resource = resource?;
@@ -88,10 +88,9 @@ impl Cache {
         });
     }
 
-    /// Makes all stored responses of a key stale, and keeps what is being filled for it from being stored. Returns whether
-    /// something was stored.
+    /// Makes all stored responses of a key stale, and keeps its running fills from being stored. Returns whether any response was stored.
     pub(crate) fn expire(&self, key: &Key, now: Now) -> bool {
-        // The order matters, see above.
+        // The order matters: see the head of this file.
         self.0.fills.poison(key.hash(), key.bytes(), None);
         let mut was_stored = false;
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
@@ -102,7 +101,7 @@ impl Cache {
         was_stored
     }
 
-    /// A stored response as one that is stale from `since` on; all purges up to that epoch have been looked at.
+    /// A stale copy of a stored response: its lifetime ends at `since`. The copy counts as compared with all purges up to `epoch`.
     pub(crate) fn expired(&self, entry: &Entry, key: &Key, since: Now, epoch: Epoch) -> Entry {
         let freshness = entry.meta.freshness.ended(since);
         let meta = Meta { freshness, epoch, ..(*entry.meta).clone() };
@@ -114,17 +113,17 @@ impl Cache {
         self.0.memory.update(key.hash(), key.bytes(), |resource| resource?.without(entry).map(Arc::new));
     }
 
-    /// Drops what other rules have stored for a key. It is used no more, unless those rules come back.
+    /// Drops the responses of a key that were stored under other rules. They could be used only if those rules came back.
     pub(crate) fn remove_of_other_rules(&self, key: &Key, policy: &Policy) {
         self.0.memory.update(key.hash(), key.bytes(), |resource| resource?.under(policy).map(Arc::new));
     }
 
-    /// Drops a response of which the bytes, where they lie, are not what they were.
+    /// Drops a response with an external body, after the file under its name has changed.
     pub fn drop_changed(&self, key: &Key, entry: &Arc<Entry>) {
         self.remove(key, entry);
     }
 
-    /// Whether it was stored.
+    /// Stores a response with an external body. Returns whether it was stored.
     pub(crate) fn save_external_body(&self, key: &Key, entry: &Arc<Entry>, is_poisoned: impl Fn() -> bool) -> bool {
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut is_stored = false;
@@ -148,8 +147,8 @@ impl Cache {
     }
 }
 
-/// What a fill has brought, or `None` when its length is not what the head promised. A part that was fetched to
-/// complete a stored response is put together with that one first.
+/// The response that a fill has brought, or `None` where its length is not what the head promised. A part that was fetched to complete a
+/// stored response is combined with that response first.
 fn brought(finished: Finished<'_>, budget: &Arc<Budget>) -> Option<Entry> {
     let Finished { key, pieces, .. } = finished;
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
@@ -172,7 +171,7 @@ fn brought(finished: Finished<'_>, budget: &Arc<Budget>) -> Option<Entry> {
     }
 }
 
-/// `entry` with the bytes of `stored`, where both are of one representation.
+/// `entry` with the bytes of `stored` added, if both are of one representation.
 fn combined(finished: Finished<'_>, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
     let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
     let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
@@ -186,7 +185,7 @@ fn combined(finished: Finished<'_>, stored: &Entry, entry: &Entry, budget: &Arc<
     })
 }
 
-/// The head with the length that the body turned out to have, so that a HEAD can be compared with it.
+/// Adds Content-Length to the head, so that the answer to a HEAD can be compared with it.
 fn with_length(meta: &Arc<Meta>, length: u64) -> Arc<Meta> {
     if meta.head.fields.contains("content-length") || meta.head.status == StatusCode::NO_CONTENT {
         return meta.clone();
@@ -196,7 +195,7 @@ fn with_length(meta: &Arc<Meta>, length: u64) -> Arc<Meta> {
     Arc::new(meta)
 }
 
-/// The head with the tag of these bytes, where clients get that in the place of the application's validators.
+/// Adds the tag of these bytes to the head, where clients get that tag instead of the application's validators.
 fn with_own_tag(meta: Arc<Meta>, key: &Key, pieces: &[Bytes]) -> Arc<Meta> {
     if meta.validators() != Validators::OwnTag {
         return meta;
@@ -206,7 +205,7 @@ fn with_own_tag(meta: Arc<Meta>, key: &Key, pieces: &[Bytes]) -> Arc<Meta> {
     Arc::new(meta)
 }
 
-/// The head of a part as the head of the whole that it belongs to: ranges and lengths are made when it is sent.
+/// The head of a part as a head of the whole: the deliverer writes ranges and lengths.
 fn without_range(meta: &Meta) -> Meta {
     let mut head = ResponseHead { version: meta.head.version, ..ResponseHead::new(StatusCode::OK) };
     head.fields = meta.head.fields.clone();

@@ -1,70 +1,70 @@
-//! Identifies a fill among those of its key: the variant or range that it fetches, and for whom the origin is asked.
+//! Tells the fills of one key apart: by the variant or range that they fetch, and by the kind of client for which the origin is asked.
 
 use crate::Entry;
 use kasoku_semantics::range::ByteRange;
 use kasoku_store::KeyHash;
 use std::sync::Arc;
 
-/// What one fill can bring of a key: a variant, or a part of it.
+/// What of a key a fill fetches: a variant, or a part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// The values of the fields that select it, normalised; empty: none does, or none is known yet.
+    /// The normalised values of the fields that select the variant. Empty: no fields do, or they are not known yet.
     pub(crate) variant: Vec<u8>,
     pub(crate) portion: Portion,
 }
 
-/// Which of its bytes.
+/// Which bytes of a variant a fill fetches.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Portion {
     /// All of them.
     #[default]
     Whole,
-    /// Those that a Range field asks for, of a response that is not stored: the field's value.
+    /// The bytes that a Range field asks for, of a response that is not stored. Holds the field's value.
     Range(Box<[u8]>),
-    /// Those that this stored response lacks. Only who has found the same one lacks the same bytes of the same whole.
+    /// The bytes that this stored response lacks. Only a request that found the same entry lacks the same bytes of the same whole.
     Missing(ByteRange, Arc<Entry>),
 }
 
-/// On whose behalf the origin is asked: a fill on behalf of others is not joined.
+/// The kind of client for which the origin is asked. A request joins only a fill of its own kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedFor {
-    /// All who may have a shared response.
+    /// All clients that may get a shared response.
     Everybody,
-    /// Visitors with credentials: what they get is hardly ever for others.
+    /// Visitors with credentials: the answer to such a request can rarely be shared.
     Visitors,
-    /// Nobody: a probe has nothing of the client that caused it.
+    /// No client: a probe, which carries nothing of the client that caused it.
     Anonymous,
 }
 
-/// Which fill: of which key, what of it, on whose behalf, by which rules.
+/// Identifies a fill: its key, its selection, the kind of client, and the rules.
 #[derive(Clone, Copy)]
 pub(crate) struct FillId<'a> {
     pub(crate) hash: KeyHash,
     pub(crate) key: &'a [u8],
     pub(crate) selection: &'a Selection,
     pub(crate) requested_for: RequestedFor,
-    /// The fingerprint of the rules that it is begun under: requests by others do not join it.
+    /// The fingerprint of the rules under which the fill begins. Requests under other rules do not join it.
     pub(crate) rules: u64,
 }
 
 impl Selection {
-    /// All of a variant.
+    /// The whole of a variant.
     pub(crate) fn whole(variant: &[u8]) -> Self {
         Self { variant: variant.to_vec(), portion: Portion::Whole }
     }
 
-    /// What of a variant a request asks for whose Range field has this value.
+    /// The part of a variant that a request asks for by a Range field of this value.
     pub(crate) fn of_request(variant: &[u8], range: Option<&[u8]>) -> Self {
         let portion = range.map_or(Portion::Whole, |range| Portion::Range(range.into()));
         Self { variant: variant.to_vec(), portion }
     }
 
-    /// The bytes of a stored response that are missing.
+    /// The missing bytes of a stored response.
     pub(crate) fn missing(bytes: ByteRange, of: &Arc<Entry>) -> Self {
         Self { variant: of.meta.variant.clone(), portion: Portion::Missing(bytes, of.clone()) }
     }
 
-    /// Appends what tells it from others of its key.
+    /// Appends bytes that tell this selection from others of its key.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.variant);
         // No field's value, and so no variant, holds a NUL.

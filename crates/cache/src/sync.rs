@@ -1,9 +1,9 @@
-//! What threads share state with: the primitives of std, or, where the models of `tests/models` run, those of shuttle,
-//! whose scheduler switches threads at each of them.
+//! The synchronisation primitives of this crate: those of std, or, for the models of `tests/models`, those of shuttle, whose scheduler
+//! switches threads at each of them.
 //!
-//! Whatever this crate locks or counts comes from here. `Arc` stays std's: its counters decide nothing but when a value is
-//! dropped. tokio's `Notify` stays tokio's: under shuttle one thread runs at a time and is switched only at shuttle's own
-//! primitives, so what a `Notify` does inside is one atomic step there, and the models say nothing about it.
+//! All locks and counters of this crate come from here. `Arc` stays std's, since its counters decide only when a value is dropped.
+//! `Notify` stays tokio's: shuttle runs one thread at a time and switches only at its own primitives, so an operation of a `Notify` is
+//! one atomic step there, and the models say nothing about its inside.
 
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::{

@@ -1,7 +1,7 @@
 //! The surrogate keys (tags) of a response, as hashes that are compared with purge marks.
 //!
-//! What a tag is, and of what it is made, says `kasoku_semantics::tags`. Here it is a hash of the site's name and the tag, the same in each
-//! process. Two tags of one hash are dropped together, which costs a miss and shows nobody anything old.
+//! `kasoku_semantics::tags` says what a tag is and how templates make it. Here a tag is a hash of the site's name and the tag, the same
+//! in each process. Two tags with the same hash are dropped together: that costs a miss, and never serves an outdated response.
 
 use crate::Key;
 use kasoku_semantics::policy::Policy;
@@ -10,24 +10,24 @@ use kasoku_semantics::tags::{Excepted, Parameters, Tagged};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// A site, or a tag of one.
+/// The hash of a site or of one of its tags.
 pub(crate) type TagHash = u64;
 
-/// See the [module](self).
+/// The tags of one response, or of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tags {
-    /// All that is tagged in one site.
+    /// The site: all that is tagged in it.
     pub(crate) site: TagHash,
     pub(crate) each: Box<[TagHash]>,
-    /// Those of them that a page does not get in which a text stands, by the place of their template.
+    /// Tags that a page does not get if a certain text occurs in it, each with its template's place in the list.
     if_absent: Vec<(usize, TagHash)>,
-    /// It has others that nobody knows: what drops any tag of the site drops it.
+    /// Whether there are tags that are not known: then a drop of any tag of the site drops the response.
     pub(crate) has_unknown: bool,
 }
 
 impl Tags {
-    /// Of the response to a request for that key. `read`: the target as the application reads it, where that is another one; `also`: tags
-    /// that no template makes. In a site where templates make none, those are tags of the site without a name.
+    /// The tags of the response to a request for this key. `read` is the target as the application reads it, where it differs from the
+    /// key's. `also` are tags that no template makes; in a site without tag templates, they belong to the site with the empty name.
     pub(crate) fn of(key: &Key, read: Option<&str>, policy: &Policy, also: &[String]) -> Option<Arc<Self>> {
         let rules = &policy.tags;
         if rules.site.is_empty() && also.is_empty() {
@@ -50,7 +50,7 @@ impl Tags {
         Some(Arc::new(tags))
     }
 
-    /// Those of a page that has the texts of these templates.
+    /// The tags of a page that contains the exception texts of these templates.
     pub(crate) fn of_page(self: &Arc<Self>, excepted: Excepted) -> Arc<Self> {
         if excepted.is_empty() || self.if_absent.is_empty() {
             return self.clone();

@@ -1,8 +1,7 @@
-//! What the origin's answer means for a fill.
+//! Decides what the origin's answer means for a fill.
 //!
-//! A [`FillWriter`] says how to ask ([`FillWriter::prepare`]); the head that comes back decides what becomes of it. This is
-//! where a stale response is refreshed by a 304, where stale-if-error takes effect, where a response turns out to be
-//! private, and where parts are combined.
+//! A [`FillWriter`] makes the request for the origin ([`FillWriter::prepare`]), and judges the head that comes back. Here a 304 refreshes
+//! a stale response, stale-if-error takes effect, a response turns out to be private, and parts are combined.
 
 mod external_body;
 mod head;
@@ -40,25 +39,25 @@ use kasoku_semantics::vary::{Vary, variant_key, vary};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::sync::Arc;
 
-/// The duty to ask the origin. Dropping it fails the fill.
+/// The writing end of a fill before its response's head is known. Its holder must ask the origin. Dropping it fails the fill.
 pub struct FillWriter {
     cache: Cache,
     fill: Option<Arc<Fill>>,
     request: SharedRequest,
-    /// The request as it was sent, once it was prepared.
+    /// The request as it was sent, once [`FillWriter::prepare`] has made it.
     sent: Option<Arc<RequestHead>>,
     base: Option<Arc<Entry>>,
     purpose: FetchPurpose,
-    /// Of a probe: the fields that its variant is made of.
+    /// For a probe: the request fields that make its variant.
     kept: Vec<String>,
-    /// Of the tags' templates those whose text stands in the page.
+    /// The tag templates whose exception text occurs in the page.
     excepted: Excepted,
 }
 
-/// Why the origin is asked.
+/// Why the fill asks the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchPurpose {
-    /// Nothing usable is stored.
+    /// No usable response is stored.
     Miss,
     /// The stored response must be validated.
     Validate,
@@ -75,27 +74,27 @@ pub struct OriginExchange<'a> {
     pub request_time: Now,
     /// When the head was received.
     pub response_time: Now,
-    /// The length of the body, where the framing tells.
+    /// The length of the body, where the framing tells it.
     pub body_length: Option<u64>,
-    /// Whether the body is a file that this program has read: then the validators are of its bytes.
+    /// Whether Kasoku itself read the body from a file. Then its validators belong to these bytes.
     pub is_file: bool,
 }
 
 /// What becomes of the origin's answer.
 pub enum Verdict {
-    /// Readers stream it: push the body.
+    /// The response may be shared: write its body into the fill.
     Write(BodyWriter),
-    /// This stored response answers instead; the origin's body is of no use.
+    /// This stored response answers the client that asked; the origin's body is of no use.
     Settled(Arc<Entry>, Reason),
-    /// It answers the client that asked as it is; what is kept of it answers those who wait, and, where it is stored, who comes
-    /// after them.
+    /// The origin's answer goes to the client that asked, as it is. The entry that was made of it answers the requests that wait, and
+    /// later ones if it is stored.
     Kept {
-        /// Whether it is stored.
+        /// Whether the entry is stored.
         is_stored: bool,
     },
-    /// It answers the client that asked, alone.
+    /// The origin's answer goes only to the client that asked.
     Private(Reason),
-    /// It is of no use: prepare the request anew and ask once more.
+    /// The answer is of no use: prepare the request anew and ask once more.
     AskAgain(FillWriter),
 }
 
@@ -111,13 +110,13 @@ impl FillWriter {
         Self { cache, fill, request, sent: None, base, purpose, kept, excepted }
     }
 
-    /// A probe, which keeps these fields of a request and no others of its client.
+    /// Makes it a probe: of the client's fields it sends only `kept`.
     pub(crate) fn probe(mut self, kept: &[String]) -> Self {
         self.kept = kept.to_vec();
         self
     }
 
-    /// A writer that refreshes `stale` while the client gets that.
+    /// Makes it a writer that refreshes `stale` in the background, while the client gets the stale response.
     pub(crate) fn in_the_background(mut self, stale: &Meta) -> Self {
         self.request = self.request.to_refresh(stale);
         self
@@ -128,7 +127,7 @@ impl FillWriter {
         &self.request
     }
 
-    /// The request to send: the client's conditions are about what the client has, these are about what we have.
+    /// The request to send. The client's conditions name what the client has; these name what the cache has.
     pub fn prepare(&mut self) -> Arc<RequestHead> {
         let mut head = self.request.head().clone();
         self.set_conditions(&mut head);
@@ -161,12 +160,12 @@ impl FillWriter {
         }
     }
 
-    /// The request as the origin got it.
+    /// The request as it was sent to the origin.
     pub(crate) fn sent(&self) -> &RequestHead {
         self.sent.as_deref().unwrap_or(self.request.head())
     }
 
-    /// What the origin's head means.
+    /// Judges the origin's head.
     pub fn on_response(mut self, exchange: &OriginExchange<'_>) -> Verdict {
         let status = exchange.response.status;
         if status == StatusCode::NOT_MODIFIED {
@@ -185,23 +184,23 @@ impl FillWriter {
         self.on_whole(exchange)
     }
 
-    /// Whether a response would be stored, as far as its head tells.
+    /// Whether the response would be stored, as far as its head tells.
     pub fn would_store(&self, exchange: &OriginExchange<'_>) -> bool {
         exchange.response.status != StatusCode::NOT_MODIFIED && self.may_store(exchange).is_ok()
     }
 
-    /// The page has been looked through, and has the texts of these templates of tags.
+    /// Notes that the page was scanned and contains the exception texts of these tag templates.
     pub fn has_texts_of(&mut self, excepted: Excepted) {
         self.excepted = excepted;
     }
 
-    /// It is for the client that asked alone, for a reason that is not in its head.
+    /// The response is only for the client that asked, for a reason outside its head.
     pub fn for_one_client(self, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         self.private(exchange, reason)
     }
 
-    /// The application is out of order, and says so with a status that means something else. As after a server error, a stored response may
-    /// answer, and stays.
+    /// The answer is the application's outage page, whatever its status. As after a server error, a stored response may answer, and stays
+    /// stored.
     pub fn on_outage(mut self, exchange: &OriginExchange<'_>) -> Verdict {
         let failure = OriginFailure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
         if let Some(settled) = self.settle_stale(failure, Reason::HitStaleError, exchange.response_time) {
@@ -212,8 +211,8 @@ impl FillWriter {
         Verdict::Private(Reason::Outage)
     }
 
-    /// The body came too slowly to be looked through, or there was no memory for it. A stored response may answer, and stays; otherwise it is for the
-    /// client that asked alone.
+    /// The body came too slowly to be scanned, or there was no memory for the scan. A stored response may answer, and stays stored.
+    /// Otherwise the response is only for the client that asked.
     pub fn on_late(mut self, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         match self.settle_stale(OriginFailure::Disconnected, reason, exchange.response_time) {
             Some(settled) => settled,
@@ -221,7 +220,7 @@ impl FillWriter {
         }
     }
 
-    /// There was no response. A stored one may answer; otherwise all who wait get the failure.
+    /// There was no response. A stored response may answer; otherwise all requests that wait get the failure.
     pub fn on_failure(mut self, reason: Reason, now: Now) -> Result<(Arc<Entry>, Reason), Reason> {
         if let Some(Verdict::Settled(entry, served)) = self.settle_stale(OriginFailure::Disconnected, reason, now) {
             return Ok((entry, served));
@@ -233,7 +232,7 @@ impl FillWriter {
         Err(reason)
     }
 
-    /// Whether an invalidation has come since this fill began: what it brings will not be stored.
+    /// Whether its key was invalidated since the fill began: then its response will not be stored.
     pub fn is_poisoned(&self) -> bool {
         self.fill().is_some_and(|fill| fill.is_poisoned())
     }
@@ -242,18 +241,18 @@ impl FillWriter {
         self.fill.as_ref()
     }
 
-    /// The request was for one client alone after all.
+    /// The fill ends: its request was for one client alone after all.
     pub fn release(mut self, reason: Reason) {
         self.end(|fill| fill.release(reason));
     }
 
-    /// A stored response answers all who wait.
+    /// The fill ends with a stored response, which answers all requests that wait.
     pub(crate) fn settle(mut self, entry: Arc<Entry>, reason: Reason) {
         self.forget();
         self.end(|fill| fill.settle(entry, reason));
     }
 
-    /// The stored response that it is asked about.
+    /// The stored response that the fill validates, if it does.
     pub(crate) fn validated(&self) -> Option<&Arc<Entry>> {
         self.base.as_ref().filter(|_| self.purpose == FetchPurpose::Validate)
     }
@@ -286,13 +285,13 @@ impl FillWriter {
                 return self.settle_for_one(&base, exchange, reason);
             }
         };
-        // What one visitor was told must not change what all get, nor may a visitor drop it.
+        // The answer to one visitor must not change the shared response, nor may a visitor drop it.
         if let Err(reason) = may_share(self.sent(), &head, self.policy()) {
             return self.settle_for_one(&base, exchange, reason);
         }
         let meta = self.refreshed(&base, head, exchange);
         if base.body.external_body().is_some() && !meta.freshness.is_explicit() {
-            // It says no longer how long it holds.
+            // The 304 no longer states a lifetime for the file.
             if !has_unkeyed_credentials(&self.sent().fields, self.policy()) {
                 self.cache.remove(self.key(), &base);
             }
@@ -306,8 +305,8 @@ impl FillWriter {
         Verdict::Settled(entry, Reason::Revalidated)
     }
 
-    /// The stored response, with what the 304 said to this visitor, answers the request that asked; the others ask for
-    /// themselves.
+    /// The stored response with the fields that the 304 had for this visitor answers the request that asked. The requests that wait ask
+    /// for themselves.
     fn settle_for_one(mut self, base: &Entry, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         self.end(|fill| fill.release(reason));
         let mut said = exchange.response.fields.clone();
@@ -324,7 +323,7 @@ impl FillWriter {
         Verdict::Settled(Arc::new(Entry::new(meta, base.body.clone(), self.key(), &self.cache.0.budget)), reason)
     }
 
-    /// The stored response with the fields and the times that a 304 brought.
+    /// The stored response with the fields and the times of a 304.
     fn refreshed(&self, base: &Entry, mut head: ResponseHead, exchange: &OriginExchange<'_>) -> Meta {
         let OriginExchange { response, request_time, response_time, .. } = *exchange;
         let request = self.sent();
@@ -333,13 +332,13 @@ impl FillWriter {
         announce_lifetime(request, &mut head, &freshness, self.policy());
         let withheld = base.meta.withheld.as_ref().map(|_| {
             let said = withhold(request, &mut head, response_time);
-            // The bytes are the same, so their tag is.
+            // The bytes have not changed, so their tag has not either.
             if let Some(own) = base.meta.head.fields.only("etag") {
                 head.fields.push("ETag", own);
             }
             Box::new(said)
         });
-        // The origin has confirmed the body as well, so it is as young as the request.
+        // The origin has confirmed the body too, so it is as recent as this request.
         let (epoch, rules) = (self.epoch(), self.policy().rules);
         Meta { head, freshness, withheld, epoch, rules, ..(*base.meta).clone() }
     }
@@ -348,14 +347,15 @@ impl FillWriter {
         let base = self.base.clone().filter(|base| base.body.is_complete() && !self.is_dropped())?;
         let directives = request_directives(&self.sent().fields);
         let reason = stale_on_failure(&base.meta.freshness, &directives, failure, self.policy(), now).ok()?;
-        // Remembered before the others are told: their next requests find it.
+        // Remembered before the other requests are told, so that their next look-ups find it.
         self.remember(failure, failed, now);
         let settled = base.clone();
         self.end(|fill| fill.settle(settled, reason));
         Some(Verdict::Settled(base, reason))
     }
 
-    /// Whether a purge or a write has dropped what was stored since this fill began: then it is shown to nobody any more. What was only made stale is.
+    /// Whether a purge or a write since the fill began has dropped the stored response, so that no client may get it any more. A response
+    /// that was only made stale may still be served.
     fn is_dropped(&self) -> bool {
         self.fill.as_ref().is_some_and(|fill| {
             fill.is_of_the_past()
@@ -369,7 +369,7 @@ impl FillWriter {
         }
     }
 
-    /// The origin has answered, and not with an error that something stored stands in for.
+    /// The origin has answered, and not with an error for which a stored response stands in: forgets the last failure.
     fn forget(&self) {
         if let Some(fill) = &self.fill {
             self.cache.on_answered_fill(fill);
@@ -434,7 +434,7 @@ impl FillWriter {
         self.fill.as_ref().and_then(|fill| fill.tags.clone())
     }
 
-    /// The epoch of purges in which the request began.
+    /// The purge epoch in which the request began.
     fn epoch(&self) -> Epoch {
         self.fill.as_ref().map_or(0, |fill| fill.epoch)
     }
@@ -464,14 +464,14 @@ impl FillWriter {
         if is_about_the_key {
             self.cache.0.hit_for_miss.remember(self.key().hash(), has_credentials, exchange.response_time);
         }
-        // Where nothing is granted, it may be Accept that chooses the stream, and others ask for a page.
+        // Where no lifetime is granted, Accept may select the stream, and other clients ask for a page at the same URL.
         let is_stream = reason == Reason::EndlessStream && self.policy().grant.is_granting();
         if is_stream || matches!(reason, Reason::PageTextMissing | Reason::PersonalPage) {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
             known.remember_no_page(self.key().hash(), reason, self.epoch(), now);
         }
-        // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
-        // says to one visitor is no news for the others.
+        // The stored response is outdated: the origin has just answered otherwise, and its answer may not be shared. But its answer to
+        // one visitor says nothing about the shared response.
         let is_news = is_about_the_key && !has_credentials && !exchange.response.status.is_server_error();
         if is_news {
             if let Some(base) = self.base.take() {
@@ -483,7 +483,7 @@ impl FillWriter {
         Verdict::Private(reason)
     }
 
-    /// For whoever asks why. Returns whether the request said who sent it.
+    /// Remembers the refusal, for `kasoku explain`. Returns whether the request had cookies or credentials that are not in the key.
     fn remember_refusal(&self, exchange: &OriginExchange<'_>, reason: Reason) -> bool {
         let has_credentials = has_unkeyed_credentials(&self.sent().fields, self.policy());
         let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);
@@ -491,7 +491,7 @@ impl FillWriter {
         has_credentials
     }
 
-    /// Those who wait ask for themselves: what comes now is what this one request asked for.
+    /// Releases the requests that wait, and asks again for this request alone.
     fn ask_again(mut self) -> Verdict {
         let tags = self.tags();
         self.end(|fill| fill.release(Reason::PartialMiss));
@@ -512,7 +512,7 @@ impl FillWriter {
     }
 }
 
-/// What would be stored of a response, but for its body.
+/// All that would be stored of a response except its body.
 pub(crate) fn meta(request: &RequestHead, exchange: &OriginExchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
     let OriginExchange { response, request_time, response_time, .. } = *exchange;
     let freshness = freshness(request, response, request_time, response_time, policy);
@@ -527,7 +527,7 @@ pub(crate) fn meta(request: &RequestHead, exchange: &OriginExchange<'_>, policy:
 }
 
 impl Cache {
-    /// Whether there is room for such a response with a body of that length, where it is known.
+    /// Whether there is room for such a response with a body of this length, where the length is known.
     pub(crate) fn has_place_for(&self, meta: &Meta, body_length: Option<u64>) -> Result<(), Reason> {
         let length = body_length.unwrap_or(0).saturating_add(meta.memory_bytes());
         if length > self.0.limits.object_bytes_max {
@@ -537,11 +537,11 @@ impl Cache {
     }
 }
 
-/// Fields that describe the bytes that are stored, which a 304 does not bring, and Age, which is ours to write.
+/// Fields that describe the stored bytes, which a 304 does not replace, and Age, which the cache writes itself.
 const OF_THE_STORED_BYTES: [&str; 6] =
     ["age", "content-encoding", "content-length", "content-md5", "content-range", "etag"];
 
-/// Whether the next answer for the key will probably not be shareable either, and not only this one.
+/// Whether the next answer for the key, and not only this one, will probably not be shareable.
 fn is_about_the_key(reason: Reason) -> bool {
     let of_this_request = [
         Reason::RequestSpecificStatus,
@@ -552,19 +552,18 @@ fn is_about_the_key(reason: Reason) -> bool {
         Reason::ContentRangeLength,
         Reason::MemoryFull,
         Reason::RequestNoStore,
-        // It is about another page of its pattern.
+        // The reason is about another page of the URL pattern.
         Reason::LeakGuardPending,
     ];
     !of_this_request.contains(&reason)
 }
 
-/// Whether such a status says that something was wrong with this one request (400, 431 ...): an odd request by one client
-/// must change nothing for the others.
+/// Whether a status says that this one request was wrong (400, 431 ...). One client's odd request must change nothing for the others.
 fn is_about_the_request(status: StatusCode) -> bool {
     status.is_client_error() && !matches!(status.as_u16(), 401..=405 | 410 | 451)
 }
 
-/// Whether a part may be put together with what is stored.
+/// Whether a part may be combined with the stored response.
 fn belongs(
     base: &Entry,
     (request, response): (&RequestHead, &ResponseHead),
@@ -572,7 +571,7 @@ fn belongs(
     part: &PartialContent,
 ) -> bool {
     let is_same_variant = match vary(&response.fields) {
-        // Without the field it says nothing about it; an empty one says that the variants are one.
+        // A part without Vary says nothing about variants; an empty Vary says that there is only one.
         Vary::None if !response.fields.contains("vary") => true,
         Vary::Star => false,
         Vary::None | Vary::Fields(_) => nominated(request, response, policy) == base.meta.nominated,

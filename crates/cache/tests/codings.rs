@@ -1,4 +1,4 @@
-//! Coded forms of what is stored: charged, weighed, and gone with it.
+//! Tests that coded forms of a stored body are charged, weighed, and dropped with the body.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -30,13 +30,13 @@ impl Site {
         Self { cache, key, policy: Arc::new(Policy::new(Profile::Safe)) }
     }
 
-    /// What a request finds so many seconds after it was stored.
+    /// The result of a look-up, this many seconds after the page was stored.
     fn look_up(&self, seconds_later: u64) -> Lookup {
         let route = CacheRoute::new(&self.key, &self.policy);
         self.cache.look_up(&SharedRequest::new(&request(), &route, &Peer::UNKNOWN), NOW.after(seconds_later * 1000))
     }
 
-    /// Stores a page of that length that is fresh for a minute.
+    /// Stores a page of this length, in bytes, that is fresh for a minute.
     fn store(&self, length: usize) -> Arc<Entry> {
         let Lookup::Fill(writer, _) = self.look_up(0) else { panic!("not a fill") };
         let Verdict::Write(mut body) = writer.on_response(&exchange(&response(), NOW)) else { panic!("not stored") };
@@ -120,7 +120,7 @@ fn a_304_keeps_what_was_made_and_a_new_body_does_not() {
     assert!(!Arc::ptr_eq(&refreshed, &entry));
     assert!(refreshed.body.coded(Coding::Zstd).is_some());
     assert!(site.cache.used_bytes().abs_diff(used) < 200, "it weighs what it weighed");
-    // The same bytes under a newer head: there is somewhere to keep a coding of them.
+    // The stored entry has the same body under a newer head, so the coding can be kept.
     assert_eq!(site.add(&entry, Coding::Gzip, 1_000), Added::Made);
     site.cache.invalidate(&site.key);
     let other = site.store(10_000);
@@ -131,7 +131,7 @@ fn a_304_keeps_what_was_made_and_a_new_body_does_not() {
 #[test]
 fn without_memory_nothing_is_made() {
     let site = Site::new(1 << 20);
-    // All but the last were replaced while somebody reads them.
+    // All pages but the last are replaced while their readers hold them.
     let held: Vec<_> = (0..11).map(|_| site.store_instead(90_000)).collect();
     let entry = site.hit();
     assert!(!site.cache.has_room_to_code(&entry.body), "{}", site.cache.held_bytes());

@@ -1,7 +1,8 @@
-//! A second driver of the cache: a host on many threads, without the engine. It looks up, fills, joins, and answers ranges and conditions.
+//! A minimal host of the cache, on many threads and without the engine: it looks up, fills, joins, and answers ranges and conditions.
 //!
-//! This is how little a driver has to do: it asks the origin when the cache says so, hands over what the origin says, and sends what the
-//! cache selects. What may be shared, what the origin sees, what is fresh and what a client gets of it is decided below.
+//! It shows how little a host has to do: it asks the origin when the cache says so, hands the origin's answer to the cache, and sends
+//! what the cache selects. The cache and the crates below it decide what may be shared, what the origin sees, what is fresh and what a
+//! client gets.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -25,7 +26,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, oneshot};
 
-/// A response of the origin.
+/// Makes the response of the origin to a request.
 type Page = fn(&RequestHead) -> (ResponseHead, &'static str);
 
 /// A host that embeds the cache.
@@ -33,11 +34,11 @@ struct Host {
     cache: Cache,
     policy: Arc<Policy>,
     page: Page,
-    /// Each answer of the origin takes one of these.
+    /// Each answer of the origin takes one permit.
     answers: Semaphore,
     now_ms: AtomicU64,
     asked: AtomicUsize,
-    /// What the origin was asked last for each target.
+    /// The last request that reached the origin, by target.
     seen: Mutex<HashMap<String, RequestHead>>,
 }
 
@@ -87,7 +88,7 @@ impl Host {
         }
     }
 
-    /// Asks the origin in a task of its own, so that a client that leaves does not end the fill.
+    /// Asks the origin in a task of its own, so that the fill goes on when its client leaves.
     fn fill(self: &Arc<Self>, mut writer: FillWriter) -> oneshot::Receiver<Filled> {
         let (filled, receiver) = oneshot::channel();
         let host = self.clone();
@@ -218,7 +219,7 @@ fn get(target: &str) -> RequestHead {
     RequestHead::new(Method::GET, target).with("Host", "A.example:80")
 }
 
-/// A page that is fresh for a minute, and confirmed afterwards.
+/// A page that is fresh for a minute, and that the origin confirms afterwards.
 fn page(request: &RequestHead) -> (ResponseHead, &'static str) {
     let is_known = request.fields.only("if-none-match") == Some(b"\"1\"");
     let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };

@@ -1,4 +1,4 @@
-//! Fills without a socket: who waits, who gets what, what is stored.
+//! Tests of fills without a socket: which requests wait, what each client gets, what is stored.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
 const URI: &str = "http://a.example/page";
 
-/// A cache, and what every request of a test has in common.
+/// A cache, and what all requests of a test have in common.
 struct Site {
     cache: Cache,
     key: Key,
@@ -205,7 +205,7 @@ async fn whoever_comes_to_begin_a_fill_when_its_variant_has_just_been_stored_ask
     assert!(body.finish(None));
     let Lookup::Hit(entry, ..) = look_up_variant(slow, &request("2")).await else { panic!("asks again") };
     assert_eq!(text(&entry), "two");
-    // What is stored for another variant changes nothing.
+    // What is stored for another variant does not answer this one.
     assert!(matches!(look_up_variant(other, &request("3")).await, Lookup::Fill(_, Reason::VaryMiss)));
 }
 
@@ -400,11 +400,11 @@ async fn a_range_of_a_whole_is_a_slice() {
     assert_eq!(entry.body.slice(ByteRange { first: 2, last: 4 }).concat(), b"234");
 }
 
-/// Room for seven of the pages below.
+/// Limits with room for seven of the pages below.
 const SMALL: CacheLimits = CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 128 << 10 };
 const PAGE_BYTES: usize = 100 << 10;
 
-/// Asks for a page that is not stored yet; `false`: it may not be stored either, since memory is short.
+/// Fetches a page that is not stored yet. Returns whether it was stored: not where memory is full.
 async fn fill_page(site: &Site, number: usize) -> bool {
     let key = site.cache.key(format!("http://a.example/{number}"));
     let Lookup::Fill(writer, _) = look_up(site, &key) else { panic!("page {number} is there already") };
@@ -423,7 +423,7 @@ async fn what_is_evicted_while_somebody_reads_it_stays_charged_and_stops_admissi
     let page = |number: usize| site.cache.key(format!("http://a.example/{number}"));
     let mut reading = Vec::new();
     let mut number = 0;
-    // A slow reader of each page: what is evicted stays in memory.
+    // A slow reader holds each page, so evicted pages stay in memory.
     while fill_page(&site, number).await {
         let Lookup::Hit(entry, ..) = look_up(&site, &page(number)) else { panic!("page {number} is not stored") };
         reading.push(entry);
@@ -434,7 +434,7 @@ async fn what_is_evicted_while_somebody_reads_it_stays_charged_and_stops_admissi
     assert_eq!(site.cache.held_bytes(), held, "each is charged once, stored or not");
     assert!(site.cache.used_bytes() < held, "nothing was evicted while it was read");
     assert!(held <= SMALL.memory_bytes_max, "{held} bytes");
-    // They come to their end, or are cut.
+    // The readers finish, or are cut.
     drop(reading);
     assert_eq!(site.cache.held_bytes(), site.cache.used_bytes());
     assert!(fill_page(&site, number + 1).await, "there is room again");
@@ -465,7 +465,7 @@ async fn a_fill_is_admitted_by_what_it_will_hold() {
         _ => panic!("neither"),
     });
     assert_eq!((refused, admitted.len()), (Some(Reason::MemoryFull), 10));
-    // Who has been admitted is stored, whatever the others do.
+    // A fill that was admitted is stored, whatever the other fills do.
     let mut body = admitted.remove(0);
     body.push(vec![b'x'; PAGE_BYTES].into()).await.unwrap();
     assert!(body.finish(None));
@@ -482,7 +482,7 @@ async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
         body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
         assert!(matches!(fast.next().await, FillEvent::Chunk(_)));
     }
-    // Another fill takes all that is left, so this one can't be stored any more.
+    // Another fill takes all memory that is left, so this one can't be stored any more.
     let key = site.cache.key("http://a.example/other");
     let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
     let mut other = write(writer, &ok());
@@ -493,7 +493,7 @@ async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
     let writing = body.push(vec![b'c'; 16 << 10].into());
     tokio::pin!(writing);
     assert!(poll_once(&mut writing).is_none(), "it waits for the slow reader");
-    // It has fallen behind by all that was written, and gets all of it.
+    // The slow reader has fallen behind by all that was written, and gets all of it.
     for piece in 0..5 {
         assert!(matches!(slow.next().await, FillEvent::Chunk(_)), "cut before piece {piece}");
     }
@@ -509,7 +509,7 @@ async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
         body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
         assert!(matches!(fast.next().await, FillEvent::Chunk(_)));
     }
-    // Another fill takes all that is left, so this one can't be stored any more.
+    // Another fill takes all memory that is left, so this one can't be stored any more.
     let key = site.cache.key("http://a.example/other");
     let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
     let mut other = write(writer, &ok());
@@ -519,7 +519,7 @@ async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
     let writing = body.push(vec![b'c'; 16 << 10].into());
     tokio::pin!(writing);
     assert!(poll_once(&mut writing).is_none(), "it waits for the slow reader");
-    // The other's reader leaves, and so does what it held.
+    // The reader of the other fill leaves, and the memory of that fill is freed.
     assert!(matches!(fast.next().await, FillEvent::Chunk(_)));
     assert!(poll_once(&mut writing).is_none());
     drop(push);
@@ -527,7 +527,7 @@ async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
     assert_eq!(poll_once(&mut writing), Some(Ok(())), "it waits for the slow reader still");
 }
 
-/// What one poll brings.
+/// The result of one poll; `None` while the future is pending.
 fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::Pin::new(future).poll(&mut cx) {

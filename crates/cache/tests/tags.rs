@@ -1,4 +1,4 @@
-//! What has a tag is dropped with it, and what was begun before is not stored.
+//! Tests of tags: a change of a tag drops all responses with it, and a fill that began before the change is not stored.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,36 +1,37 @@
-//! Content codings of whole bodies: gzip, br and zstd, from bytes to bytes.
+//! Makes content codings of whole bodies: gzip, br and zstd, from bytes to bytes.
 //!
-//! A body is coded piece by piece into one buffer, and given up as soon as that holds more than it is worth: the bound of the
-//! memory and the wish for something smaller are one number. The same bytes at the same level give the same result, so
-//! that a representation that is made anew is the one that it was (nothing here writes a time or a name into it).
+//! [`encode`] codes a body piece by piece into one buffer, and gives up as soon as the result exceeds its bound: the same number
+//! limits the memory and demands that the result is small enough. The same bytes at the same level give the same result, without a
+//! time or a name in it, so a representation that is made anew is identical to the earlier one.
 //!
-//! Whoever calls this has a thread for it: a megabyte takes from some milliseconds to a second, by level.
+//! The caller needs a thread for this: a megabyte takes from some milliseconds to seconds, depending on the level.
 //!
-//! What it does not do: decode, and code while a body is still coming in. zlib-rs and brotli are Rust; zstd is the
-//! reference library in C (docs/decisions/0016).
+//! This crate does not decode, and does not code a body that is still arriving. zlib-rs and brotli are Rust; zstd is the reference
+//! library in C (docs/decisions/0016).
 
 pub use kasoku_semantics::coding::{Coding, CodingLevels, ZSTD_LEVEL_MAX};
 use std::io::{self, Write};
 
-/// Bytes of memory that brotli copies through.
+/// The size of the buffer that brotli copies through, in bytes.
 const BROTLI_BUFFER_BYTES: usize = 16 << 10;
 
-/// The binary logarithm of brotli's window: 4 MiB, its usual one. Decoders need as much.
+/// The binary logarithm of brotli's window: 4 MiB, its usual size. Decoders need as much memory.
 const BROTLI_WINDOW_BITS: u32 = 22;
 
 /// Why there is no coded body.
 #[derive(Debug)]
 pub enum CodingError {
-    /// It would have been longer than it may be.
+    /// The coded body would be longer than `bytes_max`.
     TooLong,
-    /// The library's word.
+    /// The compression library failed.
     Library(io::Error),
 }
 
-/// The body of `length` bytes that `pieces` are, coded; at most `bytes_max` bytes.
+/// Codes the body that `pieces` make up, which has `length` bytes; the result has at most `bytes_max` bytes.
 ///
 /// # Errors
-/// It would be longer; or the pieces are not `length` bytes, which zstd writes into its head.
+/// The result would be longer, or the library fails. zstd fails if the pieces are not `length` bytes, since it writes the length
+/// into its header.
 pub fn encode<'b>(
     coding: Coding,
     levels: CodingLevels,
@@ -66,14 +67,14 @@ fn brotli<'b>(level: u32, length: u64, pieces: impl Iterator<Item = &'b [u8]>, o
     };
     let mut encoder = brotli::CompressorWriter::with_params(out, BROTLI_BUFFER_BYTES, &params);
     write_all(&mut encoder, pieces)?;
-    // The end of the stream is written here; that it found no room is known to the buffer alone.
+    // This writes the end of the stream and returns no error; only the buffer knows whether the end had room.
     encoder.into_inner();
     Ok(())
 }
 
 fn zstd<'b>(level: u32, length: u64, pieces: impl Iterator<Item = &'b [u8]>, out: &mut Bounded) -> io::Result<()> {
     let mut encoder = zstd::stream::write::Encoder::new(out, level.min(ZSTD_LEVEL_MAX) as i32)?;
-    // A decoder learns the length, and tables are no larger than the body.
+    // Decoders learn the length, and zstd's tables get no larger than the body needs.
     encoder.set_pledged_src_size(Some(length))?;
     write_all(&mut encoder, pieces)?;
     encoder.finish().map(|_| ())
@@ -83,11 +84,11 @@ fn write_all<'b>(encoder: &mut impl Write, mut pieces: impl Iterator<Item = &'b 
     pieces.try_for_each(|piece| encoder.write_all(piece))
 }
 
-/// A buffer that takes so much and no more.
+/// A buffer that holds at most `bytes_max` bytes.
 struct Bounded {
     bytes: Vec<u8>,
     bytes_max: usize,
-    /// Something did not fit: what is here is of no use.
+    /// Whether a piece did not fit; the bytes are then of no use.
     is_full: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Addresses: where we listen, where origins are, which proxies are trusted.
+//! Parses addresses: of listeners, of origins, of trusted proxies.
 //!
 //! One notation for each, no guessing: a bare port or a missing scheme is an error whose help says the full form.
 //! Names are not resolved here; listening addresses are numbers, origins may be names.
@@ -11,14 +11,14 @@ use std::path::PathBuf;
 
 /// The longest path of a Unix socket in bytes: `sun_path` of unix(7) less its final NUL.
 const UNIX_PATH_BYTES_MAX: usize = 107;
-/// What origins can be today.
+/// The forms of an origin's address.
 const ORIGIN_HELP: &str = "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\", \"http://unix:/path.sock\", \
                            \"fastcgi://host:port\", \"fastcgi://unix:/path.sock\", \"fastcgi+spawn:///program?processes=4\", \"scgi://host:port\", \"cgi:///directory\" or \"file:///directory\"";
 /// The most processes of one program.
 const PROCESSES_MAX: usize = 1024;
-/// Processes of a program whose address says nothing of them: the least and the most.
+/// The fewest and the most processes of a program whose address sets neither.
 const PROCESSES_DEFAULT: (usize, usize) = (1, 4);
-/// The port of a URL of http without one.
+/// The port of an `http` URL that names none.
 const HTTP_PORT: u16 = 80;
 
 /// `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/kasoku.sock`, `fd:3`.
@@ -153,7 +153,7 @@ pub(crate) fn parse_umask(text: &str) -> Result<u32, String> {
     mask.ok_or_else(|| format!("{} is no umask: it is octal, like \"0022\"", quoted(text)))
 }
 
-/// The absolute path of a directory whose files are for clients.
+/// Parses the absolute path of a directory whose files are sent to clients.
 pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, ValueError> {
     let bad =
         |why: &str, help: &str| ValueError::new(format!("{} is not a directory to serve: {why}", quoted(path)), help);
@@ -170,7 +170,7 @@ pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, ValueError> {
     Ok(components)
 }
 
-/// The absolute path of a directory of programs, or of one program.
+/// Parses the absolute path of a directory of programs, or of one program.
 fn parse_programs(path: &str) -> Result<PathBuf, ValueError> {
     const HELP: &str = "like \"cgi:///usr/lib/cgi-bin\", or \"cgi:///srv/app/app.cgi\" for one program";
     let bad = |why: &str| ValueError::new(format!("{} is not a directory of programs: {why}", quoted(path)), HELP);
@@ -183,7 +183,7 @@ fn parse_programs(path: &str) -> Result<PathBuf, ValueError> {
     }
 }
 
-/// What follows `http://`, or why it is nothing. Without a default, a port has to be there.
+/// Parses the text behind `http://`; the error says why it is wrong. Without a default, the text must have a port.
 fn parse_authority(text: &str, default_port: Option<u16>) -> Result<OriginEndpoint, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return parse_unix_path(path).map(OriginEndpoint::Unix).map_err(str::to_owned);
@@ -214,7 +214,7 @@ fn parse_authority(text: &str, default_port: Option<u16>) -> Result<OriginEndpoi
     Ok(OriginEndpoint::Tcp { host: host::parse_name(host)?, port })
 }
 
-/// `host:port`, where there is a port.
+/// Splits `host:port`; the port may be missing.
 fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
     match text.rsplit_once(':') {
         // The last colon stands within brackets, or in an address that lacks them.

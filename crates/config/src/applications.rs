@@ -1,8 +1,8 @@
-//! Known programs: what their cookies mean, which of their pages are everybody's, and where a visitor becomes somebody.
+//! The policies of known applications: what their cookies mean, which of their pages may be shared, and where visitors log in.
 //!
-//! Each is a file in `applications/`, in the words of a `[[site]]`, with its rules as `[[rule]]`. It is read by the reader of configurations, laid
-//! under the site that names it, and its rules stand behind the site's own. Whether a file is sound is a question for this crate's
-//! tests: what is wrong in one is no fault of whoever names it.
+//! Each policy is a file in `applications/`, written like a `[[site]]`, with its rules as `[[rule]]`. The reader of configurations
+//! reads it. Its settings are laid under those of the site that names it, and its rules come after the site's own. This crate's
+//! tests check the files, since an operator could not fix them.
 
 use crate::document;
 use crate::issue::Issue;
@@ -12,11 +12,11 @@ use crate::reader;
 use crate::suggest;
 use crate::table::SettingScope;
 
-/// Their names, in the order of [`TEXTS`].
+/// The names of the applications, in the order of [`TEXTS`].
 pub(crate) const NAMES: [&str; 9] =
     ["drupal", "gnuboard5", "mediawiki", "movable-type", "phpbb", "rhymix", "woocommerce", "wordpress", "xe"];
 
-/// Their files.
+/// The files of the applications.
 const TEXTS: [&str; 9] = [
     include_str!("../applications/drupal.toml"),
     include_str!("../applications/gnuboard5.toml"),
@@ -29,28 +29,28 @@ const TEXTS: [&str; 9] = [
     include_str!("../applications/xe.toml"),
 ];
 
-/// The applications' names, each with what is known of it, as TOML with a comment for each line: for people.
+/// The names of the applications, each with its policy as TOML, commented for people.
 pub fn applications() -> impl Iterator<Item = (&'static str, &'static str)> {
     NAMES.into_iter().zip(TEXTS)
 }
 
-/// The application that was meant by a name that none has.
+/// The application that an unknown name probably means.
 pub fn meant_application(name: &str) -> Option<&'static str> {
     suggest::meant(name, &NAMES)
 }
 
-/// What is known of a program.
+/// The policy of an application.
 pub(crate) struct Application {
-    /// What holds for the whole site.
+    /// The settings of the whole site.
     pub(crate) route: RawRoute,
-    /// What holds for some paths.
+    /// The rules for some paths.
     pub(crate) rules: Vec<RawRule>,
-    /// Where all that stands in its file.
+    /// The lines of its file, to show where a setting stands.
     pub(crate) lines: LineNumbers,
 }
 
 impl Application {
-    /// The one of that number; `None` where there is none.
+    /// The application of that number in [`NAMES`]; `None`: there is none.
     pub(crate) fn read(number: usize) -> Option<Self> {
         Self::read_with(number, &mut Vec::new())
     }

@@ -1,10 +1,11 @@
-//! What a new configuration changes, in the words of the file: `limits.head-timeout: "10s" -> "5s"`.
+//! Lists what a new configuration changes, by the keys of the file: `limits.head-timeout: "10s" -> "5s"`.
 //!
-//! The two documents are compared, not what they mean, so that the operator reads the keys that were written. A site is
-//! called by its first host, a rule by its path, so one that is put before another changes nothing but itself.
+//! It compares the two documents, not their meaning, so that the operator reads the keys that were written. A site is called by its
+//! first host, a rule by its path, so a rule that is put before another changes only itself.
 //!
-//! Where a key is not written, the value that holds instead is told with where it comes from: the site of a rule, the application, the top of
-//! the file, or the default. A value that this module can't be sure of is not told: a flag's, and a default that depends on other settings.
+//! If a key is not written, the value that holds instead is shown with its source: the site of a rule, the application, the top of
+//! the file, or the default. A value that this module can't be sure of is not shown: a flag's, and a default that depends on other
+//! settings.
 
 use crate::applications::applications;
 use crate::flags::Loaded;
@@ -13,15 +14,15 @@ use crate::table::{self, Default, SettingScope};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Table;
 
-/// The most changes that are told one by one.
+/// The most changes that are listed.
 pub const CHANGES_MAX: usize = 50;
 
-/// One setting that is no longer what it was.
+/// One setting that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedSetting {
     /// The key, with site and rule: `site example.org: rule /blog/*: cache.negative-ttl`.
     pub key: String,
-    /// What was written before and what is written now; else what holds instead, and why.
+    /// The value before and the value now: as written, or else the value that holds instead, with its source.
     pub values: [String; 2],
     /// Whether it takes effect only when the program starts the next time.
     pub waits_for_start: bool,
@@ -35,7 +36,7 @@ impl std::fmt::Display for ChangedSetting {
     }
 }
 
-/// What differs between the files that two configurations were read from, in the order of the keys.
+/// The settings that differ between the files of two configurations, in the order of the keys.
 pub fn changes(before: &Loaded, after: &Loaded) -> Vec<ChangedSetting> {
     let [before, after] = [before, after].map(WrittenConfig::of);
     let keys: BTreeSet<&String> = before.values.keys().chain(after.values.keys()).collect();
@@ -51,13 +52,13 @@ pub fn changes(before: &Loaded, after: &Loaded) -> Vec<ChangedSetting> {
         .collect()
 }
 
-/// Where a key stands.
+/// The table in which a key stands.
 #[derive(Clone, Debug)]
 struct KeyPath {
     scope: SettingScope,
-    /// What stands before it: `site a.org: rule /x/*: `.
+    /// The text before the key: `site a.org: rule /x/*: `.
     prefix: String,
-    /// The same for the site that it is in.
+    /// The same text for the site around it.
     site: String,
 }
 
@@ -75,7 +76,7 @@ struct SettingValue {
     at: KeyPath,
 }
 
-/// What is written in a configuration.
+/// The settings that a configuration writes.
 struct WrittenConfig<'l> {
     values: BTreeMap<String, SettingValue>,
     flags: &'l str,
@@ -90,7 +91,7 @@ impl<'l> WrittenConfig<'l> {
         self.values.get(key).map(|value| value.shown.as_str())
     }
 
-    /// What holds for a key that is not written there.
+    /// The value that holds for a key that this configuration does not write.
     fn held(&self, key: &str, at: &KeyPath) -> String {
         let path = at.path(key);
         let is_of_site = |(key, _): (&String, &SettingValue)| key.starts_with(&at.site);
@@ -114,7 +115,7 @@ impl<'l> WrittenConfig<'l> {
         })
     }
 
-    /// What the application of a site lays under it.
+    /// The value that the application of a site sets.
     fn of_application(&self, site: &str, path: &str) -> Option<String> {
         let named = self.shown(&format!("{site}application"))?.trim_matches('"');
         let (name, text) = applications().find(|(name, _)| *name == named)?;
@@ -125,7 +126,7 @@ impl<'l> WrittenConfig<'l> {
 /// All values of a document, by key.
 fn flat(text: &str) -> BTreeMap<String, SettingValue> {
     let mut values = BTreeMap::new();
-    // It was read before, so it is a document.
+    // The text was read before, so it parses.
     if let Ok(document) = text.parse::<Table>() {
         add("", &KeyPath::TOP, &document, &mut values);
     }
@@ -153,7 +154,7 @@ fn each(outer: &KeyPath, scope: SettingScope, tables: &[toml::Value], values: &m
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for table in tables.iter().filter_map(toml::Value::as_table) {
         let (what, name) = match scope {
-            // As logs, metrics and `kasoku purge --site` call it.
+            // The name in logs, metrics and `kasoku purge --site`.
             SettingScope::Site => ("site", site_name(table).unwrap_or_else(|| "default".to_owned())),
             _ => ("rule", rule_name(table).unwrap_or_else(|| "any".to_owned())),
         };
@@ -183,7 +184,7 @@ mod tests {
     use crate::report::ConfigReport;
     use crate::{ServeFlags, flags};
 
-    /// Of a file with that text. What it means does not matter here.
+    /// A loaded file with that text. Its options do not matter here.
     fn loaded(text: &str) -> Loaded {
         let any = "[[site]]\norigin = \"http://127.0.0.1:1\"\n";
         let options =

@@ -1,18 +1,18 @@
-//! TOML's syntax: text to the keys of a file, or what is wrong with its spelling.
+//! Parses TOML: gives the keys of a file, or what is wrong with its syntax.
 //!
-//! Of a text that is not TOML only the first fault is reported. The parser can go on behind it, but what it finds
-//! there mostly follows from the first: one missing quote makes seven errors, none of them in the line to mend.
+//! If a text is not TOML, only the first fault is reported. The parser can go on behind it, but what it finds there mostly follows
+//! from the first: one missing quote makes seven errors, none of them in the line to mend.
 
 use crate::issue::{Issue, SettingsSource, SourceLocation};
 use crate::raw::Raw;
 use toml::de::{DeTable, Error};
 
-/// The file's keys; none when it is not TOML. What a damaged document seems to say is not worth a check.
+/// The file's keys; `None`: it is not TOML, and a damaged document is not worth checking.
 pub(crate) fn parse(text: &str, issues: &mut Vec<Issue>) -> Option<Raw> {
     parse_as(text, issues, Raw::read)
 }
 
-/// The same of a file that has other keys.
+/// The same for a file with other keys.
 pub(crate) fn parse_as<T>(
     text: &str,
     issues: &mut Vec<Issue>,
@@ -28,7 +28,7 @@ pub(crate) fn parse_as<T>(
     }
 }
 
-/// The parser's words, with what it expected as the way out.
+/// The parser's message; what the parser expected becomes the help.
 fn syntax_issue(error: &Error, document: &str) -> Issue {
     let at = error.span().and_then(|span| document.get(span)).unwrap_or_default();
     let (message, expected) = error.message().split_once(", expected ").unwrap_or((error.message(), ""));

@@ -1,5 +1,5 @@
-//! The table of settings against what the code does. Each test walks all rows, so a new setting is covered when its
-//! row is there, and a test fails when it is not.
+//! Tests that compare the table of settings with what the code does. Each walks all rows, so a new setting is covered once it has a
+//! row; without a row, a test fails.
 
 use crate::gone;
 use crate::table::{self, Default, Setting, SettingKind, SettingScope};
@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A file in which this setting has this value in this scope, and nothing else is said.
+/// A file that sets only this setting, to this value in this scope, and the settings that it needs beside it.
 pub(crate) fn file_with(setting: &Setting, scope: SettingScope, value: &str) -> String {
     let (group, name) = match setting.path.rsplit_once('.') {
-        // What it needs beside it stands in the same table.
+        // The settings that it needs stand in the same table.
         Some(("session" | "cookies", _)) | None => ("", setting.path),
         Some(split) => split,
     };
@@ -21,7 +21,7 @@ pub(crate) fn file_with(setting: &Setting, scope: SettingScope, value: &str) -> 
     let line = format!("{}{name} = {value}\n", beside(setting));
     let site = match (scope, setting.path) {
         (SettingScope::Site, "origin") => "[[site]]\n".to_owned(),
-        // One origin is spread over in the same way, whatever is said, and that is warned of.
+        // With one origin, `balance` has no effect and causes a warning, so there are two.
         (_, "balance") => "[[site]]\norigin = [\"http://app\", \"http://b\"]\n".to_owned(),
         _ => "[[site]]\norigin = \"http://app\"\n".to_owned(),
     };
@@ -45,7 +45,7 @@ fn options(text: &str) -> Options {
     options.unwrap_or_else(|| panic!("{issues:#?}\n{text}"))
 }
 
-/// What a setting needs beside it in order to mean something.
+/// The settings that a setting needs in order to have an effect.
 fn beside(setting: &Setting) -> &'static str {
     match setting.path {
         "ttl-override" => "ttl = \"1s\"\nignore = [\"expires\"]\n",
@@ -69,7 +69,7 @@ fn beside(setting: &Setting) -> &'static str {
     }
 }
 
-/// Options as text; without the number of workers, which depends on the machine, and without the lines in which they stand.
+/// The options as text, without the number of workers, which depends on the machine, and without the places of the settings.
 fn shown(text: &str) -> String {
     let mut options = options(text);
     for site in &mut options.sites {
@@ -120,14 +120,14 @@ fn each_default_of_the_table_is_what_the_code_resolves_to() {
 fn a_default_that_another_profile_or_origin_changes_is_marked() {
     let kinds: [fn(&str) -> String; 2] =
         [|text| format!("profile = \"rfc\"\n{text}"), |text| text.replace("http://app", "file:///srv")];
-    // To write the percentage lets files be fresh for longer than a second.
+    // Writing the percentage lifts the bound of one second on the lifetime of files.
     let unmarked = ["profile", "cache.heuristic-percent"];
     let mut varying = Vec::new();
     for (setting, scope) in rows().filter(|(it, _)| !it.default_varies && !unmarked.contains(&it.path)) {
         let Default::Value(value) = setting.default else { continue };
         for kind in kinds {
             let texts = [file_with(setting, scope, value), nothing_said(setting, scope)].map(|text| kind(&text));
-            // Some settings can't be used there at all.
+            // Some settings can't be used with that profile or origin.
             let is_taken = texts.iter().all(|text| check_text(text).0.is_some());
             let [written, silent] = &texts;
             if is_taken && shown(written) != shown(silent) {
@@ -148,11 +148,11 @@ fn each_example_is_taken_and_changes_the_options() {
 
 #[test]
 fn each_row_is_read_and_what_is_read_has_a_row() {
-    // That every key that is read has a row is asserted where keys are read, see `Keys::row`: an unknown one would
-    // panic here. The other way round: a key that is in the table and not read would be reported as unknown.
+    // `Keys::row` asserts that each key that is read has a row: one without would panic here. A key that has a row and is not read
+    // would be reported as unknown.
     for (setting, scope) in rows() {
         let (_, issues) = check_text(&file_with(setting, scope, setting.example));
-        // What is overruled is warned of, whatever it is, and that cookies are removed; and the origin here is a server of HTTP.
+        // Some warnings are expected: of overruled fields, of removed cookies, and of keys without effect on an origin of HTTP.
         let expected =
             ["is ignored:", "cookies that are not in the key are removed", "all origins here are servers of HTTP"];
         let is_fine =
@@ -161,7 +161,7 @@ fn each_row_is_read_and_what_is_read_has_a_row() {
     }
 }
 
-/// The fields of a value in the spelling of keys, those of the structs within it in their place.
+/// The names of a value's fields, spelled as keys. The fields of an inner struct stand in its place.
 fn fields_of(value: &impl std::fmt::Debug) -> Vec<String> {
     let text = format!("{value:#?}");
     let fields = text.lines().filter(|line| line.ends_with(',')).filter_map(|line| line.trim().split_once(": "));
@@ -187,9 +187,8 @@ fn each_limit_of_the_engine_can_be_set_or_is_a_constant() {
     for name in fields_of(&OriginHealth::default()) {
         assert!(is_known(&keys, &["origin-health."], &name), "no row for the rule of health {name}");
     }
-    // The fingerprint of the rules is made of them, and what is dropped is the cookies of sessions and noise.
-    // What tags are made of is one setting, whose site nobody writes.
-    // That a route is of files, its origins say.
+    // These have no setting of their own. `rules` is computed from the others, and the dropped cookies are those of sessions and
+    // noise. `tags` sets the templates, and no setting holds the site. The origins say whether a route is of files.
     let unwritten = ["profile", "is-of-files", "rules", "dropped-cookies", "session-cookies", "site", "templates"];
     let is_set = |name: &&String| !unwritten.contains(&name.as_str());
     for name in fields_of(&Policy::new(Profile::Safe)).iter().filter(is_set) {

@@ -1,4 +1,4 @@
-//! The flags of `kasoku serve`, and the way from flags and file to options.
+//! The flags of `kasoku serve`. Checks flags and file together, and makes options of them.
 //!
 //! A flag is one more way to write a setting: it goes through the same checks and wins over the file. For the report
 //! the flags are written as one line, so that an issue points into the command line as it points into a file. Help
@@ -80,22 +80,21 @@ pub struct ServeFlags {
 /// Options that passed every check.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What the program runs on.
+    /// The options of the program.
     pub options: Options,
-    /// What works, but hardly as meant; may be empty.
+    /// Warnings about settings that work, but hardly as meant; may be empty.
     pub warnings: ConfigReport,
 }
 
 /// Reads the file, if one is named, lays the flags over it and checks all of it.
 ///
 /// # Errors
-/// The report of all that is wrong, warnings included, when there is at least one error. That the file can't be read
-/// is one as well.
+/// The report of all faults, warnings included, if at least one of them is an error. A file that can't be read is an error.
 pub fn load(flags: &ServeFlags) -> Result<Loaded, ConfigReport> {
     load_looking_at(flags, CheckScope::Disk)
 }
 
-/// [`load`] for who has time and asks for advice: it also looks at what lies below document roots, and says what an operator may miss.
+/// [`load`] with slower checks, for advice: it also looks below document roots, and warns of what an operator may miss.
 ///
 /// # Errors
 /// As [`load`].
@@ -103,7 +102,7 @@ pub fn examine(flags: &ServeFlags) -> Result<Loaded, ConfigReport> {
     load_looking_at(flags, CheckScope::Trees)
 }
 
-/// [`examine`] of a text that is no file, such as standard input; `name` is what reports call it.
+/// [`examine`] for a text that is no file, such as standard input. Reports call it `name`.
 ///
 /// # Errors
 /// As [`load`].
@@ -144,15 +143,15 @@ fn examine_text(
 /// What a check looks at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckScope {
-    /// What is written.
+    /// The text alone.
     Text,
-    /// Also whether directories and programs are there.
+    /// Also whether directories and programs exist.
     Disk,
     /// Also what lies below the directories, and what an operator may miss.
     Trees,
 }
 
-/// Checks a text, which is called `name`, and flags together. `line` becomes the flags as a line.
+/// Checks a text, which reports call `name`, together with the flags. Writes the flags into `line`.
 pub(crate) fn check(
     name: &str,
     text: &str,
@@ -180,7 +179,7 @@ pub(crate) fn check(
     (!issues.iter().any(Issue::is_error)).then_some(options)
 }
 
-/// The flags while they are written as a line.
+/// Writes the flags as one line.
 struct CommandLine<'l> {
     line: &'l mut String,
     issues: &'l mut Vec<Issue>,
@@ -247,7 +246,7 @@ impl CommandLine<'_> {
         }
     }
 
-    /// The one site that `--origin` makes; a file with sites of its own leaves no place for it.
+    /// Makes the one site of `--origin`. It is an error if the file has sites.
     fn make_site(&mut self, raw: &mut Raw, origins: RawOrigins) {
         if let Some(site) = raw.sites.iter().find_map(|site| site.place.as_ref()) {
             let issue = Issue::error("`--origin` can't be added to a configuration that has sites").at(&origins.place);
@@ -258,7 +257,7 @@ impl CommandLine<'_> {
         raw.sites = vec![RawSite { origins: Some(origins), ..RawSite::default() }];
     }
 
-    /// Appends a flag whose values are names with blanks between them; those names with their places.
+    /// Appends a flag whose values are names with blanks between them, and returns the names with their places.
     fn write_names(&mut self, flag: &str, values: &[String]) -> Option<LocatedTexts> {
         let written: Vec<_> = values.iter().map(|value| self.write(flag, value)).collect();
         let place = written.first()?.place.clone();
@@ -279,7 +278,7 @@ impl CommandLine<'_> {
         Some(Located { value: names, place })
     }
 
-    /// Appends a flag to the line; its value with its place there.
+    /// Appends a flag to the line, and returns its value with its place there.
     fn write(&mut self, flag: &str, value: &str) -> Located<String> {
         if !self.line.is_empty() {
             self.line.push(' ');

@@ -1,15 +1,15 @@
-//! Path patterns of rules.
+//! Checks path patterns of rules.
 //!
-//! `*` matches any run of characters, also none and also `/`; everything else matches itself, `?` included. A pattern
-//! is compared with the path of the request as it was sent, without the query. This file checks patterns and tells
-//! when one can never get its turn; matching itself is the engine's.
+//! `*` matches any run of characters, also none and also `/`; everything else matches itself, `?` included. A pattern is compared
+//! with the path of the request as it was sent, without the query. This module checks patterns and finds those that an earlier one
+//! always wins over; the engine does the matching.
 
 use crate::issue::{ValueError, quoted};
 
-/// The longest pattern, in bytes: longer ones would match no request-target that we accept anyway.
+/// The longest pattern, in bytes: a longer one would match no request-target that Kasoku accepts.
 const PATTERN_BYTES_MAX: usize = 4096;
 
-/// The pattern, when it is one.
+/// The pattern, if the text is one.
 pub(crate) fn parse_path_pattern(text: &str) -> Result<String, ValueError> {
     let bad = |why: &str, help: &str| ValueError::new(format!("{} is not a path pattern: {why}", quoted(text)), help);
     if text.starts_with('^') || text.ends_with('$') || text.contains(".*") && !text.starts_with(['/', '*']) {

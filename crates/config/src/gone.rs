@@ -1,22 +1,22 @@
 //! Keys that earlier versions took: what each is now, or what always holds in its place.
 //!
-//! Each of them is an error that says what to do. It is never read as another key, and never ignored: a limit that
-//! somebody wrote, and that does not hold any more, is to be noticed before the program starts.
+//! Each of them is an error that says what to do. It is never read as another key, and never ignored: an operator must learn before
+//! the program starts that a limit in the file no longer holds.
 
 use crate::issue::{Issue, quoted};
 use crate::table::SettingScope;
 
-/// One key that is no setting any more.
+/// One key that is no longer a setting.
 pub(crate) struct Gone {
-    /// The key, without `site.` and `site.rule.`: those places are not told apart.
+    /// The key, without `site.` and `site.rule.`: it is the same key in both places.
     pub(crate) key: &'static str,
-    /// What follows the key in the message.
+    /// The words that follow the key in the message.
     is: &'static str,
     /// What to do.
     help: &'static str,
 }
 
-/// All of them, in the order of the alphabet.
+/// All such keys, in alphabetical order.
 pub(crate) static GONE: [Gone; 52] = [
     constant("beacon-every", "gone: it is always 10 minutes"),
     constant("cache.back-off-max", "gone: it is always 30 seconds"),
@@ -160,17 +160,17 @@ pub(crate) static GONE: [Gone; 52] = [
     constant("upgrades", "gone: clients may always switch to WebSocket, and to nothing else"),
 ];
 
-/// A key whose value is a constant now.
+/// A key whose value is now a constant.
 const fn constant(key: &'static str, is: &'static str) -> Gone {
     Gone { key, is, help: "remove the line" }
 }
 
-/// A key that another one stands for.
+/// A key that is replaced by another setting.
 const fn moved(key: &'static str, is: &'static str, help: &'static str) -> Gone {
     Gone { key, is, help }
 }
 
-/// What became of the key that is called so in a table of that scope (`group` is the rest of its path, with a dot at its end).
+/// The entry for the key of that name in a table of that scope. `group`: the rest of its path, with a dot at its end.
 pub(crate) fn find(scope: SettingScope, group: &str, name: &str) -> Option<&'static Gone> {
     let prefix = match scope {
         SettingScope::Listen | SettingScope::Origin => scope.prefix(),

@@ -1,4 +1,4 @@
-//! Host names and host patterns.
+//! Parses host names and host patterns.
 //!
 //! A pattern is a name, or `*.` and a name for everything below it. Patterns are compared with the host of a request
 //! in lower case and without its port and trailing dot, so they are brought into that form here. IPv6 addresses keep

@@ -1,8 +1,7 @@
-//! What is wrong, where, and how to put it right.
+//! Issues of a configuration: what is wrong, where, and how to fix it.
 //!
-//! A value that a person wrote travels as `Located`: with the [`SourceLocation`] where it stands, in the file or on the command
-//! line, so that a check far behind the parser can still point at it. Checks never stop at the first fault; they
-//! push an [`Issue`] and go on.
+//! A written value travels as `Located`, with its [`SourceLocation`] in the file or on the command line, so that a check long after
+//! parsing can still point at it. Checks never stop at the first fault; they push an [`Issue`] and go on.
 //!
 //! Messages must not show secrets. There is one gate for that: text that a person wrote enters a message only
 //! through `quoted`, which masks credentials, escapes control characters and cuts what is too long.
@@ -13,7 +12,7 @@ use std::ops::Range;
 /// The longest piece of a person's text that a message repeats, in characters.
 const QUOTED_CHARS_MAX: usize = 80;
 
-/// Where a piece of text stands.
+/// The place of a piece of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
     /// Which text.
@@ -40,23 +39,23 @@ pub(crate) struct Located<T> {
     pub(crate) place: SourceLocation,
 }
 
-/// How bad it is.
+/// How bad an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// There are no options as long as it stands.
+    /// The configuration gives no options.
     Error,
-    /// It works, but hardly as meant.
+    /// The setting works, but hardly as meant.
     Warning,
 }
 
-/// One fault: what, where, and the way out.
+/// One fault: what is wrong, where, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// Whether the program can start with it.
     pub severity: Severity,
     /// One sentence without a full stop: what is wrong.
     pub message: String,
-    /// Where; none when it is something that is missing.
+    /// Where; none if something is missing altogether.
     pub place: Option<SourceLocation>,
     /// A second place that explains the first, and what it is.
     pub related: Option<Box<(SourceLocation, String)>>,
@@ -91,13 +90,13 @@ impl Issue {
         self
     }
 
-    /// Whether it keeps the program from starting.
+    /// Whether the issue keeps the program from starting.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Why a value's text is not what it should be, before its place is known: what the value parsers return.
+/// The error of a value parser, which does not know the place of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ValueError {
     pub(crate) message: String,
@@ -114,7 +113,7 @@ impl ValueError {
     }
 }
 
-/// The text in backquotes, fit for a message: without credentials, control characters and endless tails.
+/// The text in backquotes, fit for a message: credentials are masked, control characters escaped, and long texts cut.
 pub(crate) fn quoted(text: &str) -> String {
     let mut shown = String::from("`");
     for (count, c) in secrets::mask(text).chars().enumerate() {

@@ -1,4 +1,4 @@
-//! TOML and flags to the engine's options, with every fault reported where it stands.
+//! Reads TOML and flags into the engine's options, and reports every fault where it stands.
 //!
 //! ```text
 //! text -> document -> raw ----> resolve -> Options, Issues -> report
@@ -6,17 +6,17 @@
 //! flags ---------------------------'
 //! ```
 //!
-//! `table` is the one list of all settings: reading checks types and bounds by it, flags take their help from it,
-//! docs/configuration.md is made from it. Checks collect every fault instead of the first; options come out only when
-//! there is no error. A configuration is an operator's, but pasted and generated ones exist too: the file's size, the
-//! length of lists and reports are bounded, and reports show no credentials.
+//! `table` is the one list of all settings: reading checks types and bounds by it, flags take their help from it, and
+//! docs/configuration.md is made from it. Checks collect every fault instead of the first; options come out only if there is no
+//! error. Operators also paste and generate configurations, so the file's size, the length of lists and reports are bounded, and
+//! reports show no credentials.
 //!
 //! Keys of earlier versions are in `gone`: each is an error that says what holds in its place.
 //!
 //! `changes` compares two configurations, for a reload that says what it changes.
 //!
-//! What it does not do: it opens no sockets and resolves no names, so an address that is in use is found at start. The disk is
-//! looked at only when a configuration is loaded, and only to warn (`on_disk`).
+//! This crate opens no sockets and resolves no names, so an address that is in use is found only at start. It looks at the disk
+//! only when a configuration is loaded, and only to warn (`on_disk`).
 
 mod address;
 mod applications;

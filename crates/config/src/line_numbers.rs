@@ -1,4 +1,4 @@
-//! In which line of its file a setting stands.
+//! Finds the line of a setting in its file.
 
 use crate::issue::{SettingsSource, SourceLocation};
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 /// A file's lines: finds the one in which a byte stands.
 pub(crate) struct LineNumbers {
-    /// Without its directories, which are the same for all of it.
+    /// The file's name without its directories.
     name: String,
     /// Where each line begins.
     starts: Vec<usize>,
 }
 
 impl LineNumbers {
-    /// Of that text, from a file of that name.
+    /// The lines of `text`, from a file called `name`.
     pub(crate) fn new(name: &str, text: &str) -> Self {
         let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy()).into_owned();
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');

@@ -1,11 +1,11 @@
-//! Whether the directories, programs and users that a configuration names are there, on this machine and now.
+//! Warns of directories, programs and users that a configuration names, and that this machine does not have now.
 //!
-//! These are warnings: a directory may come later than the configuration, a disk may be mounted after the check, and the
-//! configuration of one machine may be checked on another. What this user may not see is no fault. It is looked at once, when a
-//! configuration is loaded; who serves looks anew in each request.
+//! These are warnings, not errors: a directory may come later than the configuration, a disk may be mounted after the check, and
+//! the configuration of one machine may be checked on another. A path that this user may not see is no fault. The check runs once,
+//! when a configuration is loaded; the serving program looks anew in each request.
 //!
-//! A disk that does not answer must not keep a program from being told to stop, so it is looked at from a thread that is waited
-//! for only so long.
+//! A disk that does not answer must not keep the program from obeying a signal to stop, so a thread looks at it, and the caller
+//! waits only for a bounded time.
 //!
 //! `kasoku check` takes its time, and also looks for directories of uploads whose programs would run (`writable`).
 
@@ -28,44 +28,44 @@ pub(crate) use token::warn as warn_without_a_token;
 pub(crate) use user::warn as warn_of_user;
 pub(crate) use writable::warn as warn_of_writable;
 
-/// For how long all disks together are waited for.
+/// The longest wait for all disks together.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// The most paths that are looked at.
+/// The most paths that are checked.
 const PATHS_MAX: usize = 10_000;
 
-/// What has to lie somewhere.
+/// A path that has to exist.
 struct RequiredPath<'r> {
     path: PathBuf,
     kind: PathKind,
     written: &'r Located<String>,
-    /// What becomes of whom without it.
+    /// What fails without it.
     fails: &'static str,
 }
 
-/// What becomes of requests without what serves them.
+/// What fails without the directory or program of an origin.
 const REQUESTS_FAIL: &str = "requests that lead there fail as long as that is so";
 
-/// What becomes of files that applications name without their directory.
+/// What fails without a directory of named files.
 const FILES_FAIL: &str = "files that the application names there are 500 as long as that is so";
 
-/// What becomes of the program without a place for its access log.
+/// What fails without the directory of the access log.
 const START_FAILS: &str = "the program does not start as long as that is so";
 
-/// What becomes of them without a place for their bodies.
+/// What fails without the directory for request bodies.
 const BODIES_FAIL: &str = "requests to programs with a body of more than 64 KiB are 503 as long as that is so";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PathKind {
-    /// Of files, or of programs.
+    /// A directory of files or of programs.
     Directory,
-    /// A program, or a directory of such.
+    /// A program, or a directory of programs.
     Programs,
     /// One program.
     Program,
 }
 
-/// Warns of what is not there.
+/// Warns of paths that are missing or of the wrong kind.
 pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     let mut wanted = Vec::new();
     let buffer = raw.request_buffer.directory.iter().filter(|written| !written.value.contains('\0'));
@@ -81,7 +81,7 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     }
     wanted.truncate(PATHS_MAX);
     let paths = wanted.iter().map(|one| (one.path.clone(), one.kind)).collect();
-    // Where nobody has looked there is no fault, least of all of a program that serves and is told to reload.
+    // If no thread could be started, nothing was checked and nothing is reported, so a program that serves can still reload.
     let Some(found) = in_time(paths, WAIT_MAX, |(path, kind): &(PathBuf, PathKind)| fault(path, *kind)) else { return };
     for (number, RequiredPath { path, written, fails, .. }) in wanted.iter().enumerate() {
         let path = quoted(&path.display().to_string());
@@ -96,7 +96,7 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     }
 }
 
-/// A file that is not there is made, its directory is not.
+/// The file of the log is created if it does not exist, but its directory is not.
 fn directory_of_log(raw: &Raw) -> Option<RequiredPath<'_>> {
     let written = raw.access_log.path.as_ref()?;
     let is_file = !matches!(written.value.as_str(), "" | "-") && !written.value.contains('\0');
@@ -129,8 +129,8 @@ fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &m
     }
 }
 
-/// What `look` finds of each job, in order, on a thread that is waited for only so long; fewer than there are jobs where a disk does not
-/// answer. `None`: there is no thread to be had.
+/// Runs `look` for each job, in order, on a thread for which it waits at most `wait_max`. The results are fewer than the jobs if a
+/// disk does not answer. `None`: no thread could be started.
 fn in_time<J: Send + 'static, F: Send + 'static>(
     jobs: Vec<J>,
     wait_max: Duration,
@@ -156,7 +156,7 @@ fn in_time<J: Send + 'static, F: Send + 'static>(
     {
         found.push(one);
     }
-    // Who becomes another user afterwards wants to be alone.
+    // A process that becomes another user afterwards should have no other thread.
     if found.len() == count {
         let _ = thread.join();
     }

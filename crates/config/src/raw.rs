@@ -1,8 +1,7 @@
 //! The file as it was written: every key with its place, nothing looked up, nothing filled in.
 //!
-//! Each struct is one table of the file, each field one key, and each `read` names the key beside its type. Types and
-//! the bounds of numbers are checked here, by the table's rows; what a text means and what must fit together is
-//! `resolve`'s business.
+//! Each struct is one table of the file, each field one key, and each `read` names the key beside its type. Types and the bounds of
+//! numbers are checked here, by the table's rows; `resolve` checks what a text means and what must fit together.
 
 mod changes;
 mod cookies;
@@ -21,7 +20,7 @@ use std::time::Duration;
 use toml::de::DeTable;
 pub(crate) use visitors::{RawSession, RawVisitors};
 
-/// A list of texts: where it stands and where each of them does.
+/// A list of texts, with the place of the list and of each text.
 pub(crate) type LocatedTexts = Located<Vec<Located<String>>>;
 
 /// A list of origins.
@@ -148,7 +147,7 @@ pub(crate) struct RawCgi {
     pub(crate) umask: Option<Located<String>>,
 }
 
-/// The keys that say how URLs become files and scripts.
+/// The keys that say how URLs map to files and scripts.
 #[derive(Debug, Default)]
 pub(crate) struct RawGateway {
     pub(crate) root: Option<Located<String>>,
@@ -188,7 +187,7 @@ pub(crate) struct RawCache {
     pub(crate) stale_disconnected: Option<Located<Duration>>,
 }
 
-/// What grants lifetimes, and tells visitors apart there: in no table of its own.
+/// The keys that grant lifetimes, and tell visitors apart there. They stand in no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawExpiry {
     pub(crate) ttl: Option<Located<Duration>>,

@@ -1,11 +1,10 @@
-//! Reads the keys of one table, one by one, and complains about what is left.
+//! Reads the keys of one table, one by one, and reports those that are left.
 //!
-//! Whoever reads a table asks for each key that it knows ([`Keys::text`], [`Keys::size`], …). A key that is not there
-//! gives `None`; one with a value of the wrong type or outside its row's bounds gives `None` and an issue. At the end
-//! every key that nobody asked for is an unknown key, with a suggestion, and one that the table of settings requires
-//! and that is not there is missing.
+//! The code that reads a table asks for each key that it knows ([`Keys::text`], [`Keys::size`], …). A missing key gives `None`; one
+//! with a value of the wrong type or outside its row's bounds gives `None` and an issue. At the end, every key that was not asked
+//! for is reported as unknown, with a suggestion, and every absent key that the table of settings requires as missing.
 //!
-//! Serde is not used on purpose: it stops at the first fault and knows where a value stands, but not where a key does.
+//! Serde is deliberately not used: it stops at the first fault and knows where a value stands, but not where a key does.
 
 use crate::bounds;
 use crate::gone;
@@ -17,13 +16,13 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-/// Texts by texts: where each of them stands.
+/// Keys and values of a table of texts, each with its place.
 pub(crate) type TextPairs = Vec<(Located<String>, Located<String>)>;
 
 /// The most entries of a list: sites, rules, hosts, addresses.
 pub(crate) const LIST_LEN_MAX: usize = 10_000;
 
-/// So many keys are named beside one that is not known and resembles none.
+/// How many keys are suggested for an unknown key that resembles none.
 const NEAREST_KEYS: usize = 3;
 
 /// One table that is being read.
@@ -46,7 +45,7 @@ pub(crate) fn read<'i, T>(
 }
 
 impl<'a, 'i> Keys<'a, 'i> {
-    /// The keys of a table within this one; as if it were empty when it is not there.
+    /// Reads the keys of a table within this one; a missing table is read as an empty one.
     pub(crate) fn group<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Keys<'_, 'i>) -> T) -> T {
         let empty = DeTable::new();
         let table = match self.ask(name).map(|value| (value.get_ref(), value.span())) {
@@ -104,7 +103,7 @@ impl<'a, 'i> Keys<'a, 'i> {
         }
     }
 
-    /// A list of texts; one text alone is a list of one. None also when nothing in it is a text.
+    /// A list of texts; one text alone is a list of one. `None` also if a list has entries, but no text.
     pub(crate) fn texts(&mut self, name: &'static str) -> Option<Located<Vec<Located<String>>>> {
         let value = self.ask(name)?;
         let texts: Vec<_> = self.items(value).filter_map(|item| self.text_of(name, item)).collect();
@@ -175,7 +174,7 @@ impl<'a, 'i> Keys<'a, 'i> {
         self.keep(bounds::duration(row, &text))
     }
 
-    /// A table of durations, each within the row's bounds, by whatever stands before them.
+    /// A table of durations by key, each within the row's bounds.
     pub(crate) fn durations(&mut self, name: &'static str) -> Option<Vec<(Located<String>, Located<Duration>)>> {
         let value = self.ask(name)?;
         let DeValue::Table(table) = value.get_ref() else {
@@ -198,7 +197,7 @@ impl<'a, 'i> Keys<'a, 'i> {
         Some(all)
     }
 
-    /// A table of texts, by whatever stands before them.
+    /// A table of texts by key.
     pub(crate) fn map(&mut self, name: &'static str) -> Option<Located<TextPairs>> {
         let value = self.ask(name)?;
         let DeValue::Table(table) = value.get_ref() else {
@@ -247,7 +246,7 @@ impl<'a, 'i> Keys<'a, 'i> {
         self.table.get(name)
     }
 
-    /// The row of a key. That there is one for each key that is asked for is the table's test's business.
+    /// The row of a key. A test of the table makes sure that each key that is asked for has one.
     fn row(&self, name: &str) -> Option<&'static Setting> {
         let row = table::find(self.scope, &format!("{}{name}", self.group));
         debug_assert!(
@@ -320,7 +319,7 @@ impl<'a, 'i> Keys<'a, 'i> {
         }
     }
 
-    /// Whether it is a table whose keys are no settings any more. Each of them is told.
+    /// Whether the value is a table of keys that are no longer settings. Reports each of them.
     fn are_gone(&mut self, name: &str, found: &DeValue<'_>) -> bool {
         let Some(table) = found.as_table() else { return false };
         let group = format!("{}{name}.", self.group);

@@ -1,4 +1,4 @@
-//! docs/configuration.md: the table of settings as a page.
+//! Writes docs/configuration.md: the table of settings as a page.
 
 use crate::bounds;
 use crate::table::{Default, SECTIONS, Section, Setting, SettingKind, SettingScope};

@@ -1,7 +1,7 @@
-//! Shows issues the way people like them: place, source line, carets, and the way out.
+//! Shows issues to people: place, source line, carets, and help.
 //!
-//! annotate-snippets does the drawing. What is drawn from is masked first, so that no line that is quoted can carry a
-//! credential into a log, see [`crate::secrets`]. The longest report is bounded.
+//! annotate-snippets draws the issues, from texts that are masked first, so that no quoted line can carry a credential into a log
+//! (see [`crate::secrets`]). The length of a report is bounded.
 
 mod json;
 mod lines;
@@ -14,9 +14,9 @@ use std::fmt;
 /// The most issues that are shown one by one.
 const ISSUES_SHOWN_MAX: usize = 50;
 
-/// A text as it may be quoted: without credentials, and without characters that a terminal obeys or that turn the order of
-/// those after them. (annotate-snippets sees to the control characters of ASCII.) As long in bytes as before, so that
-/// places stay true.
+/// A text as it may be quoted: without credentials, and without characters that a terminal obeys or that reverse the order of the
+/// text behind them. (annotate-snippets replaces the control characters of ASCII.) It is as long in bytes as before, so that places
+/// stay valid.
 fn shown(text: &str) -> String {
     let harmless = |c: char| match c {
         '\u{80}'..='\u{9f}' => '\u{b7}',
@@ -31,7 +31,7 @@ fn shown(text: &str) -> String {
 pub struct ConfigReport {
     /// Errors and warnings in the order of their places.
     pub issues: Vec<Issue>,
-    /// What the file is called in the report.
+    /// The file's name in the report.
     pub(crate) file_name: String,
     /// The file's text.
     pub(crate) file: String,
@@ -84,7 +84,7 @@ impl fmt::Display for ConfigReport {
 
 impl std::error::Error for ConfigReport {}
 
-/// The issues of one text as people like them; `name` is what the text is called. See [`ConfigReport::render`].
+/// The report on one text, which it calls `name`. See [`ConfigReport::render`].
 pub fn render(name: &str, text: &str, issues: &[Issue], colour: bool) -> String {
     let report = ConfigReport {
         issues: issues.to_vec(),

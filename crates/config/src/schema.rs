@@ -1,10 +1,12 @@
-//! The table of settings as a JSON Schema (draft 7, with the words of draft 4 alone): what editors complete keys by, and underline mistakes.
+//! Writes the table of settings as a JSON Schema (draft 7, with only the words of draft 4), by which editors complete keys and
+//! underline mistakes.
 //!
-//! It says what a value looks like: types, words, bounds of numbers, which keys may stand where and which must. What only the reader of
-//! configurations knows is left to `kasoku check`: the bounds of sizes and durations that are texts, what a pattern or an address means, and what
-//! must fit together. It refuses nothing that the reader takes (tests walk over all examples of the table); in strictness it may be behind.
+//! The schema says what a value looks like: types, words, bounds of numbers, which keys may stand where and which are required.
+//! `kasoku check` checks the rest: the bounds of sizes and durations that are texts, what a pattern or an address means, and what
+//! must fit together. The schema refuses nothing that the reader takes (tests walk over all examples of the table), but may be less
+//! strict.
 //!
-//! packaging/kasoku.schema.json is this, printed.
+//! packaging/kasoku.schema.json is its output.
 
 #[cfg(test)]
 mod tests;
@@ -104,12 +106,12 @@ impl SchemaTable {
     }
 }
 
-/// Whether it stands in the schema once, for all places where it may stand in a file.
+/// Whether a setting stands in the schema once, for all places where it may stand in a file.
 fn is_shared(setting: &Setting) -> bool {
     setting.scopes.len() > 1
 }
 
-/// What stands behind a key.
+/// The schema of the value of a key.
 fn property(setting: &Setting) -> Value {
     if is_shared(setting) {
         return json!({ "$ref": format!("#/definitions/{}", setting.path) });
@@ -117,7 +119,7 @@ fn property(setting: &Setting) -> Value {
     described(setting)
 }
 
-/// The values of a setting, and what is to be known of it.
+/// The schema of a setting's values, with its description.
 fn described(setting: &Setting) -> Value {
     let mut property = value(setting.kind, setting.path);
     let Value::Object(fields) = &mut property else { return property };
@@ -134,7 +136,7 @@ fn described(setting: &Setting) -> Value {
     property
 }
 
-/// The values that a setting takes.
+/// The schema of the values of that kind.
 fn value(kind: SettingKind, path: &str) -> Value {
     let one_or_several = |one: Value| {
         let several = json!({ "type": "array", "items": one.clone(), "maxItems": LIST_LEN_MAX });

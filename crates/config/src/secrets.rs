@@ -1,9 +1,9 @@
 //! Keeps secrets out of reports.
 //!
-//! A report quotes the line it complains about, and reports end up in logs and tickets. Two kinds of text are
-//! masked before anything is shown: the user information of a URL (`http://user:password@host`), and what is
-//! assigned to a key whose name says that it is a secret. Kasoku has one such setting (`guard-cookie`), and people paste lines
-//! of other programs, and it is the unknown key that gets quoted. Hiding too much is fine here.
+//! A report quotes the line it complains about, and reports end up in logs and tickets. Two kinds of text are masked before a line
+//! is shown: the user information of a URL (`http://user:password@host`), and the value of a key whose name says that it is a
+//! secret. Kasoku has only one such setting (`guard-cookie`), but people paste lines of other programs, and the report quotes
+//! unknown keys. Hiding too much is fine here.
 //!
 //! Each masked byte becomes one `*`, so that spans into the text stay true.
 

@@ -1,4 +1,4 @@
-//! What somebody meant who wrote an unknown key.
+//! Suggests the key that an operator meant by an unknown one.
 
 use crate::issue::quoted;
 use crate::table;
@@ -6,13 +6,13 @@ use crate::table;
 /// The most that a key may differ from the one that is suggested, as a part of its length: one third.
 const DIFFERENCE_DIVISOR: usize = 3;
 
-/// A word that is a beginning has so many bytes at least.
+/// The fewest bytes of a word that counts as the beginning of another.
 const BEGINNING_BYTES_MIN: usize = 3;
 
-/// So much of a name is compared with all keys, in characters.
+/// The part of a name that is compared with all keys, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
-/// What a word in common counts, beside a name that resembles the whole key.
+/// The weight of a word in common, relative to a name that resembles the whole key.
 const WORD_WEIGHT: f64 = 0.95;
 
 /// The known key that is closest in spelling, if any is close: `listn`, `head_bytes_max`, `rules`.
@@ -62,7 +62,7 @@ pub(crate) fn elsewhere(name: &str) -> Option<String> {
             });
         } else {
             headers.push(match path(at + 1).as_str() {
-                // These are keys as well, and what is told of keys fits them.
+                // These are keys as well, so the words for keys are used.
                 "listen" | "site.origin" => continue,
                 "site.rule" => "`[[site.rule]]`, below the `[[site]]` that it is for".to_owned(),
                 header @ "site" => format!("`[[{header}]]`"),

@@ -1,4 +1,4 @@
-//! Sizes, durations, statuses and tokens, as people write them: `"64KiB"`, `"1h30m"`, `"4xx"`.
+//! Parses sizes, durations, statuses and tokens, as people write them: `"64KiB"`, `"1h30m"`, `"4xx"`.
 //!
 //! Own parsers, because a fault in a configuration deserves a sentence of its own: `64k` is not merely invalid, it is
 //! ambiguous, and the report says between what. Units are required for durations and optional for sizes (plain

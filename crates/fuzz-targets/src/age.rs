@@ -1,4 +1,4 @@
-//! Age, and the age that is computed from it. Input: its lines.
+//! Fuzz target for Age and the age that is computed from it. Input: the lines of Age.
 
 use crate::input::{field, lines};
 use http::StatusCode;
@@ -20,7 +20,7 @@ pub(crate) fn run(data: &[u8]) {
         let digits = list::members(&fields, "age").next().unwrap_or_default();
         assert!(!digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
     }
-    // A response is never younger than it says, nor than the time that passed here.
+    // The response has no Date, so its age is Age plus the seven seconds that the request took.
     let answered = ASKED.after(7_000);
     let response = ResponseHead { fields, ..ResponseHead::new(StatusCode::OK) };
     assert_eq!(corrected_initial_age(&response, ASKED, answered), age.unwrap_or(0) + 7);

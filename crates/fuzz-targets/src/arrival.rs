@@ -1,16 +1,17 @@
-//! "Whole" against "in pieces": the verdict on a message must not depend on how its bytes arrived.
+//! Checks that the verdict on a message does not depend on how its bytes arrived: compares each prefix with the whole.
 
 use std::fmt::Debug;
 
-/// Inputs up to this length are cut at each byte; longer ones at the bytes where parsers change state, and at some others.
+/// Inputs up to this length are cut at each byte; longer ones at line ends, where parsers change state, and at regular distances.
 const CUT_EVERYWHERE_BYTES_MAX: usize = 160;
-/// The most places at which a longer input is cut, of each kind.
+/// The most line ends, and the most regular distances, at which a longer input is cut.
 const CUTS_MAX: usize = 64;
 
-/// Each prefix of `data` must ask for more, or give what the whole gives; and no longer prefix may ask for more again.
+/// Each prefix of `data` must ask for more, or give the same result as the whole. After the first prefix that gives a result, no
+/// longer prefix may ask for more.
 ///
 /// # Panics
-/// When one does not.
+/// When a prefix does otherwise.
 pub(crate) fn prefixes_agree<T: PartialEq + Debug>(data: &[u8], need_more: &T, parse: impl Fn(&[u8]) -> T) {
     let whole = parse(data);
     let mut is_decided = false;

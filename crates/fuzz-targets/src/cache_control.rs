@@ -1,4 +1,4 @@
-//! Cache-Control, of responses and of requests. Input: its lines.
+//! Fuzz target for Cache-Control of responses and of requests. Input: its lines.
 
 use crate::input::{field, lines};
 use kasoku_semantics::request_directives;
@@ -18,7 +18,7 @@ pub(crate) fn run(data: &[u8]) {
     assert_eq!(unordered(parse(&reversed)), unordered(all.clone()), "the order of lines matters");
     let upper: Vec<_> = lines.iter().map(|line| line.to_ascii_uppercase()).collect();
     assert_eq!(parse(&upper), all, "case matters");
-    // An unfinished string ends with its line, so lines with quotes are not one list.
+    // An unfinished quoted string ends with its line, so joining lines with quotes may change their meaning.
     if !lines.iter().any(|line| line.contains(&b'"')) {
         assert_eq!(parse(&[lines.join(&b", "[..])]), all, "a hop that combines lines changes their meaning");
         names_are_found(&lines, &all);
@@ -34,7 +34,7 @@ fn bounded(all: &CacheControl) {
     }
 }
 
-/// A line more never permits what the lines before it forbade.
+/// A further line never permits what the lines before it forbade.
 fn restricts(fewer: &CacheControl, all: &CacheControl) {
     assert!(all.no_store >= fewer.no_store && all.must_revalidate >= fewer.must_revalidate);
     assert!(all.proxy_revalidate >= fewer.proxy_revalidate && all.no_transform >= fewer.no_transform);
@@ -62,7 +62,7 @@ fn unordered(mut all: CacheControl) -> CacheControl {
     all
 }
 
-/// A plain look for the words finds no directive that was overlooked.
+/// A plain search for the names finds the same directives as the parser.
 fn names_are_found(lines: &[Vec<u8>], all: &CacheControl) {
     let has = |name: &[u8]| {
         let mut members = lines.iter().flat_map(|line| line.split(|byte| *byte == b','));

@@ -1,4 +1,4 @@
-//! The head of what a CGI program prints. Input: that output.
+//! Fuzz target for the head that a CGI program prints. Input: the program's output.
 
 use crate::arrival::prefixes_agree;
 use crate::section::SMALL;
@@ -40,7 +40,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Nothing is in the head that the program did not print, in its order, and nothing that is not for clients.
+/// The head contains only fields that the program printed, in their order, and none that is for the server alone.
 fn printed(raw: &[u8], head: &ResponseHead, limits: &HeadLimits) {
     assert!(!head.status.is_informational() && head.fields.len() <= limits.fields_max);
     let lines: Vec<&[u8]> = raw.split(|byte| *byte == b'\n').collect();
@@ -58,7 +58,7 @@ fn printed(raw: &[u8], head: &ResponseHead, limits: &HeadLimits) {
     assert!(head.fields.count("content-type") <= 1 && head.fields.count("location") <= 1);
 }
 
-/// A reader of HTTP reads what we make of it alike, and the body is framed by one length or by its end.
+/// The response parser reads the encoded head back unchanged, and the body is never chunked.
 fn sent_on(head: &ResponseHead) {
     let mut sent = Vec::new();
     encode_status_line(head.status, &head.reason, &mut sent);

@@ -1,4 +1,5 @@
-//! Bodies: chunked above all, and those of known length or none. Input: what follows a head.
+//! Fuzz target for the body decoder: chunked bodies above all, and those of known length or without one. Input: the bytes after a
+//! head.
 
 use bytes::BytesMut;
 use kasoku_wire::Fields;
@@ -6,7 +7,7 @@ use kasoku_wire::http1::{
     BodyDecoder, BodyError, BodyLength, BodyLimits, DecodedBody, HeadLimits, encode_chunk_head, encode_last_chunk,
 };
 
-/// Small enough for a fuzzer to reach all of them.
+/// Limits that are small enough for a fuzzer to exceed.
 const SMALL: BodyLimits = BodyLimits { chunk_line_bytes_max: 16, trailer_bytes_max: 40, trailer_fields_max: 2 };
 /// The sizes of the pieces in which the same bytes arrive.
 const PIECES: [usize; 4] = [1, 2, 3, 13];
@@ -29,12 +30,12 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// What came out, and how it ended: `None` when more is needed.
+/// What the decoder gave. `end` is `None` if it needs more bytes.
 #[derive(Debug, PartialEq)]
 struct Body {
     content: Vec<u8>,
     end: Option<Result<Option<Fields>, BodyError>>,
-    /// How many bytes it took; 0 unless it came to its end.
+    /// How many bytes the body took; 0 if it did not reach its end.
     consumed: usize,
 }
 
@@ -85,7 +86,7 @@ fn agrees_with_its_length(length: BodyLength, data: &[u8], body: &Body) {
     }
 }
 
-/// The same content in chunks of our own is read as it was meant, and nothing behind it is touched.
+/// The decoder reads the same content back from chunks that Kasoku encodes, and leaves the bytes behind them alone.
 fn sent_on(content: &[u8], trailers: Option<&Fields>) {
     let mut sent = Vec::new();
     for chunk in content.chunks(7) {
@@ -101,8 +102,9 @@ fn sent_on(content: &[u8], trailers: Option<&Fields>) {
     assert_eq!(again, Body { content: content.to_vec(), end: Some(Ok(trailers.cloned())), consumed });
 }
 
-/// A reader as careless as one may meet behind us: it takes leading hexadecimal digits for the size and everything up to
-/// the next LF for the rest of a line. What we accept, it must read alike, or a request could hide from one of the two.
+/// A careless decoder, such as an origin may have: it takes leading hexadecimal digits for the size, and all bytes up to the next
+/// LF for the rest of a line. It must read each body that Kasoku accepts in the same way, or a request could hide from one of the
+/// two.
 fn read_leniently(data: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (mut at, mut content) = (0, Vec::new());
     loop {

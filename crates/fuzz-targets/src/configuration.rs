@@ -1,5 +1,5 @@
-//! The configuration. Input: its text. Operators write it, but generated and pasted ones exist, and reports of it end
-//! up in logs and on terminals.
+//! Fuzz target for the configuration. Input: its text. Operators write it, but they may also generate or paste it, and reports
+//! about it are shown in logs and on terminals.
 
 use kasoku_config::{Issue, check_text, render};
 
@@ -32,7 +32,7 @@ pub(crate) fn run(data: &[u8]) {
     let _ = render("kasoku.toml", text, &issues, true);
 }
 
-/// A report must not be able to write on the operator's terminal.
+/// A report must not send control characters to the operator's terminal.
 fn is_printable(text: &str) {
     let odd = text.chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(odd, None, "a control character of the text is in the report:\n{text}");

@@ -1,5 +1,5 @@
-//! Content-Range, and the part that a 206 carries. Input: the length of the body, then Content-Range, Content-Length and
-//! Content-Type, each on its line; the last two may be left out.
+//! Fuzz target for Content-Range and the part that a 206 carries. Input: the length of the body, then Content-Range, Content-Length
+//! and Content-Type, each on its own line; the last two may be left out.
 
 use crate::input::{field, number_and_lines};
 use http::StatusCode;

@@ -1,10 +1,10 @@
-//! Dates, in all three formats. Input: one date, as the value of a field.
+//! Fuzz target for dates in all three formats. Input: one date, as the value of a field.
 
 use crate::input::lines;
 use kasoku_wire::field::date::{format, parse, written};
 
-/// Two-digit years mean something else at each of them: 2026, 2060, 2099. Before 2020 the most recent such year in the past
-/// may lie before 1970, where times begin.
+/// Clocks in 2026, 2060 and 2099: a two-digit year may mean a different century at each of them. With a clock before 2020, the most
+/// recent such year in the past may lie before 1970, where times begin.
 const NOWS: [i64; 3] = [1_795_000_000, 2_840_140_800, 4_102_444_799];
 /// The last second of the year 9999.
 const TIME_MAX: i64 = 253_402_300_799;
@@ -27,11 +27,11 @@ pub(crate) fn run(data: &[u8]) {
         let text = format(time);
         assert_eq!(written(time).to_string(), text);
         assert_eq!(parse(text.as_bytes(), now), Some(time), "{text}");
-        // A day of the week spelled out in full has a two-digit year after it.
+        // A weekday that is spelled out comes with a two-digit year.
         let day = value.iter().take_while(|byte| **byte != b',').count();
         if value.get(day) == Some(&b',') && day > 3 {
             assert!(time <= now + YEARS_50, "{text} is more than 50 years ahead");
-            // Only a 29 February may be missing in the nearest such year.
+            // Only 29 February may be missing in the nearest year with these two digits.
             assert!(time + YEARS_50 + DAY >= now || text.contains("29 Feb"), "{text} is more than 50 years ago");
         }
     }

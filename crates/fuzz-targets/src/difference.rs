@@ -1,11 +1,12 @@
-//! Whether two pages are the same for everybody. Input: lines of `guard-noise`, an empty line, a page; behind a line of `====` the other page.
+//! Fuzz target for the comparison of two pages in the leak guard. Input: lines of `guard-noise`, an empty line, one page, a line
+//! `====`, the other page.
 
 use kasoku_semantics::difference::{DIFFERENCES_MAX, LINE_BYTES_MAX, Markup, NOISE_MAX, Noise, differences};
 
-/// What divides the two pages.
+/// The line between the two pages.
 const BETWEEN: &[u8] = b"\n====\n";
 
-/// Two values that no pattern takes for the same, but by a placeholder.
+/// Two values that a pattern takes for the same only by a placeholder.
 const VALUES: [&str; 2] = ["0a1b", "9f8e77"];
 
 const MARKUPS: [Markup; 4] = [Markup::Html, Markup::Xml, Markup::Script, Markup::Text];
@@ -43,7 +44,7 @@ fn two(one: &[u8], other: &[u8], markup: Markup, noise: &[Noise]) {
     assert_eq!(found.is_empty(), back.is_empty(), "it matters which page comes first");
     assert!(found.len() <= DIFFERENCES_MAX);
     for one in &found {
-        // What is no UTF-8 is written as three bytes each.
+        // Each byte that is not UTF-8 is written as U+FFFD, which has three bytes.
         assert!([&one.anonymous, &one.visitors].iter().all(|line| line.len() <= 3 * LINE_BYTES_MAX + 6), "{one:?}");
     }
     if found.is_empty() {
@@ -53,7 +54,7 @@ fn two(one: &[u8], other: &[u8], markup: Markup, noise: &[Noise]) {
     }
 }
 
-/// A value that a form sends is never noise, whatever page follows.
+/// A value in a form or in a `<meta>` is never noise, whatever page follows.
 fn fields_differ(page: &[u8], noise: &[Noise]) {
     for tag in ["<input value=VALUE>", "<meta content='VALUE'>", "<form><b>VALUE</b></form>", "<form a=VALUE>"] {
         let with = |value| [tag.replace("VALUE", value).as_bytes(), page].concat();
@@ -62,7 +63,7 @@ fn fields_differ(page: &[u8], noise: &[Noise]) {
     }
 }
 
-/// What visitors write, written into a page as applications do, hides no form.
+/// A visitor's text without markup characters, which a page contains as applications write it, hides no form from the comparison.
 fn no_text_ends_a_form(text: &[u8], noise: &[Noise]) {
     let page = |value: &str| {
         let [before, behind] = [format!("<b>a</b><form a='{value}'>"), format!("<b>{value}</b></form>")];

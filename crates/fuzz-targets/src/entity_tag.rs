@@ -1,4 +1,4 @@
-//! Entity tags and the conditions that name them. Input: the stored ETag, then lines of If-None-Match.
+//! Fuzz target for entity tags and the conditions that name them. Input: the stored ETag, then lines of If-None-Match.
 
 use crate::input::{field, lines};
 use http::{Method, StatusCode};
@@ -33,7 +33,7 @@ pub(crate) fn run(data: &[u8]) {
     our_own_condition(&response, stored_tag.as_ref());
 }
 
-/// A tag that we write is the same tag.
+/// A written tag is parsed to the same tag.
 fn one(tag: &EntityTag<'_>) {
     let text = tag.write();
     if !tag.opaque.contains(&b'"') {
@@ -44,7 +44,7 @@ fn one(tag: &EntityTag<'_>) {
     assert!(tag.weak_eq(tag) && tag.strong_eq(tag) != tag.weak);
 }
 
-/// What we ask the origin names the stored tag, and nothing else.
+/// The conditional request to the origin names the stored tag and no other.
 fn our_own_condition(stored: &ResponseHead, tag: Option<&EntityTag<'_>>) {
     let mut request = RequestHead::new(Method::GET, "/").with("If-None-Match", "\"theirs\"").with("If-Match", "*");
     assert_eq!(make_conditional(&mut request, stored), tag.is_some());

@@ -1,10 +1,10 @@
-//! Whole exchanges through the rules of the cache. Input: a request, an empty line, the response to it, an empty line, a later
-//! response (of a validation, or of a HEAD). The first line of a request is `METHOD target`, of a response its status;
-//! fields follow as `Name: value`.
+//! Fuzz target for whole exchanges under the rules of the cache. Input: a request, an empty line, the response to it, an empty
+//! line, a later response (of a validation, or of a HEAD). The first line of a request is `METHOD target`, of a response its
+//! status; fields follow as `Name: value`.
 //!
-//! Each rule has its tests; here they meet fields that no one thought of together. What is checked is what must never
-//! happen whatever an origin or a client says: something kept that was forbidden, shared that was private, or changed
-//! that belongs to the stored bytes.
+//! Each rule has its own tests; this target combines fields that no test combines. It checks what must never happen, whatever the
+//! origin and the client send: the cache stores a response that it must not store, shares a private one, or changes a field that
+//! describes the stored bytes.
 
 use crate::input::{blocks, fields};
 use http::{Method, StatusCode};
@@ -45,7 +45,8 @@ pub(crate) fn run(data: &[u8]) {
     invalidated(&request, &response);
 }
 
-/// Both profiles, with nothing granted, and with a lifetime for what states none: that forbids what is forbidden all the same.
+/// Both profiles, each without a grant and with a lifetime for responses that state none: a grant must not permit what is
+/// forbidden.
 fn policies() -> impl Iterator<Item = Policy> {
     let of = |ttl_seconds| {
         [Profile::Safe, Profile::Rfc].map(|profile| {
@@ -56,7 +57,8 @@ fn policies() -> impl Iterator<Item = Policy> {
     of(0).into_iter().chain(of(60))
 }
 
-/// Whatever an operator overrules, nothing is granted to who says who they are, and nobody gets another's cookie.
+/// Whatever the operator overrules, a request with Authorization or cookies gets no granted lifetime, and no stored response sets a
+/// cookie.
 fn overruled(request: &RequestHead, response: &ResponseHead, update: &ResponseHead, mut policy: Policy) {
     policy.grant.ignore = Ignored::ALL.to_vec();
     policy.grant.ttl_override_seconds = 60;
@@ -89,7 +91,7 @@ fn response_of(lines: &[Vec<u8>]) -> ResponseHead {
     ResponseHead { fields: fields(rest), ..ResponseHead::new(status) }
 }
 
-/// Nothing is kept that anybody forbade.
+/// The cache stores no response whose storage the client, the origin or the profile forbids.
 fn kept(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, policy: &Policy) {
     let control = directives(response, policy).control;
     assert!(!request_directives(&request.fields).no_store && !control.private.is_all());
@@ -105,13 +107,13 @@ fn kept(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, p
     if policy.profile == Profile::Safe {
         assert!(!sets_cookie(&response.fields), "somebody's cookie is shared");
         let says_so = control.public || control.s_maxage.is_some();
-        // An empty Cookie says nothing about anybody.
+        // An empty Cookie field identifies no visitor.
         let has_cookies = cookies::pairs(&request.fields).next().is_some();
         assert!(says_so || !has_credentials(&request.fields) || !has_cookies);
     }
 }
 
-/// What is stored holds nothing of a connection or a visitor, and storing it again changes nothing.
+/// Stored fields contain nothing of a connection or a visitor, and storing them again changes nothing.
 fn stored_fields(stored: &ResponseHead, answered: Now, policy: &Policy) {
     for name in ["connection", "transfer-encoding", "age", "proxy-authenticate", "upgrade"] {
         assert!(!stored.fields.contains(name), "{name} is stored");
@@ -121,7 +123,7 @@ fn stored_fields(stored: &ResponseHead, answered: Now, policy: &Policy) {
     assert_eq!(stored.fields.count("date"), 1);
 }
 
-/// What is served as fresh is fresh, and what must be validated is never served stale.
+/// A response is served as fresh only if it is fresh, and never stale if it must be validated.
 fn used(request: &RequestHead, freshness: &Freshness, policy: &Policy, now: Now) {
     let asked = request_directives(&request.fields);
     let age = freshness.age(now);
@@ -140,7 +142,7 @@ fn used(request: &RequestHead, freshness: &Freshness, policy: &Policy, now: Now)
     let _ = may_look_up(request);
 }
 
-/// An update changes fields, never what describes the stored bytes, and brings in nothing that may not be stored.
+/// An update never changes a field that describes the stored bytes, and adds no field that must not be stored.
 fn updated(stored: &ResponseHead, update: &ResponseHead, answered: Now, policy: &Policy) {
     let new = match freshen(stored, update, answered, policy) {
         Freshened::Updated(new) => Some(new),
@@ -166,13 +168,13 @@ fn updated(stored: &ResponseHead, update: &ResponseHead, answered: Now, policy: 
     }
 }
 
-/// The fields that `private` or `no-cache` of an update name: they go, whatever they describe.
+/// The fields that `private` or `no-cache` of an update name. The cache removes them, even those that describe the stored bytes.
 fn withheld(update: &ResponseHead, policy: &Policy) -> Vec<String> {
     let control = directives(update, policy).control;
     [control.private.fields(), control.no_cache.fields()].concat()
 }
 
-/// A 304 carries nothing that describes content, and a part lies in its whole.
+/// A 304 carries no field that describes content, and each range lies within the whole.
 fn delivered(request: &RequestHead, stored: &ResponseHead, now: Now) {
     let _ = precondition(request, stored, kasoku_semantics::Validators::Any, now, now.after(1_000));
     let sent: Fields = stored.fields.iter().filter(|(name, _)| goes_into_not_modified(name, true)).collect();
@@ -182,7 +184,7 @@ fn delivered(request: &RequestHead, stored: &ResponseHead, now: Now) {
     }
 }
 
-/// Only an unsafe method invalidates, and never what belongs to another origin.
+/// Only an unsafe method invalidates, and never a URI of another origin.
 fn invalidated(request: &RequestHead, response: &ResponseHead) {
     if request.method.is_safe() {
         assert!(!invalidates(&request.method, response.status));

@@ -1,4 +1,4 @@
-//! The records of a FastCGI application server's answer. Input: what it sends, for request 1 or to GET_VALUES.
+//! Fuzz target for the records of a FastCGI application server. Input: its answer to request 1, or to GET_VALUES.
 
 use crate::arrival::prefixes_agree;
 use bytes::BytesMut;
@@ -25,13 +25,13 @@ pub(crate) fn run(data: &[u8]) {
     params(data);
 }
 
-/// What came out, and how it ended: `None` when more is needed.
+/// What the decoder gave. `end` is `None` if it needs more bytes.
 #[derive(Debug, PartialEq)]
 struct Answer {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     end: Option<Result<EndRequest, FastCgiError>>,
-    /// How many bytes it took; 0 unless it came to its end.
+    /// How many bytes the answer took; 0 if it did not reach its end.
     consumed: usize,
 }
 
@@ -69,12 +69,12 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Answer {
             }
         }
     }
-    // What is not handed on yet is the beginning of a record of fixed size at most.
+    // The decoder holds back at most the beginning of a header or of END_REQUEST, which have eight bytes each.
     assert!(buf.len() < 8, "{} bytes are held back", buf.len());
     answer
 }
 
-/// A reader that takes each record as a whole and checks nothing.
+/// A decoder that takes each record as a whole and checks nothing.
 fn read_simply(data: &[u8]) -> Option<(Vec<u8>, Vec<u8>, usize, u32)> {
     let (mut at, mut stdout, mut stderr) = (0, Vec::new(), Vec::new());
     loop {
@@ -90,7 +90,7 @@ fn read_simply(data: &[u8]) -> Option<(Vec<u8>, Vec<u8>, usize, u32)> {
     }
 }
 
-/// Pairs that can be read are read as they were when they are written again, in however many records.
+/// Pairs that are parsed and encoded again are parsed to the same pairs, in however many records.
 fn params(data: &[u8]) {
     let (mut pairs, mut rest) = (Vec::new(), data);
     while let Ok(Some(pair)) = split_pair(rest) {

@@ -1,4 +1,4 @@
-//! Forms that are sent as multipart/form-data. Input: a Content-Type in the first line, and a body.
+//! Fuzz target for multipart/form-data forms. Input: a Content-Type in the first line, then a body.
 
 use kasoku_wire::form::{FIELDS_MAX, boundary, read};
 
@@ -9,11 +9,11 @@ pub(crate) fn run(data: &[u8]) {
     assert!(!boundary.is_empty() && boundary.len() <= 70);
     let form = read(body, &boundary);
     assert!(form.fields.len() <= FIELDS_MAX);
-    // What has come of a body tells nothing that the whole does not tell.
+    // The fields of a body's first half are the first fields of the whole body.
     let beginning = read(&body[..body.len() / 2], &boundary);
     assert!(form.fields.starts_with(&beginning.fields));
     assert!(!beginning.is_whole || form == beginning, "nothing follows the end");
-    // What a browser would send of these fields reads as they do.
+    // The parser reads the same fields back from what a browser would send.
     let is_plain = |text: &String| !text.contains(['\r', '\n', '"', '\\', '\u{FFFD}']);
     let plain: Vec<_> = form.fields.into_iter().filter(|(name, value)| is_plain(name) && is_plain(value)).collect();
     let sent: String = plain

@@ -1,11 +1,11 @@
-//! How the targets for field values read their input: as lines of text.
+//! Reads the input of the targets for field values, as lines of text.
 //!
-//! A line is what stands between two LFs, without its trailing CR. Bytes that no parser of heads lets through (control
-//! characters other than the tab) are left out of values, since the readers of values never meet them.
+//! A line is the text between two LFs, without its trailing CR. Bytes that the parsers of heads refuse (control characters other
+//! than the tab) are left out of values, since the parsers of values never see them.
 
 use kasoku_wire::Fields;
 
-/// The most lines that a target looks at: more adds time, not cases.
+/// The most lines that a target reads: more lines cost time and add no cases.
 const LINES_MAX: usize = 64;
 
 /// The lines of `data`, at most [`LINES_MAX`], as values of fields.
@@ -13,14 +13,14 @@ pub(crate) fn lines(data: &[u8]) -> Vec<Vec<u8>> {
     data.split(|byte| *byte == b'\n').take(LINES_MAX).map(value).collect()
 }
 
-/// The first line as a number, 0 when it is none, and the lines after it.
+/// The first line as a number, or 0 if it is not a number; and the lines after it.
 pub(crate) fn number_and_lines(data: &[u8]) -> (u64, Vec<Vec<u8>>) {
     let mut lines = lines(data);
     let first = if lines.is_empty() { Vec::new() } else { lines.remove(0) };
     (String::from_utf8_lossy(&first).trim().parse().unwrap_or(0), lines)
 }
 
-/// The blocks of `data` between its empty lines, at most `count`; missing ones are empty.
+/// The first `count` blocks of `data`, which are divided by empty lines; a missing block is empty.
 pub(crate) fn blocks(data: &[u8], count: usize) -> Vec<Vec<Vec<u8>>> {
     let mut blocks = vec![Vec::new(); count];
     let mut at = 0;
@@ -39,7 +39,7 @@ pub(crate) fn field<V: AsRef<[u8]>>(name: &str, lines: impl IntoIterator<Item = 
     lines.into_iter().map(|line| (name, line)).collect()
 }
 
-/// `Name: value` lines as fields; lines that are none are left out.
+/// `Name: value` lines as fields; other lines are left out.
 pub(crate) fn fields(lines: &[Vec<u8>]) -> Fields {
     let named = lines.iter().filter_map(|line| {
         let at = line.iter().position(|byte| *byte == b':')?;

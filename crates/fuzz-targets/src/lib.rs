@@ -1,20 +1,20 @@
-//! The bodies of the fuzz targets: what must hold for any bytes that an outside party sends.
+//! The bodies of the fuzz targets: the properties that must hold for any bytes that an outside party sends.
 //!
-//! A target is a function of bytes that panics where a property does not hold. "It does not panic" is the least of them:
-//! most properties say that a message is judged the same however its bytes arrive, that what we write is read as it was
-//! meant, that no more is taken than was given, or that another, simpler reader comes to the same end. Fuzzing
-//! builds have debug assertions and overflow checks, so a wrong sum is found as well.
+//! A target is a function of bytes that panics if a property does not hold. The least property is that the code under test does not
+//! panic. Most others say that the verdict on a message does not depend on how its bytes arrive, that a parser reads back what
+//! Kasoku writes, that a parser takes no more bytes than it was given, or that another, simpler parser comes to the same result.
+//! Fuzzing builds have debug assertions and overflow checks, so they find wrong sums as well.
 //!
-//! The same functions run in two places, so that they cannot rot: `fuzz/fuzz_targets` gives them to libFuzzer
+//! The same functions run in two places, so that no change breaks them unnoticed: `fuzz/fuzz_targets` gives them to libFuzzer
 //! (`make fuzz`), and `tests/seeds.rs` replays `fuzz/seeds` through them (`make test`).
 //!
-//! Heads, bodies and PROXY headers are fuzzed as they go over the wire. A target for field values reads its input as
-//! lines (`input.rs`), so that seeds can be written by hand and a mutation rarely breaks more than one value.
+//! Heads, bodies and PROXY headers are fuzzed as they go over the wire. A target for field values reads its input as lines
+//! (`input.rs`), so that seeds can be written by hand and a mutation rarely breaks more than one value.
 //!
-//! What it does not do: no I/O, no threads, no clock; those have scenarios, models and the oracle. It does not say
-//! whether a value was read *right*: that is for the tests beside each parser.
+//! Not covered: I/O, threads and clocks, which scenarios, models and the oracle test; and whether a value was read *right*, which
+//! the tests beside each parser check.
 //!
-//! Failing is what this crate is for: it panics.
+//! Targets report failures by panics, hence the allowed lints.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod age;
@@ -47,13 +47,13 @@ mod vary;
 /// One fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: that of the file in `fuzz/fuzz_targets`, and of the folder in `fuzz/seeds`.
+    /// The name of the target: that of the file in `fuzz/fuzz_targets`, and of the folder in `fuzz/seeds`.
     pub name: &'static str,
     /// Panics when one of its properties does not hold for these bytes.
     pub run: fn(&[u8]),
 }
 
-/// All of them, in the order in which bytes meet what they check.
+/// All targets, roughly in the order in which bytes reach the code that they check.
 pub const TARGETS: [Target; 23] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },

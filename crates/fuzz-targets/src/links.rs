@@ -1,4 +1,4 @@
-//! The links of a page. Input: the bytes of a page.
+//! Fuzz target for the links of a page. Input: the bytes of the page.
 
 use kasoku_semantics::links::{LINKS_MAX, targets};
 

@@ -1,4 +1,4 @@
-//! Lists, quoted strings, parameters and quality values. Input: lines of one field.
+//! Fuzz target for lists, quoted strings, parameters and quality values. Input: lines of one field.
 
 use crate::input::{field, lines};
 use kasoku_wire::field::accept_language::{QUALITY_ONE, preferences};
@@ -16,7 +16,7 @@ pub(crate) fn run(data: &[u8]) {
     assert_eq!(members(&fields, "a").collect::<Vec<_>>(), each);
 }
 
-/// Members are pieces of the line, in its order, and nothing but separators and white space is lost between them.
+/// Members are pieces of the line, in its order; only separators and white space are lost between them.
 fn one_line(line: &[u8]) {
     let all: Vec<&[u8]> = split(line).collect();
     let with_empty: Vec<&[u8]> = pieces(line).collect();
@@ -30,14 +30,14 @@ fn one_line(line: &[u8]) {
         assert_eq!(parameters(member).next().map(trim), parameters(member).next());
         assert!(parameters(member).all(|part| part.len() <= member.len()));
     }
-    // One quote alone opens nothing: an unfinished string must not hide what follows it.
+    // A lone `"` opens no string: an unfinished string must not hide the rest of the line.
     if line.iter().filter(|byte| **byte == b'"').count() < 2 {
         let naive: Vec<&[u8]> = line.split(|byte| *byte == b',').map(trim).filter(|one| !one.is_empty()).collect();
         assert_eq!(all, naive);
     }
 }
 
-/// Qualities lie between 0 and 1, and a list written with them again means the same.
+/// Qualities lie between 0 and 1, and a list that is written with them is parsed to the same members.
 fn weighed(line: &[u8]) {
     let all: Vec<_> = preferences(line).collect();
     let mut written = Vec::new();
@@ -52,7 +52,7 @@ fn weighed(line: &[u8]) {
     }
 }
 
-/// What is quoted is unquoted to the same.
+/// A text that is quoted is unquoted to the same text.
 fn quoted(line: &[u8]) {
     let escaped = line.iter().flat_map(|byte| if b"\"\\".contains(byte) { vec![b'\\', *byte] } else { vec![*byte] });
     let string: Vec<u8> = [b'"'].into_iter().chain(escaped).chain([b'"']).collect();

@@ -1,10 +1,10 @@
-//! The PROXY protocol, versions 1 and 2. Input: what a load balancer sends first.
+//! Fuzz target for the PROXY protocol, versions 1 and 2. Input: the first bytes that a load balancer sends.
 
 use crate::arrival::prefixes_agree;
 use kasoku_wire::proxy_protocol::{ProxyHeader, parse_proxy_header};
 use std::net::{IpAddr, SocketAddr};
 
-/// The longest line of version 1, and the longest header of version 2 that we accept, in bytes.
+/// The longest line of version 1, and the longest header of version 2 that Kasoku accepts, in bytes.
 const V1_BYTES_MAX: usize = 107;
 const V2_BYTES_MAX: usize = 16 + 4096;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// The same two ends, written in both versions, are read as they were meant.
+/// The two ends, written in both versions, are parsed to the same header.
 fn sent_again(header: &ProxyHeader) {
     let (Some(source), Some(destination)) = (header.source, header.destination) else { return };
     for mut sent in [version_1(source, destination), version_2(source, destination)] {

@@ -1,5 +1,5 @@
-//! Range, resolved against a length, and what is fetched of it. Input: the length, Range, If-Range, ETag, Last-Modified,
-//! each on its line; the last three may be left out.
+//! Fuzz target for Range: resolved against a length, and the part of it that is fetched. Input: the length, Range, If-Range, ETag,
+//! Last-Modified, each on its own line; the last three may be left out.
 
 use crate::input::{field, number_and_lines};
 use http::{Method, StatusCode};
@@ -42,7 +42,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// What was asked for, written by us, is asked for again.
+/// The requested ranges, written by Kasoku, are parsed to the same ranges.
 fn written_again(specs: &[RangeSpec]) {
     let text = |spec: &RangeSpec| match spec {
         RangeSpec::FromTo(first, last) => format!("{first}-{last}"),
@@ -54,7 +54,7 @@ fn written_again(specs: &[RangeSpec]) {
     assert_eq!(again.as_deref(), Some(specs));
 }
 
-/// The ranges lie inside, apart, and hold exactly what was asked for.
+/// The resolved ranges lie inside the length, do not touch each other, and hold exactly the requested bytes.
 fn resolved(specs: &[RangeSpec], ranges: &[ByteRange], length: u64) {
     for (index, one) in ranges.iter().enumerate() {
         assert!(one.first <= one.last && one.last < length, "{one:?} is outside of {length} bytes");
@@ -75,13 +75,13 @@ fn resolved(specs: &[RangeSpec], ranges: &[ByteRange], length: u64) {
         let holders = ranges.iter().filter(|one| one.first <= *first && *last <= one.last);
         assert_eq!(holders.count(), 1, "{first}-{last} is not in one of {ranges:?}");
     }
-    // Nothing is sent that nobody asked for: each end of a range is an end of something asked.
+    // No range holds a byte that was not requested: each end of a range is the end of a requested range.
     for one in ranges {
         assert!(asked.iter().any(|(first, _)| *first == one.first) && asked.iter().any(|(_, last)| *last == one.last));
     }
 }
 
-/// What is missing of a range is asked for, and resolves to itself.
+/// The Range that asks for the missing part of a range resolves to that part.
 fn fetched(one: ByteRange, ranges: &[ByteRange], length: u64) {
     let mut have = ranges.to_vec();
     have.sort_unstable_by_key(|one| one.first);

@@ -1,4 +1,4 @@
-//! The head of a request, and what frames its body. Input: what a client sends.
+//! Fuzz target for the head of a request and the framing of its body. Input: the bytes that a client sends.
 
 use crate::arrival::prefixes_agree;
 use crate::section::{SMALL, accepted, forwarded};
@@ -32,7 +32,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Empty lines before a request are skipped, and count for nothing.
+/// The parser skips empty lines before a request, and no limit counts them.
 fn without_empty_lines(mut bytes: &[u8]) -> &[u8] {
     while let Some(rest) = bytes.strip_prefix(b"\r\n") {
         bytes = rest;
@@ -50,7 +50,7 @@ fn request_line(raw: &[u8], head: &RequestHead, limits: &HeadLimits) {
     assert!(hosts == 1 || (hosts == 0 && head.version == Version::HTTP_10));
 }
 
-/// A head in used memory, and one whose Host was seen before, are read like any other.
+/// Neither used memory nor a Host that was checked before changes the result.
 fn recycled(data: &[u8], limits: &HeadLimits, head: &RequestHead, length: usize) {
     let mut used = RequestHead::new(Method::PUT, "/before").with("Host", "before").with("Transfer-Encoding", "chunked");
     used.version = Version::HTTP_10;
@@ -59,7 +59,7 @@ fn recycled(data: &[u8], limits: &HeadLimits, head: &RequestHead, length: usize)
     assert_eq!(&used, head);
 }
 
-/// What we send is read as it was meant, and nothing behind it is touched.
+/// The parser reads the encoded head back unchanged, and leaves the bytes behind it alone.
 fn sent_on(head: &RequestHead) {
     let mut ours = RequestHead { version: Version::HTTP_11, ..head.clone() };
     if !ours.fields.contains("host") {
@@ -72,7 +72,7 @@ fn sent_on(head: &RequestHead) {
     assert_eq!(parse_request(&sent, &UNLIMITED), Ok(Some((ours, length))));
 }
 
-/// Each framing that is accepted is stated once, by one field.
+/// Each accepted framing is stated once, by one kind of field.
 fn framed(head: &RequestHead) {
     let (lengths, codings) = (head.fields.count("content-length"), head.fields.count("transfer-encoding"));
     match request_body_length(head) {
@@ -93,7 +93,7 @@ fn framed(head: &RequestHead) {
     }
 }
 
-/// What httparse makes of the same bytes, where it accepts the request line.
+/// httparse reads the same bytes alike, if it accepts the head.
 fn read_by_another(raw: &[u8], head: &RequestHead) {
     let mut table = vec![httparse::EMPTY_HEADER; head.fields.len() + 1];
     let mut other = httparse::Request::new(&mut table);
@@ -104,6 +104,6 @@ fn read_by_another(raw: &[u8], head: &RequestHead) {
     }
 }
 
-/// Heads that we write ourselves are bounded by what they were made from.
+/// No limits: the head that was parsed bounds the head that is encoded from it.
 const UNLIMITED: HeadLimits =
     HeadLimits { head_bytes_max: usize::MAX, target_bytes_max: usize::MAX / 2, fields_max: usize::MAX };

@@ -1,5 +1,5 @@
-//! The request-target and the authority, which pick the site and become a part of the key. Input: `METHOD target`; what
-//! stands for the target is read as the value of Host too.
+//! Fuzz target for the request-target and the authority, which select the site and are part of the key. Input: `METHOD target`; the
+//! text of the target is also parsed as the value of Host.
 
 use http::Method;
 use kasoku_wire::target::{RequestTarget, authority, parse_target, write_authority};
@@ -19,7 +19,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Whatever is accepted has one spelling, and nothing in it ends a host for anybody.
+/// An accepted authority has one spelling, and contains no byte at which another parser could end the host.
 fn host(value: &[u8]) {
     let mut appended = "before".to_owned();
     let Ok(text) = authority(value, 80) else {
@@ -57,8 +57,8 @@ fn target(method: &Method, text: &str) {
     }
 }
 
-/// A browser's parser names the same host, where it accepts the URI and has no transformation of its own for the name:
-/// it decodes escapes, maps internationalised names and takes numbers for addresses.
+/// A browser's URL parser finds the same host, if it accepts the URI and does not transform the name: it decodes escapes, maps
+/// internationalised names and takes numbers for addresses.
 fn read_by_another(text: &str, scheme: &str, host: &str) {
     let Ok(other) = Url::parse(text) else { return };
     assert_eq!(other.scheme(), scheme);

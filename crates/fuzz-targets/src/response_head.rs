@@ -1,4 +1,4 @@
-//! The head of a response, and what frames its body. Input: what an origin sends.
+//! Fuzz target for the head of a response and the framing of its body. Input: the bytes that an origin sends.
 
 use crate::arrival::prefixes_agree;
 use crate::section::{SMALL, accepted, forwarded};
@@ -50,7 +50,7 @@ fn sent_on(head: &ResponseHead) {
     assert_eq!(parse_response(&sent, &limits), Ok(Some((ours, length))));
 }
 
-/// Each framing that is accepted is stated by one field, or by none.
+/// Each accepted framing is stated by one kind of field, or by none.
 fn framed(head: &ResponseHead) {
     assert_eq!(response_body_length(head, &Method::HEAD), Ok(BodyLength::None));
     let (lengths, codings) = (head.fields.count("content-length"), head.fields.count("transfer-encoding"));
@@ -71,7 +71,7 @@ fn framed(head: &ResponseHead) {
     }
 }
 
-/// What httparse makes of the same bytes, where it accepts the status line.
+/// httparse reads the same bytes alike, if it accepts the head.
 fn read_by_another(raw: &[u8], head: &ResponseHead) {
     let mut table = vec![httparse::EMPTY_HEADER; head.fields.len() + 1];
     let mut other = httparse::Response::new(&mut table);

@@ -1,11 +1,12 @@
-//! Short addresses, and what they lead to. Input: the first line is path and query of a request, each other line a rewrite.
+//! Fuzz target for short addresses (`rewrite`) and the targets that they stand for. Input: path and query of a request in the first
+//! line, a rewrite in each other line.
 
 use crate::input::lines;
 use kasoku_options::{Rewrite, Rewriter, rewritten};
 use kasoku_semantics::url_path::UrlPath;
 use std::slice;
 
-/// What divides a query for somebody, or ends it.
+/// Bytes at which some parser splits a query, or ends it.
 const SEPARATORS: &[u8] = b"&=;+#";
 
 pub(crate) fn run(data: &[u8]) {
@@ -14,7 +15,7 @@ pub(crate) fn run(data: &[u8]) {
     let Some((sent, texts)) = texts.split_first() else { return };
     let rules: Vec<Rewrite> = texts.iter().filter_map(|text| parsed(text)).collect();
     let is_target = sent.starts_with('/') && sent.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
-    // Beyond that, the bound of the result may count.
+    // The result of a longer target could exceed the limit on its length.
     if !is_target || sent.len() > 2048 {
         return;
     }
@@ -40,7 +41,7 @@ fn parsed(text: &str) -> Option<Rewrite> {
     Some(rule)
 }
 
-/// What a rule makes of a target.
+/// Checks the target to which a rule rewrites `sent`.
 fn one(rule: &Rewrite, sent: &str, target: &str) {
     assert!(target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#'), "{target} is no request-target");
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -49,7 +50,7 @@ fn one(rule: &Rewrite, sent: &str, target: &str) {
     assert!(!read.is_odd(), "{path} can be read in two ways");
     assert!(!path.contains("//") && path.split('/').count() == read.text().split(|byte| *byte == b'/').count());
 
-    // A capture is a value: it divides nothing, and ends nothing.
+    // A captured value adds no separator to the query and does not end it.
     let line = rule.to_string();
     let right = line.split_once(" => ").expect("an arrow").1;
     let written = literals(right.split_once('?').map_or("", |(_, query)| query));
@@ -63,7 +64,7 @@ fn one(rule: &Rewrite, sent: &str, target: &str) {
     spelled_otherwise(rule, (sent_path, sent_query), target);
 }
 
-/// With each byte of the path percent-encoded, it leads to the same.
+/// A path with each byte percent-encoded is rewritten to the same target.
 fn spelled_otherwise(rule: &Rewrite, (path, query): (&str, &str), target: &str) {
     let read = UrlPath::read(path).expect("a path that fits");
     let encode = |byte: &u8| if *byte == b'/' { "/".to_owned() } else { format!("%{byte:02x}") };

@@ -1,4 +1,4 @@
-//! What holds for each head that is accepted, request or response, and for the bytes it was read from.
+//! Checks the properties of each accepted head, request or response, and of the bytes from which it was read.
 
 use http::Version;
 use kasoku_semantics::strip_hop_by_hop;
@@ -6,13 +6,13 @@ use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 use kasoku_wire::http1::{HeadLimits, connection_options, keeps_alive};
 
-/// Small enough for a fuzzer to reach all of them.
+/// Limits that are small enough for a fuzzer to exceed.
 pub(crate) const SMALL: HeadLimits = HeadLimits { head_bytes_max: 120, target_bytes_max: 24, fields_max: 4 };
 
-/// `raw` is what the head took, empty lines before it left out.
+/// Checks an accepted head. `raw` is the bytes of the head, without the empty lines before it.
 ///
 /// # Panics
-/// When a byte is in it that no head may have, when lines and fields do not match, or when a limit is exceeded.
+/// When `raw` contains a byte that no head may contain, when lines and fields do not match, or when a limit is exceeded.
 pub(crate) fn accepted(raw: &[u8], fields: &Fields, limits: &HeadLimits) {
     assert!(raw.len() <= limits.head_bytes_max && fields.len() <= limits.fields_max);
     assert!(raw.ends_with(b"\r\n\r\n"));
@@ -25,7 +25,7 @@ pub(crate) fn accepted(raw: &[u8], fields: &Fields, limits: &HeadLimits) {
         }
     }
     let lines: Vec<&[u8]> = raw.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end()).collect();
-    // The first line before the fields; the empty line, and nothing, behind them.
+    // Before the fields: the first line. Behind them: the empty line, and the empty text after the last LF.
     assert_eq!(lines.len(), fields.len() + 3);
     for ((name, value), line) in fields.iter().zip(lines.iter().skip(1)) {
         assert!(list::is_token(name), "the name of a field is no token");
@@ -38,10 +38,10 @@ pub(crate) fn accepted(raw: &[u8], fields: &Fields, limits: &HeadLimits) {
     assert_eq!(fields.block().len(), fields.iter().map(|(name, value)| name.len() + value.len() + 4).sum::<usize>());
 }
 
-/// What goes on to the next hop.
+/// Checks which fields go on to the next hop.
 ///
 /// # Panics
-/// When something of this connection's is left in it.
+/// When a field of this connection is among them.
 pub(crate) fn forwarded(version: Version, fields: &Fields) {
     let listed: Vec<Vec<u8>> = list::members(fields, "connection").map(<[u8]>::to_vec).collect();
     let has_close = connection_options(fields).any(|option| option.eq_ignore_ascii_case(b"close"));

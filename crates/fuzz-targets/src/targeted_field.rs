@@ -1,4 +1,4 @@
-//! Targeted cache control (RFC 9213). Input: the lines of CDN-Cache-Control.
+//! Fuzz target for targeted cache control (RFC 9213). Input: the lines of CDN-Cache-Control.
 
 use crate::input::{field, lines};
 use kasoku_wire::Fields;
@@ -29,7 +29,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// The same directives, written as a dictionary, are read as they were meant.
+/// The same directives, written as a dictionary, are parsed to the same values.
 fn sent_again(all: &CacheControl, names: &[String]) {
     let flags = [
         ("no-store", all.no_store),
@@ -50,7 +50,7 @@ fn sent_again(all: &CacheControl, names: &[String]) {
     ];
     let flags = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned());
     let durations = durations.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?)));
-    // A dictionary is never empty, or it would be no field at all.
+    // The further member keeps the dictionary from being empty: an empty one is ignored.
     let members: Vec<String> = flags.chain(durations).chain(["x".to_owned()]).collect();
     assert_eq!(parse(&field("cdn-cache-control", [members.join(", ")]), names).as_ref(), Some(all));
 }

@@ -1,4 +1,4 @@
-//! The path of a URL that is looked for below a directory. Input: the path as it stands in a request-target.
+//! Fuzz target for URL paths that name files below a directory. Input: the path of a request-target.
 
 use kasoku_semantics::url_path::UrlPath;
 use url::Url;
@@ -23,13 +23,13 @@ pub(crate) fn run(data: &[u8]) {
     read_by_another(path, &segments);
 }
 
-/// All of it but the slashes.
+/// Percent-encodes every byte that is not a slash.
 fn encoded(text: &[u8]) -> String {
     text.iter().map(|byte| if *byte == b'/' { "/".to_owned() } else { format!("%{byte:02x}") }).collect()
 }
 
-/// A browser's parser resolves the same segments. It keeps empty ones, where this one has one slash, so paths with them are left
-/// out; and so are those with what it takes for the letter of a drive (`/a:/..` stays where it is).
+/// A browser's URL parser resolves the path to the same segments. It keeps empty segments, which [`UrlPath`] drops, so paths with
+/// empty segments are left out. So are paths with bytes that it may take for a drive letter (it leaves `/a:/..` as it is).
 fn read_by_another(path: &str, segments: &[&[u8]]) {
     let Ok(other) = Url::parse(&format!("http://host{path}")) else { return };
     if path.contains("//") || path.contains([':', '|']) || other.host_str() != Some("host") {

@@ -1,4 +1,5 @@
-//! Vary, and the key of a variant. Input: the lines of Vary, an empty line, a request's fields, an empty line, another's.
+//! Fuzz target for Vary and the key of a variant. Input: the lines of Vary, an empty line, the fields of a request, an empty line,
+//! those of another request.
 
 use crate::input::{blocks, field, fields};
 use kasoku_semantics::vary::{NOMINATED_MAX, Vary, language_selects, variant_key, vary};
@@ -28,13 +29,14 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Lines with quotes are not the same list when they are combined; then nothing is claimed.
+/// The expected result for the combined lines. Combining lines with quotes may change the list, so the result of the combined lines
+/// is taken then.
 fn all_or_quoted(lines: &[Vec<u8>], all: &Vary) -> Vary {
     let joined = field("vary", [lines.join(&b","[..])]);
     if lines.iter().any(|line| line.contains(&b'"')) { vary(&joined) } else { all.clone() }
 }
 
-/// Keys tell apart whatever the nominated fields tell apart, and only that.
+/// The keys of two requests are equal if, and only if, the normalised values of the nominated fields are.
 fn keys(nominated: &[String], one: &Fields, two: &Fields, policy: &Policy) {
     let key = |request: &Fields| {
         let mut out = Vec::new();
@@ -58,7 +60,7 @@ fn keys(nominated: &[String], one: &Fields, two: &Fields, policy: &Policy) {
     }
 }
 
-/// The normalised values that a key holds: it can be read in one way only.
+/// The normalised values that a key holds. A key can be decoded in one way only.
 fn decode<'k>(nominated: &[String], key: &'k [u8]) -> Vec<Option<&'k [u8]>> {
     let mut rest = key;
     let mut values = Vec::new();

@@ -1,15 +1,15 @@
-//! The keys that come most often, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation
-//! of Frequent and Top-k Elements in Data Streams, 2005).
+//! Finds the keys that come most often, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of
+//! Frequent and Top-k Elements in Data Streams, 2005).
 //!
-//! A table of n entries counts what comes. A key that is not in it takes the place of the one with the smallest count, and
-//! takes over its count as well: so a count is never too small, and at most `count_excess` too large. Whoever has come more often than
-//! one time in n is in the table, whatever else came; a flood of keys that each come once pushes out only its own kind.
+//! A table of n entries counts the keys that come. A new key replaces the key with the smallest count, and takes over that count:
+//! so a count is never too small, and at most `count_excess` too large. A key that comes more often than one time in n is in the
+//! table, whatever else comes; in a flood of keys that each come once, these keys replace only rare ones.
 //!
-//! Looking through all entries for a key takes about as long as a hash table would for so few, and needs none of its memory.
+//! With so few entries, a linear search is about as fast as a hash table, and needs no memory for one.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// See the [module](self). `T` is what is added up of a key for as long as it is in the table.
+/// See the [module](self). `T` is what is summed up for a key while it is in the table.
 #[derive(Debug)]
 pub struct Frequent<T> {
     entries: Vec<FrequentKey<T>>,
@@ -21,24 +21,24 @@ pub struct Frequent<T> {
 /// A key, and how often it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrequentKey<T> {
-    /// The key, as far as there is room for it.
+    /// The key, cut to the table's maximum.
     pub key: String,
     hash: u64,
-    /// How often it came, at most.
+    /// How often the key came, at most.
     pub count: u64,
-    /// What of that may have been others.
+    /// How much of `count` may belong to other keys.
     pub count_excess: u64,
-    /// What was added up since it is in the table.
+    /// The sum since the key entered the table.
     pub sum: T,
 }
 
 impl<T: Default> Frequent<T> {
-    /// An empty table of at most so many entries (at least one), each with at most so many bytes of its key.
+    /// An empty table of at most `entries_max` entries (at least one), each with at most `key_bytes_max` bytes of its key.
     pub fn new(entries_max: usize, key_bytes_max: usize) -> Self {
         Self { entries: Vec::new(), entries_max: entries_max.max(1), key_bytes_max, hasher: RandomState::new() }
     }
 
-    /// A key has come; `add` adds what there is to say of this time.
+    /// Counts an occurrence of `key`; `add` adds it to the key's sum.
     pub fn count(&mut self, key: &str, add: impl FnOnce(&mut T)) {
         let key = cut(key, self.key_bytes_max);
         let hash = self.hasher.hash_one(key);
@@ -51,7 +51,7 @@ impl<T: Default> Frequent<T> {
             add(&mut sum);
             self.entries.push(FrequentKey { key: key.to_owned(), hash, count: 1, count_excess: 0, sum });
         } else if let Some(entry) = self.entries.iter_mut().min_by_key(|entry| entry.count) {
-            // Its memory is used again.
+            // Reuse the memory of the key that is replaced.
             entry.key.clear();
             entry.key.push_str(key);
             entry.count_excess = entry.count;
@@ -61,18 +61,18 @@ impl<T: Default> Frequent<T> {
         }
     }
 
-    /// What is in it, in no order.
+    /// The entries, in no order.
     pub fn entries(&self) -> &[FrequentKey<T>] {
         &self.entries
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 }
 
-/// The longest beginning of at most so many bytes.
+/// The longest beginning of `key` that has at most `bytes_max` bytes and ends between characters.
 pub(crate) fn cut(key: &str, bytes_max: usize) -> &str {
     key.get(..key.floor_char_boundary(bytes_max)).unwrap_or(key)
 }

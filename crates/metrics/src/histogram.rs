@@ -1,26 +1,26 @@
-//! How long things take: one table of histograms, a row of cells for each worker.
+//! Measures how long requests and origins take: one table of histograms, with a row of cells for each worker.
 //!
-//! A histogram has few buckets, the same for all, so that those of a page's life (a hit, a miss, what its origin took) can
-//! be laid over each other. Cells work as those of counters do: one writer each, plain loads and stores, summed when read.
+//! All histograms have the same few buckets, so that the times of hits, of misses and of the origin can be compared. Cells work as
+//! those of counters do: each has one writer, counting is a plain load and store, and readers sum over the workers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The buckets' upper bounds, inclusive, in microseconds; what takes longer falls into one more.
+/// The buckets' upper bounds, inclusive, in microseconds; longer times fall into one more bucket.
 pub const BOUNDS_US: [u64; 12] =
     [1_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000];
 
-/// The buckets of a histogram, and the cell of its sum behind them.
+/// The number of buckets of a histogram; the cell of its sum follows them.
 const BUCKETS: usize = BOUNDS_US.len() + 1;
 const CELLS: usize = BUCKETS + 1;
 
 macro_rules! histograms {
     ($($variant:ident $name:literal $result:literal $help:literal;)*) => {
-        /// What is timed. The table below is the reference; those of one name are told apart by their result.
+        /// What is timed. The table below is the reference; histograms of the same name are told apart by their result.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Timer { $(#[doc = $help] $variant),* }
 
         impl Timer {
-            /// All histograms, in the order of the table; those of one name stand together.
+            /// All histograms, in the order of the table; those of the same name stand together.
             pub const ALL: &'static [Timer] = &[$(Timer::$variant),*];
 
             /// The name in `/metrics`, without prefix.
@@ -58,7 +58,7 @@ impl Times {
         Self((0..CELLS * Timer::ALL.len()).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// To be called by the owning worker only.
+    /// Counts a time of `us` microseconds. To be called by the owning worker only.
     pub(crate) fn observe(&self, timer: Timer, us: u64) {
         let bucket = BOUNDS_US.iter().position(|bound| us <= *bound).unwrap_or(BOUNDS_US.len());
         let start = timer as usize * CELLS;
@@ -84,28 +84,28 @@ impl Times {
     }
 }
 
-/// What was counted, over all workers.
+/// A histogram, summed over all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// How many fell into each bucket alone; the last has no bound.
+    /// The number of times in each bucket alone (not cumulative); the last bucket has no bound.
     pub buckets: [u64; BUCKETS],
-    /// The sum of all, in microseconds.
+    /// The sum of all times, in microseconds.
     pub sum_us: u64,
 }
 
 impl Histogram {
-    /// How many in all.
+    /// The number of times in all buckets.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// The mean in microseconds; `None`: there were none.
+    /// The mean in microseconds; `None`: nothing was counted.
     pub fn mean_us(&self) -> Option<u64> {
         self.sum_us.checked_div(self.count())
     }
 
-    /// What so large a part (0 to 1) of them did not take longer than, in microseconds: the bound of a bucket, so as good as
-    /// the buckets are fine. `None`: there were none, or it is beyond the last bound.
+    /// The quantile of `part` (0 to 1) in microseconds: the upper bound of its bucket. `None`: nothing was counted, or the quantile
+    /// lies beyond the last bound.
     pub fn quantile_us(&self, part: f64) -> Option<u64> {
         let wanted = self.count() as f64 * part;
         let mut so_far = 0;

@@ -1,4 +1,4 @@
-//! One table of counters, cheap per-worker cells, merged when read.
+//! Counts and times what Kasoku does: one table of counters, with cheap cells for each worker that are summed when read.
 //!
 //! A worker adds to cells that no other thread writes, so counting is a plain load and store. A reader sums over the
 //! workers; the sums are exact once the workers are quiet and never go backwards.
@@ -116,7 +116,7 @@ impl Cells {
         }
     }
 
-    /// Counts something that took so many microseconds. To be called by the owning worker only.
+    /// Counts a time of `us` microseconds. To be called by the owning worker only.
     pub fn observe(&self, timer: Timer, us: u64) {
         self.times.observe(timer, us);
     }
@@ -126,12 +126,12 @@ impl Cells {
         self.reasons.count(outcome, reason);
     }
 
-    /// Counts one in cells that no worker owns: any thread may.
+    /// Adds one in cells that no worker owns. Any thread may call it.
     pub fn count_shared(&self, counter: Counter) {
         self.add_shared(counter, 1);
     }
 
-    /// The same for `n`.
+    /// Adds `n` in cells that no worker owns. Any thread may call it.
     pub fn add_shared(&self, counter: Counter, n: u64) {
         if let Some(cell) = self.counters.get(counter as usize) {
             cell.fetch_add(n, Ordering::Relaxed);
@@ -158,12 +158,12 @@ impl Metrics {
         Self { workers, sites }
     }
 
-    /// The cells of one worker; a number beyond the last gets the first's.
+    /// The cells of one worker; for a number beyond the last worker, those of the first.
     pub fn cells(&self, worker: usize) -> Arc<Cells> {
         self.workers.get(worker).or(self.workers.first()).cloned().unwrap_or_else(|| Arc::new(Cells::new()))
     }
 
-    /// What one worker has counted; 0 for a number beyond the last.
+    /// What one worker has counted; 0 for a number beyond the last worker.
     pub fn of_worker(&self, worker: usize, counter: Counter) -> u64 {
         self.workers.get(worker).map_or(0, |cells| cells.read(counter))
     }
@@ -173,7 +173,7 @@ impl Metrics {
         self.workers.iter().map(|cells| cells.read(counter)).sum()
     }
 
-    /// The same of times.
+    /// The histogram of `timer`, summed over all workers.
     pub fn times(&self, timer: Timer) -> Histogram {
         let mut sum = Histogram::default();
         self.workers.iter().for_each(|cells| cells.times.add_to(timer, &mut sum));
@@ -185,17 +185,17 @@ impl Metrics {
         self.sites.of(name, worker)
     }
 
-    /// One worker's cells of what belongs to no site.
+    /// One worker's cells of requests that belong to no site.
     pub fn of_no_site(&self, worker: usize) -> Arc<SiteCells> {
         self.sites.of_none(worker)
     }
 
-    /// Forgets all sites but these: so there are never more than a configuration has.
+    /// Removes all sites but these, so that there are never more than the configuration has.
     pub fn keep_only_sites(&self, names: &[&str]) {
         self.sites.keep_only(names);
     }
 
-    /// What the requests of each site were, by name; at the end those of none.
+    /// The counts of requests of each site, by name; those without a site come last.
     pub fn responses(&self) -> Vec<(Arc<str>, Responses)> {
         self.sites.read()
     }
@@ -205,7 +205,7 @@ impl Metrics {
         self.workers.iter().map(|cells| cells.reasons.read(Outcome::Miss, Some(Reason::Revalidated))).sum()
     }
 
-    /// Why requests were no hits: each result and reason that there was.
+    /// Why requests were no hits: each result and reason that occurred.
     pub fn not_hits(&self) -> Vec<NotHits> {
         let outcomes = Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Hit);
         let reasons = || std::iter::once(None).chain(Reason::all().iter().copied().map(Some));

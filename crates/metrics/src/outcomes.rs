@@ -1,24 +1,25 @@
-//! What requests were, by site and by class of status; and why they were no hits.
+//! Counts requests by site, result and class of status, and the reasons why they were no hits.
 //!
-//! All label sets are known beforehand: sites are those of the configuration, results, classes and reasons are enums. So cells are found by
-//! number, not by name. A worker takes the cells of its sites when it takes its settings, and counts as [`Cells`](crate::Cells) do: one
-//! writer each, plain loads and stores, summed when read. A reload that names the site again finds what was counted.
+//! All label sets are known beforehand: sites are those of the configuration; results, classes and reasons are enums. So cells are
+//! found by number, not by name. A worker takes the cells of its sites when it takes its settings, and counts as
+//! [`Cells`](crate::Cells) do: each cell has one writer, counting is a plain load and store, and readers sum over the workers. A
+//! site that is still there after a reload keeps its counts.
 
 use kasoku_semantics::Reason;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a request was, as the counters know it.
+/// The result of a request, as the counters distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Answered from the cache.
     Hit,
-    /// The origin was asked, or another request's answer awaited.
+    /// The origin was asked, or the request waited for another request's fill.
     Miss,
-    /// It went to the origin, past the cache.
+    /// The request went to the origin past the cache, or Kasoku itself was asked (PURGE, OPTIONS).
     Pass,
-    /// Answered by an error of our own.
+    /// Answered by an error of Kasoku's own.
     Error,
 }
 
@@ -37,7 +38,7 @@ impl Outcome {
     }
 }
 
-/// What the status says, as far as its first digit does.
+/// The class of a status, by its first digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusClass {
     /// 1xx: the connection has switched protocols.
@@ -48,7 +49,7 @@ pub enum StatusClass {
     Redirection,
     /// 4xx.
     ClientError,
-    /// 5xx, and what is beyond: RFC 9110 section 15 has clients take it for the same.
+    /// 5xx, and higher ones: RFC 9110 section 15 has clients treat those as 5xx.
     ServerError,
     /// No status: the client left before there was an answer.
     None,
@@ -59,7 +60,7 @@ impl StatusClass {
     pub const ALL: [Self; 6] =
         [Self::Informational, Self::Successful, Self::Redirection, Self::ClientError, Self::ServerError, Self::None];
 
-    /// Of a status that was sent.
+    /// The class of a status that was sent; 0: none was sent.
     pub fn of(status: u16) -> Self {
         match status / 100 {
             0 => Self::None,
@@ -86,7 +87,7 @@ impl StatusClass {
 
 const CLASSES: usize = StatusClass::ALL.len();
 
-/// One worker's cells of one site. Lines of their own: those of two workers must not share one.
+/// One worker's cells of one site. They are aligned to cache lines, so that two workers never share one.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct SiteCells([AtomicU64; Outcome::ALL.len() * CLASSES]);
@@ -111,12 +112,12 @@ impl SiteCells {
 pub struct Responses([[u64; CLASSES]; Outcome::ALL.len()]);
 
 impl Responses {
-    /// How many there were of these.
+    /// The number of requests with this result and class.
     pub fn of(&self, outcome: Outcome, class: StatusClass) -> u64 {
         self.0.get(outcome as usize).and_then(|classes| classes.get(class as usize)).copied().unwrap_or(0)
     }
 
-    /// How many of that class, whatever their results.
+    /// The number of requests of this class, over all results.
     pub fn of_class(&self, class: StatusClass) -> u64 {
         Outcome::ALL.iter().map(|outcome| self.of(*outcome, class)).sum()
     }
@@ -127,7 +128,7 @@ impl Responses {
         labels.map(|(outcome, class)| (outcome, class, self.of(outcome, class)))
     }
 
-    /// Adds those of another site.
+    /// Adds the numbers of another site.
     pub fn add(&mut self, other: &Self) {
         for (sum, more) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
             *sum += more;
@@ -138,11 +139,11 @@ impl Responses {
 /// All workers' cells of one site.
 type SiteRow = Arc<[Arc<SiteCells>]>;
 
-/// All workers' cells of all sites, by name. Only a start, a reload and whoever reads them take the lock.
+/// All workers' cells of all sites, by name. Only a start, a reload and readers take the lock.
 #[derive(Debug)]
 pub(crate) struct Sites {
     workers: usize,
-    /// Of what belongs to no site.
+    /// The cells of requests that belong to no site.
     none: SiteRow,
     named: Mutex<BTreeMap<Arc<str>, SiteRow>>,
 }
@@ -172,13 +173,13 @@ impl Sites {
         all.into_iter().chain([none]).map(|(name, row)| (name, sum(&row))).collect()
     }
 
-    // Nobody panics while holding it.
+    // No code panics while it holds the lock.
     fn named(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, SiteRow>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What stands in the place of a name where a request has no site: it was none, or no site has its host.
+/// The name that stands for a missing site: the input was no valid request, or no site serves its host.
 pub const NO_SITE: &str = "(none)";
 
 fn row(workers: usize) -> SiteRow {
@@ -213,19 +214,19 @@ impl Reasons {
     }
 }
 
-/// Each reason has one, and so has none.
+/// The number of cells for each result: one for each reason, and one for no reason.
 fn places() -> usize {
     Reason::all().len() + 1
 }
 
-/// Requests that were no hits, for one reason.
+/// The number of requests that were no hits, for one result and reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHits {
-    /// What they were instead.
+    /// The result of these requests.
     pub outcome: Outcome,
-    /// Why; `None`: Kasoku itself was asked, by PURGE or by OPTIONS that may go no further.
+    /// The reason; `None`: Kasoku itself was asked, by PURGE or by OPTIONS that may go no further.
     pub reason: Option<Reason>,
-    /// How many.
+    /// The number of requests.
     pub count: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The keys that took longest, in bounded memory.
+//! Finds the keys that took longest, in bounded memory.
 //!
-//! A table of n entries has the n largest maxima of all keys that came. A key that was pushed out comes back with the first
-//! time that is long enough, so maxima are exact; how often it came and its mean count from there.
+//! A table of n entries holds the n keys with the longest times. A key that was pushed out comes back with its next time that is
+//! long enough, so the longest times are exact; its count and its sum begin anew.
 
 use crate::frequent::cut;
 use std::hash::{BuildHasher, RandomState};
@@ -18,24 +18,24 @@ pub struct Slowest {
 /// A key, and how long it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slow {
-    /// The key, as far as there is room for it.
+    /// The key, cut to the table's maximum.
     pub key: String,
     hash: u64,
-    /// The longest time, in microseconds.
+    /// The longest time of the key, in microseconds.
     pub max_us: u64,
-    /// The sum of all times, in microseconds.
+    /// The sum of its times since it entered the table, in microseconds.
     pub sum_us: u64,
-    /// How many there were.
+    /// The number of these times.
     pub count: u64,
 }
 
 impl Slowest {
-    /// An empty table of at most so many entries (at least one), each with at most so many bytes of its key.
+    /// An empty table of at most `entries_max` entries (at least one), each with at most `key_bytes_max` bytes of its key.
     pub fn new(entries_max: usize, key_bytes_max: usize) -> Self {
         Self { entries: Vec::new(), entries_max: entries_max.max(1), key_bytes_max, hasher: RandomState::new() }
     }
 
-    /// A key took so long.
+    /// Counts a time of `us` microseconds for `key`.
     pub fn observe(&mut self, key: &str, us: u64) {
         let key = cut(key, self.key_bytes_max);
         let hash = self.hasher.hash_one(key);
@@ -48,19 +48,19 @@ impl Slowest {
         } else if let Some(entry) =
             self.entries.iter_mut().min_by_key(|entry| entry.max_us).filter(|entry| entry.max_us < us)
         {
-            // Its memory is used again.
+            // Reuse the memory of the key that is pushed out.
             entry.key.clear();
             entry.key.push_str(key);
             (entry.hash, entry.max_us, entry.sum_us, entry.count) = (hash, us, us, 1);
         }
     }
 
-    /// What is in it, in no order.
+    /// The entries, in no order.
     pub fn entries(&self) -> &[Slow] {
         &self.entries
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }

@@ -1,21 +1,21 @@
-//! Cookies that go along with each anonymous request: `ck_visit_ip={address:base64}`.
+//! The cookies that Kasoku adds to each anonymous request: `ck_visit_ip={address:base64}`.
 //!
-//! An application counts what Kasoku asks for as a visit of its own, unless a cookie says that this visitor has been counted. So the
-//! configuration may name such cookies (`anonymous-request-cookies`). They are the same in each anonymous request, so no answer differs by
-//! them from another; the cache decides by the request without them, since cookies make a request one of somebody ([`sent`]).
+//! An application counts each of Kasoku's requests as a visit, unless a cookie says that this visitor has been counted. So the
+//! configuration may name such cookies (`anonymous-request-cookies`). They are the same in each anonymous request, so they make no
+//! difference between answers. The cache decides by the request without them, since a request with cookies counts as a visitor's.
 
 use std::fmt;
 
-/// What stands for the address that the application is told.
+/// Stands for the client address that the request tells the application.
 const ADDRESS: &str = "{address}";
 
-/// The same in base64 (RFC 4648 section 4).
+/// The same address in base64 (RFC 4648 section 4).
 const ADDRESS_BASE64: &str = "{address:base64}";
 
-/// The longest text of one, in bytes.
+/// The longest text of a cookie, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// A cookie of nobody. It is written as `name=value`.
+/// A cookie of anonymous requests. It is written as `name=value`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AnonymousCookie {
     name: String,
@@ -29,9 +29,9 @@ pub enum AnonymousCookieError {
     Name,
     /// Its value holds a character that no cookie's value can hold.
     Value(char),
-    /// A brace that belongs to no placeholder that there is.
+    /// A brace belongs to no known placeholder.
     Placeholder,
-    /// It is too long.
+    /// The text is too long.
     Length,
 }
 
@@ -49,10 +49,10 @@ impl fmt::Display for AnonymousCookieError {
 impl std::error::Error for AnonymousCookieError {}
 
 impl AnonymousCookie {
-    /// Reads one.
+    /// Reads a cookie.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is none.
     pub fn parse(text: &str) -> Result<Self, AnonymousCookieError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(AnonymousCookieError::Length);
@@ -75,7 +75,7 @@ impl AnonymousCookie {
         &self.name
     }
 
-    /// As whoever is told to have that address sends it.
+    /// The cookie in a request that tells `address`.
     pub fn pair(&self, address: &str) -> String {
         format!("{}={}", self.name, written(&self.value, address, &base64(address.as_bytes())))
     }

@@ -1,4 +1,4 @@
-//! How an application hears of visitors who are served from memory.
+//! Settings of beacons, by which an application hears of visitors who are served from memory.
 
 use crate::url_template::UrlTemplate;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 /// How the application hears of visitors who are served from memory, so that it counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BeaconRules {
-    /// Path and query that are asked for in the name of such a visitor, once in a while. None: nothing is.
+    /// Path and query of the request that Kasoku sends for such a visitor, at most once in `every`. None: no request.
     pub visitor: Option<String>,
-    /// How long that while is. Default 10 min.
+    /// The least time between two such requests for one visitor. Default 10 min.
     pub every: Duration,
-    /// What is asked for with each page view, made of the parameters of the page's own query. None: nothing is.
+    /// The request for each page view, made of the parameters of the page's own query. None: no request.
     pub view: Option<UrlTemplate>,
 }
 
 impl BeaconRules {
-    /// Whether there is anything to ask for.
+    /// Whether there is any beacon to send.
     pub fn is_any(&self) -> bool {
         self.visitor.is_some() || self.view.is_some()
     }

@@ -1,36 +1,36 @@
-//! Which requests change pages that are stored.
+//! Rules that say which requests change stored pages.
 
 use crate::url_pattern::UrlPattern;
 use http::{Method, StatusCode};
 use kasoku_semantics::tags::TagTemplate;
 
-/// Which requests change what of the pages that are stored: those that have the tags are dropped.
+/// Which requests change stored pages, and which pages: those with the rule's tags are dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeRules {
-    /// Each that is about a request counts.
+    /// All rules that match a request apply.
     pub list: Vec<ChangeRule>,
-    /// Redirections to these URLs say that nothing was changed: to a form for logging in, for one.
+    /// Redirections to these URLs mean that the request changed nothing: a form for logging in, for example.
     pub no_change_redirects: Vec<UrlPattern>,
 }
 
 /// Requests that change something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeRule {
-    /// None: any. GET stands for HEAD as well.
+    /// Their method. None: any. GET stands for HEAD as well.
     pub method: Option<Method>,
-    /// Their URLs, which pass.
+    /// Their URLs. Requests for them pass.
     pub url: UrlPattern,
-    /// The answers by which they change something. None: any that may mean it.
+    /// The status of an answer that confirms the change. None: any that may.
     pub answer: Option<AnswerStatus>,
-    /// What they change, made of parameters of the URL, the form, and the redirection that answers it. Empty: nothing, not even the page to which
-    /// their answers redirect.
+    /// The tags of the pages that they change, made of parameters of the URL, the form, and the redirection that answers. Empty: no
+    /// pages, not even the page to which their answers redirect.
     pub tags: Vec<TagTemplate>,
-    /// They change all that has tags.
+    /// Whether they change all pages with tags.
     pub is_all: bool,
 }
 
 impl ChangeRule {
-    /// Whether such requests are known to change nothing.
+    /// Whether the rule says that such requests change nothing.
     pub fn is_none(&self) -> bool {
         self.tags.is_empty() && !self.is_all
     }
@@ -39,14 +39,14 @@ impl ChangeRule {
 /// A status, or a class of statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerStatus {
-    /// This one.
+    /// This status.
     One(StatusCode),
-    /// All that begin with this digit.
+    /// All statuses that begin with this digit.
     Class(u16),
 }
 
 impl AnswerStatus {
-    /// Whether a status is that, or one of those.
+    /// Whether a status is this one, or one of this class.
     pub fn is(self, status: StatusCode) -> bool {
         match self {
             Self::One(one) => one == status,

@@ -1,17 +1,17 @@
-//! What becomes of cookies where a lifetime is granted.
+//! How cookies are treated where a lifetime is granted.
 
 use crate::anonymous_cookie::AnonymousCookie;
 
-/// What becomes of cookies that are not in the key, where a lifetime is granted.
+/// How cookies that are not in the key are treated, where a lifetime is granted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CookieRules {
-    /// Those that are in no list. None: [`OtherCookies::Pass`] where a lifetime is granted; elsewhere they are the application's business.
+    /// Cookies in no list. None: [`OtherCookies::Pass`] where a lifetime is granted; elsewhere the origin gets them.
     pub others: Option<OtherCookies>,
-    /// Cookies that change no page, and are never sent to the origin of an answer that may be shared: globs over names.
+    /// Cookies that change no page, and never reach the origin of an answer that may be shared: globs over names.
     pub noise: Vec<String>,
-    /// Cookies with which a request passes, whatever else is said of them: globs over names.
+    /// Cookies that make a request pass, whatever the other lists say of them: globs over names.
     pub pass: Vec<String>,
-    /// Cookies that go along with each anonymous request.
+    /// Cookies that Kasoku adds to each anonymous request.
     pub anonymous: Vec<AnonymousCookie>,
 }
 
@@ -26,13 +26,13 @@ impl Default for CookieRules {
 pub enum OtherCookies {
     /// The request passes with all its cookies.
     Pass,
-    /// They are removed, and the answer is for everybody.
+    /// They are removed, and the answer is shared.
     Remove,
 }
 
-/// Cookies that analytics, advertisements and networks in front of sites set, and that no application reads: Google Analytics,
-/// Tag Manager and advertising, Meta, Matomo, Hotjar, Clarity, Bing, HubSpot, Yandex, LinkedIn, Pinterest, TikTok, Cloudflare. And our
-/// own, which is in the key as a class where that is wanted.
+/// Cookies that analytics, advertisements and networks in front of sites set, and that applications do not read: Google Analytics,
+/// Tag Manager and advertising, Meta, Matomo, Hotjar, Clarity, Bing, HubSpot, Yandex, LinkedIn, Pinterest, TikTok, Cloudflare. And
+/// Kasoku's own, which is in the key as a class where the configuration says so.
 pub const NOISE_COOKIES: [&str; 33] = [
     "_ga",
     "_ga_*",

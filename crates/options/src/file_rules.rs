@@ -1,34 +1,33 @@
-//! What is sent of the files below a root, and how.
+//! Which files below a root are sent, and how.
 
-/// What a script's name ends with, unless the operator says otherwise.
+/// The endings of script names, unless the operator sets others.
 pub const SOURCE_SUFFIXES: [&str; 24] = [
     ".php", ".phtml", ".pht", ".phar", ".phps", ".php3", ".php4", ".php5", ".php7", ".php8", ".inc", ".pl", ".pm",
     ".cgi", ".fcgi", ".py", ".rb", ".sh", ".bash", ".lua", ".tcl", ".asp", ".aspx", ".jsp",
 ];
 
-/// What becomes of symbolic links.
+/// How symbolic links are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Symlinks {
-    /// They are followed as long as they stay below the root. An absolute link leaves it, wherever it leads.
+    /// Links are followed as long as they stay below the root. An absolute link always leaves it, wherever it leads.
     #[default]
     Beneath,
-    /// They are followed to wherever they lead: then whoever may make a link below the root may publish any file.
+    /// Links are followed wherever they lead, so a user who can make a link below the root can publish any file.
     Anywhere,
-    /// Nothing is found through one.
+    /// Links are not followed.
     Never,
 }
 
-/// What is sent of the files below a root, and how.
+/// Which files below a root are sent, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileRules {
-    /// What becomes of symbolic links.
+    /// How symbolic links are treated.
     pub symlinks: Symlinks,
-    /// What the names of files end with that hold source, in whatever case: they are never sent. The suffixes of scripts count
-    /// as well.
+    /// The endings, in any case, of names of files that hold source: they are never sent. The suffixes of scripts count as well.
     pub source_suffixes: Vec<String>,
-    /// Whether `a.js.br`, `a.js.zst` and `a.js.gz` are sent in the place of `a.js` to those who accept them.
+    /// Whether `a.js.br`, `a.js.zst` and `a.js.gz` are sent in place of `a.js` to clients that accept them.
     pub precompressed: bool,
-    /// The charset of texts; empty: none is said.
+    /// The charset of texts; empty: the response names none.
     pub charset: String,
 }
 

@@ -1,26 +1,27 @@
-//! Compares paths with globs, in which `*` stands for any run of characters and nothing else is special.
+//! Compares paths with globs. `*` stands for any run of characters, and no other character is special.
 //!
-//! Under the policy of an application, each request compares its path with some eighty globs, and one or two fit. So a [`Glob`] knows which pairs of
-//! neighbouring bytes a path must have to fit it, and a [`Path`] knows which it has. That rules out nearly all globs with a few instructions each,
-//! where a search for their literals took fifty to two hundred: on gnuboard5 the searches were two fifths of a hit (docs/decisions/0010).
+//! Under the policy of an application, each request compares its path with about eighty globs, of which one or two fit. So a
+//! [`Glob`] knows which pairs of neighbouring bytes a path must have to fit it, and a [`Path`] knows which pairs it has. That rules
+//! out nearly all globs with a few instructions each. A search for their literals took fifty to two hundred: on gnuboard5, two
+//! fifths of a hit (docs/decisions/0010).
 
 use kasoku_semantics::glob::is_match;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A glob over paths, made ready to be compared with many.
+/// A glob over paths, prepared to be compared with many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob {
     text: String,
-    /// As applications read it, where that is something else.
+    /// The glob as applications read it, without percent-encoding, if that differs.
     read: Option<String>,
-    /// What a path has that fits it, whichever way the glob is read.
+    /// The pairs of a path that fits, whichever way the glob is read.
     needs: BytePairs,
 }
 
 impl Glob {
-    /// As it was written.
+    /// The glob as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -51,7 +52,7 @@ impl fmt::Display for Glob {
     }
 }
 
-// The rest follows from the text.
+// The other fields follow from the text.
 impl Hash for Glob {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
@@ -66,29 +67,29 @@ pub struct Path<'p> {
 }
 
 impl<'p> Path<'p> {
-    /// A path, as it was sent or as it is read.
+    /// `text`: the path as it was sent, or as applications read it.
     pub fn new(text: &'p str) -> Self {
         Self { text, has: BytePairs::of_path(text) }
     }
 
-    /// Which pairs of bytes stand in it.
+    /// The pairs of neighbouring bytes in the path.
     pub fn pairs(&self) -> BytePairs {
         self.has
     }
 
-    /// Whether it fits a glob as that was written.
+    /// Whether the path fits a glob as it was written.
     pub fn fits(&self, glob: &Glob) -> bool {
         self.has.may_fit(glob) && matches(&glob.text, self.text)
     }
 
-    /// Whether it fits a glob as applications read that.
+    /// Whether the path fits a glob as applications read it.
     pub fn fits_as_read(&self, glob: &Glob) -> bool {
         self.has.may_fit(glob) && matches(glob.read(), self.text)
     }
 }
 
-/// A set of pairs of neighbouring bytes, the edge of the text counted as a byte. Several pairs share one of its 128 bits, so a pair may seem to be in the set
-/// that is not; none that is in it is missed.
+/// A set of pairs of neighbouring bytes; the edge of the text counts as a byte. Several pairs share one of its 128 bits, so the set
+/// may seem to have a pair that it has not. It never misses a pair that it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BytePairs(u128);
 
@@ -102,7 +103,7 @@ impl BytePairs {
         pairs.with(last, EDGE)
     }
 
-    /// Those that are in each path that fits a glob: what stands beside a `*` has any neighbour.
+    /// The pairs that are in each path that fits a glob. A byte beside a `*` may have any neighbour, so it gives no pair.
     fn of_glob(glob: &str) -> Self {
         let (pairs, last) =
             glob.bytes().fold((Self::default(), EDGE), |(pairs, last), byte| (pairs.with_literal(last, byte), byte));
@@ -114,12 +115,12 @@ impl BytePairs {
     }
 
     fn with(self, one: u8, next: u8) -> Self {
-        // Neighbouring letters of one word fall on different bits.
+        // The factor puts neighbouring letters of a word on different bits.
         let number = u32::from(one) * 31 + u32::from(next);
         Self(self.0 | 1 << (number % u128::BITS))
     }
 
-    /// Those that stand in one of two.
+    /// The pairs that are in one of the two sets, or in both.
     pub fn in_either(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -128,7 +129,7 @@ impl BytePairs {
         Self(self.0 & other.0)
     }
 
-    /// Whether a path with these pairs may fit a glob; if not, it does not.
+    /// Whether a path with these pairs may fit a glob. `false` is certain.
     pub fn may_fit(self, glob: &Glob) -> bool {
         glob.needs.0 & !self.0 == 0
     }
@@ -144,7 +145,7 @@ pub fn overlap(one: &str, other: &str) -> bool {
     match (ends(one), ends(other)) {
         (None, _) => matches(other, one),
         (_, None) => matches(one, other),
-        // What stands between the ends of both stands behind each other in that text.
+        // A text that fits both can have the middle of one glob behind the middle of the other, so only the ends matter.
         (Some((start, end)), Some((other_start, other_end))) => {
             (start.starts_with(other_start) || other_start.starts_with(start))
                 && (end.ends_with(other_end) || other_end.ends_with(end))
@@ -152,7 +153,7 @@ pub fn overlap(one: &str, other: &str) -> bool {
     }
 }
 
-/// What stands before the first and behind the last `*` of a glob; `None`: it has none.
+/// The texts before the first and behind the last `*` of a glob; `None`: it has no `*`.
 fn ends(glob: &str) -> Option<(&str, &str)> {
     let (start, _) = glob.split_once('*')?;
     let (_, end) = glob.rsplit_once('*')?;

@@ -1,4 +1,4 @@
-//! What an operator says of the guard: whether it looks, what it takes for noise, and with whose cookies it looks once more.
+//! What the operator sets for the leak guard: whether it compares pages, what counts as noise, and the cookies of a test account.
 
 use kasoku_semantics::difference::Noise;
 use kasoku_wire::field::list;
@@ -7,27 +7,27 @@ use std::fmt;
 /// The longest text of cookies, in bytes.
 const COOKIE_BYTES_MAX: usize = 4096;
 
-/// The shortest value of a cookie that is looked for in what is told, in bytes: a shorter one stands anywhere.
+/// The shortest cookie value that is masked in reports, in bytes: a shorter one would occur anywhere.
 const SECRET_BYTES_MIN: usize = 4;
 
-/// Whether pages are looked at before they are shared, and how.
+/// Whether pages are compared before they are shared, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GuardRules {
-    /// Whether they are. Default false; a configuration's default is true.
+    /// Whether pages are compared. Default false; a configuration's default is true.
     pub is_enabled: bool,
-    /// What may differ between two pages that are the same for everybody. At most
+    /// Parts that may differ between two pages that are the same for all visitors. At most
     /// [`NOISE_MAX`](kasoku_semantics::difference::NOISE_MAX).
     pub noise: Vec<Noise>,
-    /// The cookies of a test account: what it sees that others must not, is found out with them.
+    /// The cookies of a test account, with which the guard finds out what members see and others must not.
     pub cookie: Option<GuardCookie>,
 }
 
-/// Cookies as a request has them: `name=value; name2=value2`. They are told to nobody but the application.
+/// Cookies as a request has them: `name=value; name2=value2`. Only the application gets to see them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct GuardCookie(String);
 
 impl GuardCookie {
-    /// Reads them; `None` where a pair has no name, or a character that can't stand in Cookie.
+    /// Reads cookies; `None`: a pair has no name, or a character that can't stand in Cookie.
     pub fn parse(text: &str) -> Option<Self> {
         let is_value = |value: &str| value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',');
         let is_pair = |pair: &str| {
@@ -38,12 +38,12 @@ impl GuardCookie {
         is_sound.then(|| Self(text.split(';').map(str::trim).collect::<Vec<_>>().join("; ")))
     }
 
-    /// As a value of Cookie.
+    /// The cookies as a value of Cookie.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// A text without the values of these cookies.
+    /// A text with the values of these cookies masked.
     pub fn mask(&self, text: &str) -> String {
         let values = self.0.split("; ").filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
         let secrets = values.filter(|value| value.len() >= SECRET_BYTES_MIN);

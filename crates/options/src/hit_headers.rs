@@ -1,6 +1,6 @@
-//! What responses tell about the cache.
+//! Response fields that tell about the cache.
 
-/// Response fields for people who come from other caches. Cache-Status (RFC 9211) has a switch of its own.
+/// Response fields for operators who know them from other caches. Cache-Status (RFC 9211) has a switch of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HitHeaders {
     /// `Cache-Status: kasoku; hit; …` Default true.
@@ -9,7 +9,7 @@ pub struct HitHeaders {
     pub x_cache_hit: bool,
     /// `X-Cache-Status: HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`, as nginx writes it. Default false.
     pub x_cache_status: bool,
-    /// `X-Request-Id`: the id of this very request, as the access log has it. Default false.
+    /// `X-Request-Id`: the id of this request, as the access log has it. Default false.
     pub request_id: bool,
 }
 

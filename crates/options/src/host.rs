@@ -10,7 +10,7 @@ pub enum HostPattern {
 }
 
 impl HostPattern {
-    /// Whether a host is one of these, whatever its port.
+    /// Whether a host fits the pattern, whatever its port.
     pub fn fits(&self, authority: &str) -> bool {
         let host = host_name(authority);
         match self {

@@ -1,8 +1,8 @@
-//! Everything that can be set, resolved and checked: what an operator declares.
+//! The options of the program: all that an operator can set, resolved and checked.
 //!
-//! `kasoku-config` makes these values from TOML and flags and is the only place that knows their names in a file;
-//! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
-//! the names; `Duration`s carry their own. What the engine makes of them to serve by is its own matter.
+//! `kasoku-config` makes these values from TOML and flags, and is the only place that knows their names in a file. An embedding
+//! program or a test makes them by hand. Each bound of the program has its default here. Units are in the names; a `Duration`
+//! carries its own. How the engine prepares them for serving is not decided here.
 
 mod anonymous_cookie;
 mod beacon_rules;

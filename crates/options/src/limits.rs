@@ -1,12 +1,12 @@
-//! Bounds and deadlines of the clients' side.
+//! Bounds and deadlines of clients' connections and requests.
 
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
 use std::time::Duration;
 
-/// Bounds and deadlines of the clients' side. Fields are limits on one connection or message.
+/// Bounds and deadlines of clients' connections and requests. Each field limits one connection or message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Request head: bytes of the whole, of the request-target, number of fields. Over: 431 or 414.
+    /// Request head: its bytes, the bytes of the request-target, the number of fields. Over: 431 or 414.
     pub head: HeadLimits,
     /// Chunk lines and trailers of bodies.
     pub body: BodyLimits,
@@ -18,28 +18,28 @@ pub struct ClientLimits {
     pub idle_timeout: Duration,
     /// The longest pause between two pieces of a request body. Default 30 s. Over: 408.
     pub body_timeout: Duration,
-    /// What a client must send of a request body, in bytes per second, on average over the last [`ClientLimits::body_timeout`].
-    /// Default 500; 0: anything will do. Below: 408.
+    /// The least that a client must send of a request body, in bytes per second, on average over the last
+    /// [`ClientLimits::body_timeout`]. Default 500; 0: no limit. Below: 408.
     pub body_rate_min: u64,
-    /// The longest pause in which the client takes nothing of the response (what only waits in the kernel is not taken).
-    /// Default 30 s. Over: the connection is cut.
+    /// The longest time in which the client takes nothing of the response; bytes that wait in the kernel are not taken. Over: the
+    /// connection is cut. Default 30 s.
     pub send_timeout: Duration,
-    /// What a client must take of its response while memory is short, in bytes per second. Default 4 KiB; 0: anything will
-    /// do. Below: the connection is cut.
+    /// The least that a client must take of its response while memory is short, in bytes per second. Default 4 KiB; 0: no limit.
+    /// Below: the connection is cut.
     pub send_rate_min: u64,
     /// Requests on one connection before it is closed. Default 1,000,000; 0: no limit.
     pub requests_per_connection_max: u64,
     /// Connections of one worker; more wait in the kernel's queue. Default 16,384.
     pub connections_max: usize,
-    /// Files that each worker keeps open for the next request that is answered with them. Default 1,000; 0: none.
+    /// Files that each worker keeps open, to answer further requests with them. Default 1,000; 0: none.
     pub open_files_max: usize,
-    /// How long running requests may take to end after the program was told to stop. Default 10 s.
+    /// How long running requests may take to end once the program has been told to stop. Default 10 s.
     pub drain_timeout: Duration,
-    /// How long a connection without a request may wait for one after the program was told to stop, so that a request that is
-    /// on its way is answered. Default 1 s.
+    /// How long an idle connection may wait for a request once the program has been told to stop, so that a request on its way is
+    /// answered. Default 1 s.
     pub drain_idle_timeout: Duration,
-    /// How long a client waits for another client's fill. Then a stale response answers, where it may; else the origin is
-    /// asked once more, for all who wait. Default 30 s.
+    /// How long a client waits for another client's fill. Then a stale response answers, where it may; otherwise the origin is
+    /// asked once more, for all clients that wait. Default 30 s.
     pub fill_wait_max: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Where clients connect, and from where.
+//! Where clients connect to Kasoku, and which ranges of addresses they come from.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -9,15 +9,15 @@ use std::path::PathBuf;
 pub struct Listener {
     /// Where it listens.
     pub address: ListenAddress,
-    /// Whether each connection starts with a PROXY protocol header (version 1 or 2). Then it must.
+    /// Whether each connection must start with a PROXY protocol header (version 1 or 2).
     pub proxy_protocol: bool,
-    /// Whether a TCP connection waits in the kernel until its first bytes have come, or until the handshake has been repeated, a second
-    /// later (TCP_DEFER_ACCEPT, tcp(7)).
+    /// Whether a TCP connection waits in the kernel until its first bytes have come, or until the handshake is repeated after a
+    /// second (TCP_DEFER_ACCEPT, tcp(7)).
     pub defer_accept: bool,
 }
 
 impl Listener {
-    /// A listener there, without a PROXY protocol header and with deferred connections.
+    /// A listener at `address`, without a PROXY protocol header and with deferred connections.
     pub fn at(address: ListenAddress) -> Self {
         Self { address, proxy_protocol: false, defer_accept: true }
     }
@@ -54,19 +54,19 @@ pub enum AddressRange {
         /// 0 to 32, or 0 to 128.
         prefix_bits: u8,
     },
-    /// `unix`: whoever connects through a Unix socket.
+    /// `unix`: any peer that connects through a Unix socket.
     Unix,
 }
 
 impl AddressRange {
-    /// This machine, and whoever connects through a Unix socket.
+    /// This machine, and any peer that connects through a Unix socket.
     pub fn loopback() -> Vec<Self> {
         let v4 = Self::Ip { address: IpAddr::from([127, 0, 0, 0]), prefix_bits: 8 };
         let v6 = Self::Ip { address: IpAddr::V6(Ipv6Addr::LOCALHOST), prefix_bits: 128 };
         vec![v4, v6, Self::Unix]
     }
 
-    /// Whether that address is within. An IPv4 address may come in an IPv6 one.
+    /// Whether `ip` is in the range. An IPv4 address may come mapped into IPv6.
     pub fn contains(&self, ip: IpAddr) -> bool {
         let Self::Ip { address, prefix_bits } = *self else { return false };
         let (left, right, bits) = match (address, ip.to_canonical()) {

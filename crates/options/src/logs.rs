@@ -1,32 +1,32 @@
-//! The access log, and the program's own.
+//! The access log, and the program's own log.
 
 use std::path::PathBuf;
 
-/// Where and how each request is told about.
+/// Where and how requests are logged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessLogOptions {
-    /// Default: none, no log.
+    /// Default: none, no access log.
     pub target: Option<LogTarget>,
     /// Default combined.
     pub format: LogFormat,
 }
 
-/// What the access log is written to.
+/// Where the access log is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogTarget {
     /// Standard output.
     StandardOutput,
-    /// The end of this file, which is made if it is not there (mode 0640); or a FIFO.
+    /// A file, appended to and created if it does not exist (mode 0640); or a FIFO.
     File(PathBuf),
 }
 
-/// How a line of the access log looks.
+/// The format of a line of the access log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// As Apache and nginx call it: common, with Referer and User-Agent.
+    /// The format that Apache and nginx call so: common, with Referer and User-Agent.
     #[default]
     Combined,
-    /// The same with what the cache did, how long it took, and the request's id behind it.
+    /// Combined, followed by what the cache did, how long it took, and the request's id.
     CombinedCache,
     /// The Common Log Format of NCSA's server.
     Common,
@@ -34,7 +34,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// How the program's own log looks: what it does, and what goes wrong.
+/// The format of the program's own log, about its work and its errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgramLog {
     /// Lines for people.

@@ -2,7 +2,7 @@
 
 use crate::origin_address::OriginAddress;
 
-/// The most origins of one group; more are not looked at.
+/// The most origins of one group; further ones are ignored.
 pub const ORIGINS_MAX: usize = 64;
 
 /// One origin of a rule, as it is configured.
@@ -10,9 +10,9 @@ pub const ORIGINS_MAX: usize = 64;
 pub struct OriginOptions {
     /// Where it listens.
     pub address: OriginAddress,
-    /// Its part of the requests, in proportion to the others' weights. Default 1.
+    /// The origin's part of the requests, in proportion to the others' weights. Default 1.
     pub weight: u32,
-    /// Whether it is asked only when no other one can be. Default false.
+    /// Whether it is asked only when no other origin can be. Default false.
     pub is_backup: bool,
     /// Connections in use, over all workers and rules. Default: as [`crate::OriginLimits::connections_max`].
     pub connections_max: Option<usize>,
@@ -32,6 +32,6 @@ pub enum Balance {
     First,
     /// In turn, by weight.
     RoundRobin,
-    /// By the key: what is asked for decides who is asked.
+    /// By the key: the same key goes to the same origin.
     Hash,
 }

@@ -1,4 +1,4 @@
-//! Where an origin is, and how it is spoken to.
+//! Where an origin is, and which protocol it speaks.
 
 use crate::spawned_program::SpawnedProgram;
 use std::fmt;
@@ -11,7 +11,7 @@ pub enum OriginAddress {
     Http(OriginEndpoint),
     /// `fastcgi://127.0.0.1:9000`, `fastcgi://unix:/run/php/php-fpm.sock`: FastCGI 1.0, as a responder.
     FastCgi(OriginEndpoint),
-    /// `fastcgi+spawn:///srv/mt/mt-search.fcgi?processes=1-4`: FastCGI, to processes that are started here.
+    /// `fastcgi+spawn:///srv/mt/mt-search.fcgi?processes=1-4`: FastCGI, to processes that Kasoku starts.
     Spawned(SpawnedProgram),
     /// `scgi://127.0.0.1:4000`, `scgi://unix:/run/app.sock`
     Scgi(OriginEndpoint),
@@ -24,11 +24,11 @@ pub enum OriginAddress {
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OriginEndpoint {
-    /// The name is resolved at each new connection.
+    /// A host and a port. A name is resolved at each new connection.
     Tcp {
         /// A name or an address (IPv6 without brackets).
         host: String,
-        /// In a URL of http, 80 where none is written.
+        /// In an `http` URL without a port: 80.
         port: u16,
     },
     /// The path of a Unix socket.
@@ -53,7 +53,7 @@ impl OriginAddress {
         }
     }
 
-    /// Whether programs answer there, which are told the length of a request's body.
+    /// Whether programs answer there. They must be told the length of a request's body.
     pub fn is_program(&self) -> bool {
         match self {
             Self::FastCgi(_) | Self::Spawned(_) | Self::Scgi(_) | Self::Cgi(_) => true,
@@ -61,7 +61,7 @@ impl OriginAddress {
         }
     }
 
-    /// The most requests that it can serve at a time, where that is known.
+    /// The most requests that it can serve at a time, if that is known.
     pub fn places_max(&self) -> Option<usize> {
         match self {
             Self::Spawned(program) => Some(program.processes_max),
@@ -69,13 +69,13 @@ impl OriginAddress {
         }
     }
 
-    /// Whether its requests are counted together with those of all others of its kind, wherever they lie: programs that are run for
-    /// one request share the machine.
+    /// Whether its requests are counted together with those of all other origins of its kind: programs that run for one request
+    /// share the machine.
     pub fn shares_places(&self) -> bool {
         matches!(self, Self::Cgi(_))
     }
 
-    /// Where its server listens, if it has one.
+    /// Where its server listens, if the origin is a server.
     pub fn endpoint(&self) -> Option<&OriginEndpoint> {
         match self {
             Self::Http(endpoint) | Self::FastCgi(endpoint) | Self::Scgi(endpoint) => Some(endpoint),

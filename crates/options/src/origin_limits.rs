@@ -1,34 +1,34 @@
-//! Deadlines and bounds towards one origin.
+//! Deadlines and bounds of requests to one origin.
 
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
 use std::time::Duration;
 
-/// The permissions that files which a program makes do not get, unless the operator says otherwise (umask(2)).
+/// The permissions that files made by a program do not get, unless the operator says otherwise (umask(2)).
 pub const UMASK_DEFAULT: u32 = 0o022;
 
-/// Deadlines and bounds towards one origin.
+/// Deadlines and bounds of requests to one origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginLimits {
-    /// For a new connection, name resolution included. Default 5 s. Over: 504.
+    /// The longest time for a new connection, name resolution included. Default 5 s. Over: 504.
     pub connect_timeout: Duration,
-    /// From the end of the request to the response's head. Default 60 s. Over: 504.
+    /// The longest time from the end of the request to the response's head. Default 60 s. Over: 504.
     pub first_byte_timeout: Duration,
-    /// The longest pause within the response's body, or while the origin takes nothing of the request's. Default 60 s.
+    /// The longest pause within the response's body, or while the origin reads nothing of the request's. Default 60 s.
     pub between_bytes_timeout: Duration,
-    /// Connections in use to one origin at a time, over all workers. Default 1024. More requests wait for a place.
+    /// Connections in use to one origin at a time, over all workers. Default 1024. Further requests wait for a free one.
     pub connections_max: usize,
-    /// Requests that wait for a place at one origin. Default 1024. Over: 503.
+    /// Requests that wait for a connection to one origin. Default 1024. Over: 503.
     pub queue_requests_max: usize,
-    /// How long a request waits for a place. Default 10 s. Over: 503.
+    /// How long a request waits for a connection. Default 10 s. Over: 503.
     pub queue_timeout: Duration,
-    /// How long a kept connection is reused. Default 30 s.
+    /// How long an idle connection is kept for reuse. Default 30 s.
     pub idle_timeout: Duration,
     /// Idle connections that one worker keeps to one origin. Default 32.
     pub idle_connections_max: usize,
     /// Idle connections that the whole program keeps to one FastCGI application server. Default 0: each is closed after its answer,
     /// since php-fpm gives a child to each connection, whether it is used or not.
     pub kept_connections_max: usize,
-    /// How long a request with `Expect: 100-continue` waits for the origin's 100 before the body goes anyway. Default 1 s.
+    /// How long a request with `Expect: 100-continue` waits for the origin's 100 before the body is sent anyway. Default 1 s.
     pub continue_timeout: Duration,
     /// Bounds of programs that are run for one request (CGI).
     pub programs: ProgramLimits,
@@ -61,16 +61,16 @@ impl Default for OriginLimits {
 /// Bounds of programs that are run for one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLimits {
-    /// Programs that run at a time, over all workers and routes. Default 32. More requests wait for a place, as for a connection
+    /// Programs that run at a time, over all workers and routes. Default 32. Further requests wait, as for a connection
     /// ([`OriginLimits::queue_requests_max`], [`OriginLimits::queue_timeout`]).
     pub processes_max: usize,
-    /// How long one may run, its work after the answer included. Default 5 min. Over: 504, and it is ended.
+    /// How long a program may run, its work after the answer included. Default 5 min. Over: 504, and Kasoku ends it.
     pub run_timeout: Duration,
-    /// Address space of each process in bytes. Default: no bound.
+    /// The address space of each process, in bytes. Default: no bound.
     pub memory_bytes_max: Option<u64>,
-    /// Time on a processor of each process, rounded up to seconds. Default: no bound.
+    /// The processor time of each process, rounded up to seconds. Default: no bound.
     pub cpu_max: Option<Duration>,
-    /// The permissions that files which one makes do not get (umask(2)). Default 0022.
+    /// The permissions that files made by a program do not get (umask(2)). Default 0022.
     pub umask: u32,
 }
 

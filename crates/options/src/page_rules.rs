@@ -1,13 +1,13 @@
-//! By what a page is known that may be kept.
+//! The texts that mark a page which may be stored.
 
-/// By what a page is told from what an application says in its place, with the same status: that something is not there, or only for members;
-/// or that it is out of order. Without texts of a page: nothing.
+/// The texts that tell a page from another answer with the same status: that something is not there, that it is only for members,
+/// or that the application is out of order. Without texts of a page, the other lists have no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PageRules {
-    /// One of these must stand in an answer that is kept because a lifetime is granted.
+    /// One of these must stand in an answer that is stored because a lifetime is granted.
     pub texts: Vec<String>,
-    /// Where none of them does, one of these says that the application is out of order.
+    /// If none of the texts does, one of these says that the application is out of order.
     pub outages: Vec<String>,
-    /// These stand only in pages that are one visitor's, whatever else stands there.
+    /// One of these makes a page one visitor's, whatever else the page contains.
     pub privates: Vec<String>,
 }

@@ -1,16 +1,17 @@
-//! Paths below which no program runs: uploads, caches and whatever else visitors can have written.
+//! Paths below which no program runs: uploads, caches, and other directories to which visitors can write.
 //!
-//! A pattern is a glob over the path of a URL, as a rule has it. It counts for the path of the script itself, by whichever way that was found: as it
-//! was sent, as an index file, by `try_files` or by a rewrite. `/data` and `/data/*` are the same: what fits, and all that lies below. What follows
-//! a script in the path (PATH_INFO) decides nothing: `/index.php/data/x` runs `/index.php`.
+//! A pattern is a glob over the path of a URL, as a rule has it. It applies to the path of the script itself, however that was
+//! found: as it was sent, as an index file, by `try_files` or by a rewrite. `/data` and `/data/*` are the same: both cover the
+//! paths that fit and all paths below them. The path behind a script (PATH_INFO) does not count: `/index.php/data/x` runs
+//! `/index.php`.
 //!
-//! Letters of ASCII are compared without case, as hidden names and sources are: on a file system that ignores case, `/DATA/x.php` is the file
-//! `/data/x.php`.
+//! ASCII letters are compared without case, as for hidden names and sources: on a file system that ignores case, `/DATA/x.php` is
+//! the file `/data/x.php`.
 
 use kasoku_semantics::glob::is_match;
 use kasoku_semantics::url_path::percent_decode;
 
-/// A glob over paths of URLs; it covers what lies below, too.
+/// A glob over paths of URLs; it covers all paths below, too.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathGlob {
     /// In lower case, without percent-encoding and without a slash at its end.
@@ -20,7 +21,7 @@ pub struct PathGlob {
 }
 
 impl PathGlob {
-    /// Reads a glob as a rule has it: percent-encoded or not. Malformed encoding stands for itself.
+    /// Reads a glob as a rule has it: percent-encoded or not. Malformed encoding is taken literally.
     pub fn new(text: &str) -> Self {
         let mut glob = Vec::with_capacity(text.len());
         if percent_decode(text.as_bytes(), &mut glob).is_none() {

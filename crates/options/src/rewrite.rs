@@ -3,7 +3,7 @@
 //! A [`Rewrite`] is one line: `/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}`. The left side is a pattern of
 //! the whole path of a URL, the right side the path and the query that take its place. Patterns are no regular expressions:
 //!
-//! | placeholder | takes one or more |
+//! | placeholder | matches one or more |
 //! |---|---|
 //! | `{name}` | bytes of any kind |
 //! | `{name:digits}` | `0-9` |
@@ -11,19 +11,19 @@
 //! | `{name:word}` | `0-9A-Za-z_` |
 //! | `{name:id}` | `0-9A-Za-z_-` |
 //!
-//! A placeholder stays within its segment and takes as much as it can, as a group of a regular expression does. Time is linear in
-//! the length of the path for each placeholder (`segment`).
+//! A placeholder stays within its segment and takes as much as it can, as a group of a regular expression does. For each
+//! placeholder, matching takes time linear in the length of the path (`segment`).
 //!
-//! **A path is read as below a document root** ([`UrlPath`](kasoku_semantics::url_path::UrlPath)): it is decoded once, and dot segments and doubled
-//! slashes are resolved before anything is compared. So no spelling gets around a pattern, and no placeholder takes `..`. A path with
-//! an encoded slash, an encoded control character or malformed encoding fits no pattern.
+//! **A path is read as below a document root** ([`UrlPath`](kasoku_semantics::url_path::UrlPath)): it is decoded once, and dot
+//! segments and doubled slashes are resolved before it is compared. So no spelling gets around a pattern, and no placeholder takes
+//! `..`. A path with an encoded slash, an encoded control character or malformed encoding fits no pattern.
 //!
-//! **What was captured stays one value.** It goes into the query as it was sent, `%XX` included; what would end a value or mean
-//! something else there is percent-encoded. Into the path on the right go only captures that hold neither a dot nor a separator. The client's
-//! own query follows, as with nginx's `rewrite` and Apache's `[QSA]`.
+//! **What was captured stays one value.** A capture goes into the query as it was sent, `%XX` included; characters that would end a
+//! value or have another meaning there are percent-encoded. Only captures without dots and separators go into the path on the
+//! right. The client's own query follows, as with nginx's `rewrite` and Apache's `[QSA]`.
 //!
-//! Nothing here looks at the disk: that a short address counts only where neither a file nor a directory is there is up to
-//! whoever looks for files.
+//! This module does not look at the disk. The caller makes sure that a short address counts only where neither a file nor a
+//! directory exists.
 
 mod error;
 mod parse;
@@ -49,13 +49,13 @@ pub(crate) const TEXT_BYTES_MAX: usize = 2048;
 /// The most placeholders on each side.
 pub(crate) const PLACEHOLDERS_MAX: usize = 8;
 
-/// The longest result, in bytes: a capture may stand in it several times, and each byte of it may take three.
+/// The longest result, in bytes: a capture may occur in it several times, and each byte of it may take three.
 const RESULT_BYTES_MAX: usize = 64 << 10;
 
-/// One short address, and where it leads: `/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}`.
+/// One short address, and its target: `/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rewrite {
-    /// As it was written, with one blank on each side of the arrow.
+    /// The line as it was written, with one blank on each side of the arrow.
     text: String,
     segments: Vec<Segment>,
     /// Whether the short address ends in a slash.
@@ -69,21 +69,21 @@ pub struct Rewrite {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum RewritePiece {
     Literal(String),
-    /// What the placeholder of that number has taken, counted on the left.
+    /// The capture of the placeholder of that number, counted on the left.
     Captured(usize),
 }
 
-/// What a placeholder has taken of a segment.
+/// The capture of a placeholder.
 struct Captured<'p> {
     name: PathSegment<'p>,
-    /// Of the segment without percent-encoding, in bytes.
+    /// Bytes of the segment without percent-encoding.
     range: Range<usize>,
 }
 
-/// What the placeholders of a rule have taken, in their order.
+/// The captures of a rule's placeholders, in their order.
 type Captures<'p> = SmallVec<[Captured<'p>; PLACEHOLDERS_MAX]>;
 
-/// Rewrites targets, one at a time, in memory that it uses again: no more than a few times the longest path.
+/// Rewrites targets, one at a time, in memory that it reuses: no more than a few times the longest path.
 #[derive(Debug, Default)]
 pub struct Rewriter {
     decoded: Vec<u8>,
@@ -91,10 +91,11 @@ pub struct Rewriter {
 }
 
 impl Rewriter {
-    /// Appends the path and the query that take the place of `path_and_query`, by the first of the rules that fits it. Returns whether
-    /// one does; nothing is appended if not.
+    /// Appends the path and the query that take the place of `path_and_query`, by the first rule that fits. Returns whether one
+    /// does; if not, appends nothing.
     ///
-    /// `path_and_query` begins with `/`, as a request-target does. The result does too, and is visible ASCII without `#` where that is.
+    /// `path_and_query` begins with `/`, as a request-target does. So does the result. It is visible ASCII without `#` if
+    /// `path_and_query` is.
     pub fn write(&mut self, rules: &[Rewrite], path_and_query: &str, out: &mut String) -> bool {
         if rules.is_empty() {
             return false;
@@ -113,22 +114,22 @@ impl Rewriter {
     }
 }
 
-/// What [`Rewriter::write`] appends, in memory of its own; `None`: no rule fits.
+/// The result of [`Rewriter::write`] as a new string; `None`: no rule fits.
 pub fn rewritten(rules: &[Rewrite], path_and_query: &str) -> Option<String> {
     let mut target = String::new();
     Rewriter::default().write(rules, path_and_query, &mut target).then_some(target)
 }
 
 impl Rewrite {
-    /// Reads one from its line.
+    /// Reads a rewrite from its line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is none.
     pub fn parse(text: &str) -> Result<Self, RewriteError> {
         parse::rewrite(text)
     }
 
-    /// What the placeholders take of a path; `None`: it does not fit.
+    /// The captures of the placeholders in a path; `None`: the path does not fit.
     fn captured<'p>(&self, path: &SentPath<'p>, places: &mut Vec<MatchPosition>) -> Option<Captures<'p>> {
         if self.segments.len() != path.names.len() || self.is_directory != path.is_directory {
             return None;
@@ -172,13 +173,13 @@ fn write<'c>(
 }
 
 impl Captured<'_> {
-    /// Without percent-encoding: for what is letters, digits, `_` and `-` alone.
+    /// Writes the capture without percent-encoding. It has only letters, digits, `_` and `-`.
     fn write_plain(&self, out: &mut String) {
         let read = self.name.read().get(self.range.clone()).unwrap_or_default();
         out.extend(read.iter().map(|byte| char::from(*byte)));
     }
 
-    /// As it was sent, fit to be the value of a parameter.
+    /// Writes the capture as it was sent, fit to be the value of a parameter.
     fn write_value(&self, out: &mut String) {
         for byte in self.name.sent_for(self.range.clone()).bytes() {
             if byte.is_ascii_alphanumeric() || b"%-._~!$'()*,:@".contains(&byte) {

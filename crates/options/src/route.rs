@@ -23,25 +23,26 @@ use std::sync::Arc;
 /// What happens to a request once its site and rule are known.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Never look up, never store. The name of the rule stands in the log.
+    /// Whether all requests pass: no look-up, no storing. The log names the rule.
     pub pass: bool,
-    /// Where responses come from: at least one, at most [`ORIGINS_MAX`](crate::ORIGINS_MAX).
+    /// The origins: at least one, at most [`ORIGINS_MAX`](crate::ORIGINS_MAX).
     pub origins: Vec<OriginOptions>,
-    /// How requests are spread over them. Default: the first that can be asked.
+    /// How requests are spread over the origins. Default: the first that can be asked.
     pub balance: Balance,
-    /// When one of them counts as down, and how it is checked.
+    /// When an origin counts as down, and how it is checked.
     pub health: OriginHealth,
     /// `Host` for the origin; none: the client's own.
     pub origin_host: Option<String>,
-    /// Whether bodies of requests are complete before an origin is asked. None: where an origin is a program.
+    /// Whether request bodies are complete before an origin is asked. None: only if an origin is a program.
     pub request_buffering: Option<bool>,
     /// Deadlines and bounds towards the origin.
     pub origin: OriginLimits,
-    /// How URLs become scripts and files.
+    /// How URLs map to scripts and files.
     pub gateway: Gateway,
-    /// How fast a file that is not stored goes to its client, in bytes per second. Default 0: as fast as it takes it.
+    /// How fast a file that is not stored goes to its client, in bytes per second. Default 0: no limit.
     pub file_rate_max: u64,
-    /// The longest file of an origin of files that is stored, in bytes; longer ones only to be compressed. Default 1 MiB.
+    /// The longest file of an origin of files that is stored, in bytes; longer ones are stored only to be
+    /// compressed. Default 1 MiB.
     pub file_stored_bytes_max: u64,
     /// The caching rules.
     pub policy: Arc<Policy>,
@@ -49,38 +50,38 @@ pub struct Route {
     pub upgrades: Vec<String>,
     /// How the query enters the key.
     pub query: QueryKey,
-    /// URLs that pass, whatever the method.
+    /// URLs of requests that pass, whatever the method.
     pub pass_urls: Vec<UrlPattern>,
-    /// URLs by which a visitor chooses the version for small devices, and for others, where that is in the key.
+    /// URLs by which a visitor chooses the version for small devices, or the other, if the key has the device.
     pub device_urls: DeviceUrls,
-    /// URLs that are answered 403, whatever the method and the origin, which is not asked.
+    /// URLs that are answered 403, whatever the method and the origin. The origin is not asked.
     pub refuse_urls: Vec<UrlPattern>,
-    /// Which requests change what of the pages that are stored.
+    /// Which requests change stored pages, and which pages.
     pub changes: Arc<ChangeRules>,
-    /// What else of the URL enters it: a site's, the same in all its rules.
+    /// How host and path enter the key: the same in all rules of a site.
     pub key: UrlKey,
-    /// What becomes of cookies where the policy grants lifetimes.
+    /// How cookies are treated where the policy grants lifetimes.
     pub cookies: CookieRules,
-    /// By what a page is known that may be kept.
+    /// The texts that mark a page which may be stored.
     pub page: Arc<PageRules>,
     /// Whether pages are compared with another visitor's before they are shared.
     pub guard: Arc<GuardRules>,
-    /// What is known of the application's sessions.
+    /// The settings of the application's sessions.
     pub session: Arc<SessionRules>,
-    /// URLs of which the links on shared pages work for nobody: they pass, with a link of the visitor's own.
+    /// URLs whose links on shared pages do not work for visitors. Requests for them pass, with a link of the visitor's own.
     pub fresh_links: Vec<FreshLink>,
     /// How the application hears of visitors who are served from memory.
     pub beacons: Arc<BeaconRules>,
-    /// What is made of stored responses in content codings.
+    /// Which stored responses are compressed, and how.
     pub compression: Arc<CodingRules>,
-    /// From where the application may have files sent (X-Sendfile).
+    /// The directories from which the application may have files sent (X-Sendfile).
     pub sendfile: Arc<SendfileRules>,
     /// Where all this was written, for people.
     pub places: SettingLocations,
 }
 
 impl Route {
-    /// Everything at its default, for this profile and these origins.
+    /// A route with all settings at their defaults, for this profile and these origins.
     pub fn new(profile: Profile, origins: Vec<OriginOptions>) -> Self {
         Self {
             pass: false,
@@ -113,44 +114,44 @@ impl Route {
         }
     }
 
-    /// Whether the configuration says anything of visitors: what it grants is for those whom the application does not know.
+    /// Whether the configuration tells visitors apart, so that shared pages are only for those whom the application does not know.
     pub fn knows_visitors(&self) -> bool {
         self.policy.grant.is_granting() || !self.session.cookies.is_empty() || !self.cookies.pass.is_empty()
     }
 
-    /// Whether a request's body of that length is to be complete before an origin is asked. In any case where a program has
-    /// to be told a length that its client does not tell.
+    /// Whether a request's body of that length must be complete before an origin is asked. It always must if a program needs a
+    /// length that the client does not tell.
     pub fn buffers(&self, length: BodyLength) -> bool {
         let is_program = self.origins.iter().any(|origin| origin.address.is_program());
         self.request_buffering.unwrap_or(is_program) || is_program && matches!(length, BodyLength::Chunked)
     }
 }
 
-/// Where settings were written, in words for people: `kasoku.toml:12`. Empty where nobody wrote a file.
+/// Where settings were written, for people: `kasoku.toml:12`. Empty without a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingLocations {
     /// The site's first line.
     pub site: Option<Arc<str>>,
     /// The rule's path.
     pub rule: Option<Arc<str>>,
-    /// The settings that were written, by their key (`cache.negative-ttl`): the innermost of each.
+    /// The place of each setting that was written, by its key (`cache.negative-ttl`): the innermost one.
     pub settings: BTreeMap<&'static str, Arc<str>>,
 }
 
-/// How host and path enter the key. What is changed in the key is changed in the origin's request as well.
+/// How host and path enter the key. A change of the key also changes the request to the origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UrlKey {
-    /// The host and port of all keys of the site, as keys spell them; none: those of each request.
+    /// The host and port in all keys of the site, spelled as in keys; none: those of each request.
     pub host: Option<String>,
-    /// Parameters of path segments (`;jsessionid=1`) that are removed, before a rule is looked for: globs over names.
+    /// Parameters of path segments (`;jsessionid=1`) that are removed before a rule is chosen: globs over names.
     pub path_parameters: Vec<String>,
 }
 
-/// URLs by which a visitor chooses a version of the pages. They pass, and the choice is kept in a cookie.
+/// URLs by which a visitor chooses a version of the pages. Requests for them pass, and a cookie keeps the choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DeviceUrls {
-    /// That for small devices.
+    /// URLs that choose the version for small devices.
     pub mobile: Vec<UrlPattern>,
-    /// The other one.
+    /// URLs that choose the other version.
     pub desktop: Vec<UrlPattern>,
 }

@@ -1,42 +1,43 @@
-//! What is known of an application's sessions.
+//! Settings of an application's sessions.
 
 use crate::url_pattern::UrlPattern;
 use kasoku_semantics::cookies;
 use std::time::Duration;
 
-/// What is known of an application's sessions. Without names of cookies: nothing, and the rest has no effect.
+/// Settings of an application's sessions. Without names of cookies, the rest has no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRules {
     /// Cookies that start a session: globs over names. A request with one of them passes, unless its session is known to be
-    /// anonymous; an answer that sets one may be kept without it.
+    /// anonymous. An answer that sets one may be stored without it.
     pub cookies: Vec<String>,
-    /// Cookies by whose values a visitor with a session is seen to be anonymous.
+    /// Cookies whose values tell that a visitor with a session is anonymous.
     pub anonymous_cookies: Vec<CookiePattern>,
-    /// URLs that end a session: they pass.
+    /// URLs that end a session. Requests for them pass.
     pub logout: Vec<UrlPattern>,
-    /// URLs of requests that pass, and write into a session nothing that shared pages show: captchas, tokens, counters. What is known of the
-    /// session goes on holding, if nothing else of the request or of its answer may make somebody of it.
+    /// URLs of requests that pass, and write into a session only what no shared page shows: captchas, tokens, counters. They do not
+    /// void what is known of the session, unless something else of the request or of its answer may log in the visitor.
     pub harmless_urls: Vec<UrlPattern>,
-    /// URLs that leave something in a session that other pages then show, although it is nobody's. They pass or not, as they would.
+    /// URLs that leave something in a session that other pages then show, although the session is anonymous. This does not change
+    /// whether they pass.
     pub stateful_urls: Vec<StatefulUrl>,
-    /// For how long after one of those a session is not taken for anonymous, whatever is known of it. Default 10 min.
+    /// For how long after such a request its session does not count as anonymous, whatever is known of it. Default 10 min.
     pub stateful_for: Duration,
-    /// What tells whether a session is anonymous; none: only its cookies do.
+    /// The request that tells whether a session is anonymous; none: only its cookies tell.
     pub probe: Option<SessionProbe>,
-    /// How long what the probe has told holds. Default 5 min.
+    /// How long the result of a probe holds. Default 5 min.
     pub anonymous_for: Duration,
-    /// A session that has done nothing but read pages for so long, and is not known to be somebody's, is expired. Zero: never.
+    /// A session that has only read pages for so long, and is not known to be a member's, is expired. Zero: never.
     pub expire_after: Duration,
 }
 
 impl SessionRules {
-    /// Whether a cookie of that name is a session's, or tells about one.
+    /// Whether a cookie of that name belongs to a session, or tells whether a session is anonymous.
     pub fn is_about(&self, name: &[u8]) -> bool {
         let tells = |one: &CookiePattern| cookies::is_match(&one.name, name);
         cookies::is_any(&self.cookies, name) || self.anonymous_cookies.iter().any(tells)
     }
 
-    /// What a cookie says of who has it: `None` where it is none that tells.
+    /// Whether a cookie tells that its visitor is anonymous, or is known; `None`: it tells neither.
     pub fn says_anonymous(&self, pair: &[u8]) -> Option<bool> {
         if self.anonymous_cookies.is_empty() {
             return None;
@@ -69,11 +70,11 @@ impl Default for SessionRules {
 pub struct StatefulUrl {
     /// The URL.
     pub url: UrlPattern,
-    /// The pages that show it; none: all may.
+    /// The pages that show it; none: all pages may.
     pub shown_by: Option<UrlPattern>,
 }
 
-/// What an application is asked, with a session's cookies, to learn whether that session is anonymous.
+/// A probe: the request, with a session's cookies, by which Kasoku learns whether that session is anonymous.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SessionProbe {
     /// Path and query, like `/bbs/login.php`.
@@ -84,7 +85,7 @@ pub struct SessionProbe {
     pub text: String,
 }
 
-/// A cookie with some value.
+/// A pattern of cookies, by name and value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CookiePattern {
     /// A glob over names.

@@ -5,16 +5,16 @@ use crate::host::HostPattern;
 use crate::route::Route;
 use std::sync::Arc;
 
-/// A site: which hosts, and what happens to their requests.
+/// A site: its hosts, and how their requests are served.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// A name for logs and metrics: the first host pattern, or `default`.
     pub name: String,
     /// Empty: any host.
     pub hosts: Vec<HostPattern>,
-    /// The first whose path matches decides.
+    /// The first rule whose path matches decides.
     pub rules: Vec<Rule>,
-    /// What happens when no rule matches.
+    /// The route of requests that no rule matches.
     pub route: Arc<Route>,
 }
 
@@ -23,6 +23,6 @@ pub struct Site {
 pub struct Rule {
     /// A glob over the path (without the query): `*` matches any run of characters, everything else itself.
     pub path: Glob,
-    /// What happens to requests that match; the site's settings with the rule's own on top.
+    /// The route of requests that match: the site's settings with the rule's own on top.
     pub route: Arc<Route>,
 }

@@ -1,21 +1,21 @@
-//! A program that is started here, as an address names it.
+//! A program that Kasoku starts, as an origin's address names it.
 
 use crate::origin_limits::UMASK_DEFAULT;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A program, and how many processes it gets.
+/// A program that Kasoku starts, and the number of its processes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SpawnedProgram {
     /// Its file; it is given no arguments.
     pub file: PathBuf,
-    /// Processes that are kept running. At least 1, once there was a request.
+    /// Processes that are kept running. At least 1, once there has been a request.
     pub processes_min: usize,
-    /// The most processes at a time, which is the most requests at a time. At least `processes_min`.
+    /// The most processes at a time, which is also the most requests at a time. At least `processes_min`.
     pub processes_max: usize,
-    /// After how many requests a process is replaced; 0: never.
+    /// The number of requests after which a process is replaced; 0: never.
     pub requests_max: u64,
-    /// The permissions that files which it makes do not get (umask(2)).
+    /// The permissions that files made by the program do not get (umask(2)).
     pub umask: u32,
 }
 

@@ -5,9 +5,9 @@
 pub struct Traces {
     /// The URL of a collector that takes spans by OTLP over HTTP. None: nothing is traced.
     pub collector: Option<String>,
-    /// Of requests that begin a trace, one of so many is recorded. 0: none. Default 100.
+    /// One in so many of the requests that begin a trace is recorded. 0: none. Default 100.
     pub sample_one_in: u64,
-    /// Whose traces go on. Default: those of trusted proxies.
+    /// Which clients' traces are continued. Default: those of trusted proxies.
     pub parents: Parents,
     /// The name of this program at the collector. Default `kasoku`.
     pub service_name: String,
@@ -19,14 +19,14 @@ impl Default for Traces {
     }
 }
 
-/// Whose `traceparent` counts.
+/// Which clients' `traceparent` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parents {
     /// That of trusted proxies.
     #[default]
     Trusted,
-    /// Everybody's.
+    /// That of any client.
     Any,
-    /// Nobody's.
+    /// That of no client.
     None,
 }

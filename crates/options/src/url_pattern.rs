@@ -1,7 +1,8 @@
 //! URLs by pattern: `/bbs/login*.php`, `/index.php?action=edit`, `*?preview`.
 //!
-//! A glob over the path, as a rule has it; behind `?` one parameter that the query must have, by its name or by name and value, both
-//! globs. Names and values are compared as they were sent and decoded, so nobody gets around a pattern by writing it otherwise.
+//! A pattern is a glob over the path, as a rule has it. Behind `?`, it may name one parameter that the query must have, by name or
+//! by name and value, which are globs. Names and values are compared both as they were sent and decoded, so no spelling gets around
+//! a pattern.
 
 use crate::glob::{Glob, Path, matches};
 use kasoku_semantics::query::{any_pair, decoded, name_and_value, read_name};
@@ -10,7 +11,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
 
-/// Patterns with a parameter that are looked at without memory of their own.
+/// The most patterns with a parameter that are compared without a heap allocation.
 const PARAMETERS_ON_STACK: usize = 32;
 
 /// A pattern of URLs: a glob over the path, and behind `?` one parameter that the query must have, by name or as `name=value`, globs both.
@@ -24,12 +25,12 @@ pub struct UrlPattern {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Parameter {
     name: String,
-    /// None: with any value, or without.
+    /// None: any value, or none.
     value: Option<String>,
 }
 
 impl UrlPattern {
-    /// Reads a pattern; `None` where the path begins neither with `/` nor with `*`, or the parameter has no name.
+    /// Reads a pattern; `None`: the path begins neither with `/` nor with `*`, or the parameter has no name.
     pub fn parse(text: &str) -> Option<Self> {
         let (path, parameter) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
         let parameter = match parameter {
@@ -49,14 +50,14 @@ impl UrlPattern {
         &self.path
     }
 
-    /// Whether it fits a URL as that was sent.
+    /// Whether the pattern fits a URL as it was sent.
     pub fn fits(&self, path: &str, query: Option<&str>) -> bool {
         let mut fitting = Fitting::new(query);
         Path::new(path).fits(&self.path) && (fitting.takes(self) || fitting.is_any())
     }
 }
 
-/// The patterns of which the path fits a URL already: its query may have thousands of parameters, and each is read once for all of them.
+/// The patterns whose paths fit a URL. The query may have thousands of parameters, so each is read once for all patterns.
 pub struct Fitting<'p, 'q> {
     query: Option<&'q str>,
     parameters: SmallVec<[&'p Parameter; PARAMETERS_ON_STACK]>,
@@ -68,7 +69,7 @@ impl<'p, 'q> Fitting<'p, 'q> {
         Self { query, parameters: SmallVec::new() }
     }
 
-    /// Takes a pattern whose path fits. Returns whether that is all that it asks for.
+    /// Adds a pattern whose path fits. Returns whether the pattern asks for nothing else.
     pub fn takes(&mut self, pattern: &'p UrlPattern) -> bool {
         // Without a query there are no parameters.
         let parameter = pattern.parameter.as_ref().filter(|_| self.query.is_some());
@@ -76,7 +77,7 @@ impl<'p, 'q> Fitting<'p, 'q> {
         pattern.parameter.is_none()
     }
 
-    /// Whether the query has the parameter of one of them.
+    /// Whether the query has the parameter of one of the patterns.
     pub fn is_any(&self) -> bool {
         let Some(query) = self.query.filter(|_| !self.parameters.is_empty()) else { return false };
         any_pair(query, |pair| {
@@ -91,7 +92,7 @@ struct QueryPair<'q> {
     name: &'q str,
     value: &'q str,
     read_name: Cow<'q, str>,
-    /// Of most, nobody asks for the value.
+    /// Decoded only on demand: most patterns do not look at the value.
     read_value: OnceCell<Cow<'q, str>>,
 }
 
@@ -115,7 +116,7 @@ impl Parameter {
         is_named && self.value.as_ref().is_none_or(has_value)
     }
 
-    /// PHP takes a dot and a space in a name for an underscore.
+    /// PHP reads a dot or a space in a name as an underscore.
     fn is_mangled_to(&self, read: &str) -> bool {
         self.name.contains('_') && read.contains(['.', ' ']) && matches(&self.name, &read.replace(['.', ' '], "_"))
     }

@@ -1,9 +1,9 @@
 //! URLs made of the parameters of another URL: `/count.php?id={wr_id}`.
 //!
-//! A placeholder is the name of a parameter of the other URL's query, in braces, and stands for its value as that was sent. So a value
-//! stays one value: what would end it is percent-encoded already. Placeholders stand behind `?` alone, since in a path a value could lead
-//! elsewhere. Where a parameter is missing, is empty or comes twice (which of them counts, each program decides for itself), there is no
-//! URL.
+//! A placeholder is the name of a parameter of the other URL's query, in braces, and stands for the value as it was sent. So a
+//! value stays one value: characters that would end it are percent-encoded already. Placeholders are allowed only behind `?`, since
+//! in a path a value could lead elsewhere. If a parameter is missing, is empty or comes twice (programs differ on which of them
+//! counts), the template makes no URL.
 
 use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
 use std::fmt;
@@ -11,10 +11,10 @@ use std::fmt;
 /// The longest text of a template, in bytes.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// The most placeholders of one.
+/// The most placeholders of one template.
 const PLACEHOLDERS_MAX: usize = 8;
 
-/// The longest URL that is made, in bytes.
+/// The longest URL that a template makes, in bytes.
 const URL_BYTES_MAX: usize = 2048;
 
 /// Path and query, with parameters of another URL's query in braces: `/count.php?id={wr_id}`.
@@ -33,15 +33,15 @@ enum TemplatePart {
 pub enum UrlTemplateError {
     /// It does not begin with one `/`.
     Path,
-    /// It holds what can't stand in a URL, or a `#`.
+    /// It has a character that can't stand in a URL, or a `#`.
     Character(char),
-    /// A brace without its partner, or one with something else than the name of a parameter in it.
+    /// A brace has no partner, or the text between braces is no name of a parameter.
     Placeholder,
-    /// A placeholder in the path.
+    /// A placeholder stands in the path.
     InPath,
-    /// Too many placeholders.
+    /// There are too many placeholders.
     TooMany,
-    /// It is too long.
+    /// The text is too long.
     Length,
 }
 
@@ -61,10 +61,10 @@ impl fmt::Display for UrlTemplateError {
 impl std::error::Error for UrlTemplateError {}
 
 impl UrlTemplate {
-    /// Reads one.
+    /// Reads a template.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is none.
     pub fn parse(text: &str) -> Result<Self, UrlTemplateError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(UrlTemplateError::Length);
@@ -96,7 +96,7 @@ impl UrlTemplate {
         if placeholders > PLACEHOLDERS_MAX { Err(UrlTemplateError::TooMany) } else { Ok(Self(parts)) }
     }
 
-    /// The URL that it makes of the parameters of this one; `None` where it makes none.
+    /// The URL that the template makes of the parameters of `target`; `None`: it makes none.
     pub fn fill(&self, target: &str) -> Option<String> {
         let query = path_and_query(target).1.unwrap_or_default();
         let Self(parts) = self;
@@ -134,7 +134,7 @@ fn push_literal(parts: &mut Vec<TemplatePart>, text: &str) -> Result<(), UrlTemp
     Ok(())
 }
 
-/// The value of the one parameter of that name, as it was sent.
+/// The value of the only parameter of that name, as it was sent.
 fn only_value<'q>(query: &'q str, name: &str) -> Option<&'q str> {
     let mut values = pairs(query).map(name_and_value).filter(|(sent, _)| is_called(sent, name)).map(|(_, value)| value);
     let value = values.next().filter(|value| !value.is_empty())?;
@@ -142,7 +142,7 @@ fn only_value<'q>(query: &'q str, name: &str) -> Option<&'q str> {
     (is_sound && values.next().is_none()).then_some(value)
 }
 
-/// Whether a parameter that was sent by that name is this one. PHP takes a dot and a space in a name for an underscore.
+/// Whether a parameter with the sent name is called `name`. PHP reads a dot or a space in a name as an underscore.
 pub fn is_called(sent: &str, name: &str) -> bool {
     let read = read_name(sent);
     read == name || (read.contains(['.', ' ']) && read.replace(['.', ' '], "_") == name)

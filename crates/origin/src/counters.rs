@@ -1,8 +1,8 @@
-//! What one worker's side of the origins has done so far.
+//! Counts of one worker's requests and connections to its origins.
 
 use std::cell::Cell;
 
-/// What has happened so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Requests sent, retries included.
@@ -14,17 +14,17 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// A request is sent.
+    /// Counts a request that is sent.
     pub fn request(&self) {
         self.requests.set(self.requests.get() + 1);
     }
 
-    /// A connection was opened.
+    /// Counts a connection that was opened.
     pub fn connection(&self) {
         self.connections.set(self.connections.get() + 1);
     }
 
-    /// A request is sent again.
+    /// Counts a request that is sent again.
     pub fn retry(&self) {
         self.retries.set(self.retries.get() + 1);
     }

@@ -1,4 +1,4 @@
-//! Why there is no response, or no end of one. What a client sees of it: `engine/src/error.rs`.
+//! Why an origin gave no response, or an incomplete one. What the client sees of it: `engine/src/error.rs`.
 
 use crate::health::Blame;
 use kasoku_sys::process::Ending;
@@ -13,7 +13,7 @@ use std::io;
 pub enum Error {
     /// No origin was asked: all are down.
     Down,
-    /// All connections that the limits allow were in use, and as many requests waited for one as may.
+    /// All connections that the limits allow were in use, and the queue for one was full.
     QueueFull,
     /// All connections that the limits allow were in use, and none became free in time.
     Busy,
@@ -21,45 +21,45 @@ pub enum Error {
     Unreachable(io::Error),
     /// No connection in time.
     ConnectTimeout,
-    /// No head of a response in time.
+    /// No response head in time.
     FirstByteTimeout,
-    /// A pause in the response's body, or in taking the request's, was too long.
+    /// A pause in the response's body, or in the origin's reading of the request's body, was too long.
     BetweenBytesTimeout,
     /// The connection ended before any byte of a response.
     ClosedBeforeResponse,
     /// The connection ended within the head or the body.
     ClosedEarly,
-    /// What came is not a response (RFC 9112).
+    /// The bytes received are not a response head (RFC 9112).
     MalformedHead(ResponseError),
-    /// What a program printed is no answer (RFC 3875).
+    /// The output of a program is not a CGI response (RFC 3875).
     MalformedCgi(CgiError),
-    /// A program ended without the head of an answer.
+    /// A program ended without a response head.
     EndedBeforeHead,
-    /// What came are no records of FastCGI.
+    /// The bytes received are not FastCGI records.
     MalformedRecords(FastCgiError),
-    /// A FastCGI application server said that it has too much to do, before it did anything.
+    /// A FastCGI application server reported that it is overloaded, before it did anything.
     Overloaded,
-    /// A FastCGI application server takes no requests of this kind.
+    /// A FastCGI application server does not take requests of this kind.
     Refused,
     /// The body's framing is broken.
     MalformedBody(BodyError),
-    /// A 101 nobody asked for, or more interim responses than [`crate::limits::INTERIM_RESPONSES_MAX`].
+    /// A 101 that the request did not ask for, or more interim responses than [`crate::limits::INTERIM_RESPONSES_MAX`].
     UnexpectedInterim,
-    /// One local redirect followed another, too often.
+    /// Local redirects followed one another too often.
     RedirectsForEver,
-    /// A program can't be run: it is no program, its interpreter is not there, its arguments and environment are too large.
+    /// A program can't be run: it is not executable, its interpreter is missing, or its arguments and environment are too large.
     NotStarted(io::Error),
-    /// A program has ended before its answer was complete.
+    /// A program ended before its response was complete.
     ProgramEnded(Ending),
-    /// A program has run for longer than it may.
+    /// A program ran for longer than it may.
     ProgramTimeout,
-    /// The request's body did not come to its end: the client is to blame.
+    /// The request's body did not come to its end: the client's fault, or Kasoku had no room for it.
     Upload(UploadError),
-    /// The answer names a file to be sent, by this field, and nothing is set up for that.
+    /// The response names a file in this field, and sending files is not configured.
     SendfileOff(&'static str),
-    /// The answer names a file to be sent in a way that can't be understood, for this reason.
+    /// The response names a file in a way that can't be understood, for this reason.
     SendfileMalformed(&'static str),
-    /// A file was changed while it was read: what was sent of it may be of two versions, or is too short.
+    /// A file changed while it was read: the bytes sent may be of two versions, or too few.
     FileChanged,
     /// The connection failed.
     Io(io::Error),
@@ -72,13 +72,13 @@ pub enum UploadError {
     Closed,
     /// Its framing is broken.
     Malformed,
-    /// It is longer than allowed.
+    /// The body is longer than allowed.
     TooLarge,
-    /// A pause was too long, or all of them together.
+    /// A pause was too long, or the whole body took too long.
     Timeout,
-    /// It was to be taken in first, and there is no room for it now.
+    /// The body had to be buffered first, and there is no room for it now.
     NoRoom,
-    /// It was to be taken in first, and could not be written down or read again.
+    /// The body had to be buffered first, and could not be written to disk or read back.
     NotKept,
 }
 
@@ -88,20 +88,20 @@ impl Error {
         matches!(self, Self::Down | Self::QueueFull | Self::Busy)
     }
 
-    /// What it says about the origin.
+    /// What this error tells about the origin.
     pub fn blame(&self) -> Blame {
         match self {
             Self::Down | Self::QueueFull | Self::Busy | Self::NotStarted(_) | Self::Upload(_) => Blame::NoOrigin,
             Self::Unreachable(error) if is_own_shortage(error) => Blame::NoOrigin,
-            // Whoever is overloaded did nothing yet, so that another one may be asked, whatever the method.
+            // An overloaded application server has not begun the request, so another origin may be asked, whatever the method.
             Self::Unreachable(_) | Self::ConnectTimeout | Self::Overloaded => Blame::Connection,
             _ => Blame::Answer,
         }
     }
 
-    /// Whether another origin may be asked after this one, where the request can be sent once more: the connection
-    /// failed before there was a head. Not after a timeout, since what was too slow for one origin is hardly faster at the
-    /// next and would load them all, nor after an answer that is malformed.
+    /// Whether another origin may be asked after this one, if the request can be sent again: the connection failed before the head was
+    /// complete. Not after a timeout: what was too slow for one origin is hardly faster at the next, and would load all of them. Nor
+    /// after a malformed response.
     pub fn is_connection_lost(&self) -> bool {
         matches!(self, Self::ClosedBeforeResponse | Self::ClosedEarly | Self::Io(_))
     }
@@ -120,7 +120,7 @@ impl Error {
 /// EMFILE, ENFILE and ENOMEM, on every architecture of Linux.
 const OWN_SHORTAGES: [i32; 3] = [24, 23, 12];
 
-/// Whether we could not connect for want of something of our own: descriptors, memory, local ports.
+/// Whether Kasoku could not connect because it ran short of descriptors, memory or local ports.
 fn is_own_shortage(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrNotAvailable
         || error.raw_os_error().is_some_and(|code| OWN_SHORTAGES.contains(&code))

@@ -1,23 +1,22 @@
-//! The origins of one rule, and which of them is asked.
+//! The origins of one rule, and the choice of the one to ask.
 //!
-//! [`OriginOptions`] is what the configuration says of one, [`Balance`] how requests are spread over them, and a [`Group`] what
-//! a worker makes of both. It is asked once for each attempt ([`Group::choose`]):
+//! [`OriginOptions`] is what the configuration says of an origin, and [`Balance`] says how requests are spread over the origins. A worker
+//! makes a [`Group`] of both. Each attempt asks the group once ([`Group::choose`]), which narrows the choice in three steps:
 //!
-//! 1. Of the main origins, those that are up or whose trial is due ([`crate::health`]); if there is none, of the backups.
-//! 2. Of these, those that have a free place for a connection; if none has, one is chosen whose queue is waited in. An
-//!    origin at its limit is no reason to ask a backup: it works.
-//! 3. Of these, the one that the balance says.
+//! 1. The main origins that are up or whose trial is due ([`crate::health`]); if there are none, the backups.
+//! 2. Of these, the origins with a free permit for a connection; if there are none, one of them whose queue the request joins. An origin
+//!    at its limit works, so it is no reason to ask a backup.
+//! 3. Of these, the origin that the balance selects.
 //!
-//! When nobody is left, suspects are asked, main ones first; then those that are down, the one that failed longest ago
-//! first, by one request at a time: whoever comes meanwhile waits a moment for what that one finds. So "all are down" is
-//! never said without an attempt, but for origins whose checks say so. Nobody is chosen twice for one request.
+//! If no origin is left, suspects are asked, main ones first; then origins that are down, the one that failed longest ago first. One
+//! request at a time tries an origin that is down, and requests that come meanwhile wait a moment for what it finds. So a client is not
+//! told that all origins are down without an attempt, unless their checks say so. No origin is chosen twice for one request.
 //!
-//! **Round robin** is nginx's smooth one: over a cycle (the sum of the weights) each gets exactly its weight, and they
-//! take turns as evenly as that allows. Each worker counts for itself and starts elsewhere in the cycle, so the
-//! spread over all workers is right as well. **Hash** is weighted rendezvous hashing: every origin has a score for the
-//! key, the highest wins, so that one that goes hands over its keys alone and all others stay where they are. Scores depend on
-//! the key, the address and the weight and on nothing else: the spread is the same in all workers, after a
-//! restart and on other machines.
+//! **Round robin** is nginx's smooth weighted one: over a cycle (the sum of the weights) each origin gets exactly its weight, and they
+//! take turns as evenly as that allows. Each worker counts for itself and starts elsewhere in the cycle, so the spread over all workers
+//! is right as well. **Hash** is weighted rendezvous hashing: every origin has a score for the key, and the highest score wins. So an
+//! origin that goes hands over only its own keys. Scores depend only on the key, the address and the weight: the spread is the same in
+//! all workers, after a restart and on other machines.
 
 use crate::Limits;
 use crate::error::Error;
@@ -43,34 +42,34 @@ struct Member {
     weight: u32,
     is_backup: bool,
     connections_max: usize,
-    /// Of its address.
+    /// The hash of its address.
     hash: u64,
-    /// Where the smooth round robin stands. Only its worker writes.
+    /// The state of the smooth round robin. Only the group's worker writes it.
     current: AtomicI64,
 }
 
-/// Whom to ask.
+/// The result of [`Group::choose`].
 #[derive(Debug)]
 pub enum NextOrigin {
-    /// This one.
+    /// Ask this origin.
     Ask(ChosenOrigin),
-    /// All that are left are down, and another request tries this one.
+    /// All origins that are left are down, and another request is trying this one: wait for it, and choose again.
     Wait(Waiting),
-    /// Nobody: all that are left are down, or have been asked.
+    /// No origin: all are down, or have been asked.
     NoneLeft,
 }
 
 /// An origin that was chosen.
 #[derive(Debug)]
 pub struct ChosenOrigin {
-    /// Who.
+    /// The origin.
     pub origin: Arc<OriginState>,
-    /// How many connections to it may be in use.
+    /// The most connections to it that may be in use.
     pub connections_max: usize,
     trial: Option<Trial>,
 }
 
-/// The request with this is the one that tries an origin which is down. Dropping it ends the trial.
+/// The request that holds this is the one that tries an origin which is down. Dropping it ends the trial.
 #[derive(Debug)]
 struct Trial {
     origin: Arc<OriginState>,
@@ -83,7 +82,7 @@ impl Drop for Trial {
     }
 }
 
-/// A trial that another request makes.
+/// A trial by another request.
 #[derive(Debug)]
 pub struct Waiting {
     origin: Arc<OriginState>,
@@ -92,7 +91,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Waits for its end, for a moment at most. If it was in vain, the origin counts as asked.
+    /// Waits for the end of the trial, for a moment at most. If the trial failed, the origin counts as asked.
     pub async fn wait(self, asking: &mut Attempts) {
         let until = *asking.waits_until.get_or_insert_with(|| Instant::now() + TRIAL_WAIT_MAX);
         let wait_max = self.wait_max.min(until.saturating_duration_since(Instant::now()));
@@ -103,7 +102,7 @@ impl Waiting {
 }
 
 impl ChosenOrigin {
-    /// Whether it is down, and this request finds out whether it is back.
+    /// Whether the origin is down and this request finds out whether it is back.
     pub fn is_trial(&self) -> bool {
         self.trial.is_some()
     }
@@ -113,33 +112,33 @@ impl ChosenOrigin {
         if self.is_trial() { limits.connect_timeout.min(TRIAL_CONNECT_MAX) } else { limits.connect_timeout }
     }
 
-    /// A place among the connections in use.
+    /// Takes a permit for a connection, or waits for one.
     pub async fn place(&self, limits: &Limits) -> Result<Permit, Error> {
         self.origin.places.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
     }
 }
 
-/// A request on its way to its origins.
+/// The attempts of one request at its origins.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempts {
-    /// [`key_hash`] of what is asked for.
+    /// The [`key_hash`] of the request's key.
     pub key_hash: u64,
-    /// Whether it may be sent once more when an origin does not answer.
+    /// Whether the request may be sent again when an origin does not answer.
     pub is_repeatable: bool,
     asked: u64,
-    /// Until when it waits for trials of others, once it has begun to.
+    /// When its waits for other requests' trials must end; set by the first wait.
     waits_until: Option<Instant>,
 }
 
 impl Attempts {
-    /// Nobody has been asked yet.
+    /// A request for which no origin has been asked yet.
     pub fn new(key_hash: u64, is_repeatable: bool) -> Self {
         Self { key_hash, is_repeatable, asked: 0, waits_until: None }
     }
 }
 
 impl Group {
-    /// Of these origins, for the worker of that number. `connections_max` is for those that have no limit of their own.
+    /// A group of these origins, for the worker of this number. `connections_max` is for origins that have no limit of their own.
     pub fn new(
         balance: Balance,
         origins: &[OriginOptions],
@@ -168,26 +167,26 @@ impl Group {
         group
     }
 
-    /// Whether all are down, so that a request would find out whether one is back.
+    /// Whether all origins are down, so that a request would find out whether one is back.
     pub fn is_down(&self, now_ms: u64) -> bool {
         let is_down =
             |member: &Member| matches!(member.state.health.status(now_ms), HealthStatus::Down | HealthStatus::Shut);
         self.members.iter().all(is_down)
     }
 
-    /// A request was sent to none of them: [`NextOrigin::NoneLeft`] came first.
+    /// Counts a request that was sent to none of these origins, since [`NextOrigin::NoneLeft`] came first.
     pub fn was_not_asked(&self) {
         self.members.iter().for_each(|member| member.state.health.was_not_asked());
     }
 
-    /// Whom to ask now.
+    /// Chooses the origin to ask now.
     pub fn choose(&self, asking: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
         let mut open = !asking.asked;
         for is_backup in [false, true] {
             while let Some(at) = self.best(asking, |at, member| {
                 let may_be = match member.state.health.status(now_ms) {
                     HealthStatus::Up | HealthStatus::Due => true,
-                    // A trial at one that may not answer is only for what can be sent once more.
+                    // Only a request that can be sent again may try an origin that may not answer.
                     HealthStatus::Suspect { is_due } => is_due && asking.is_repeatable,
                     HealthStatus::Down | HealthStatus::Shut => false,
                 };
@@ -196,7 +195,7 @@ impl Group {
                 match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
                     Availability::Free => return self.chosen(asking, at, None),
                     Availability::Trial(number) => return self.chosen(asking, at, Some(number)),
-                    // Another request was faster.
+                    // Another request has claimed the trial.
                     Availability::Tried(_) | Availability::Refused => open &= !bit(at),
                 }
             }
@@ -216,7 +215,7 @@ impl Group {
         self.last_resort(asking, rules, now_ms)
     }
 
-    /// Of those that are down, the one that failed longest ago and that nobody tries; else one to wait for.
+    /// Of the origins that are down, claims the one that failed longest ago and that no other request tries; or else waits for a trial.
     fn last_resort(&self, asking: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
         let mut open = !asking.asked;
         let mut waiting: Option<(usize, Duration)> = None;
@@ -254,7 +253,7 @@ impl Group {
         NextOrigin::Ask(ChosenOrigin { origin: member.state.clone(), connections_max: member.connections_max, trial })
     }
 
-    /// The one that the balance says, of those that have room; of all, when none has.
+    /// The origin that the balance selects among those with a free permit; among all that `may_be` accepts, if none has one.
     fn best(&self, asking: &Attempts, may_be: impl Fn(usize, &Member) -> bool) -> Option<usize> {
         let mut fit = 0;
         let mut with_room = 0;
@@ -278,7 +277,7 @@ impl Group {
         self.next_in_turn_of(of.fold(0, |of, (at, _)| of | bit(at)))
     }
 
-    /// nginx's smooth weighted round robin: each gains its weight, the richest is chosen and pays what all have gained.
+    /// nginx's smooth weighted round robin: each origin gains its weight; the richest is chosen and pays what all have gained.
     fn next_in_turn_of(&self, of: u64) -> Option<usize> {
         let mut sum = 0;
         let mut richest: Option<(usize, i64)> = None;
@@ -296,7 +295,7 @@ impl Group {
         Some(at)
     }
 
-    /// Weighted rendezvous hashing: -weight / ln(u), with u of key and address even over (0, 1).
+    /// Weighted rendezvous hashing: the score is -weight / ln(u), with u, made of key and address, uniform over (0, 1).
     ///
     /// Source: Schindelhauer and Schomaker, "Weighted distributed hash tables", SPAA 2005 (the logarithmic method).
     fn highest_of(&self, of: u64, key_hash: u64) -> Option<usize> {
@@ -318,8 +317,8 @@ const fn has(set: u64, at: usize) -> bool {
     set & bit(at) != 0
 }
 
-/// A hash that is the same everywhere and for ever: FNV-1a, mixed. It keeps nobody from choosing keys of one origin; that
-/// would need a secret, and then the spread would differ from machine to machine.
+/// A hash that is the same on all machines and for ever: FNV-1a, mixed. A client can choose keys that all belong to one origin; a secret
+/// would prevent that, and make the spread differ between machines.
 pub fn key_hash(bytes: &[u8]) -> u64 {
     let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fnv))

@@ -1,29 +1,28 @@
 //! Whether an origin should be asked: what requests and checks have found out about it.
 //!
-//! Two kinds of failures are kept apart, since a client must not be able to take an origin away from the others:
+//! Two kinds of failures are kept apart, since a client must not be able to take an origin away from other clients:
 //!
-//! * **No connection** (refused, no answer to it in time, no such name). What a client asks for has no part in it.
-//!   From [`OriginHealth::failures`] in a row on the origin is [`HealthStatus::Down`]: requests go to other origins.
-//! * **No answer** on a connection that was there (closed, malformed, too late). One odd request may be the reason, so
-//!   these make it [`HealthStatus::Suspect`]: it is asked after all others, but it is asked. Such a failure does not count
-//!   when the origin has answered any other request since this one was sent.
+//! * **No connection** (refused, no answer to it in time, no such name). The request has no part in it. After [`OriginHealth::failures`]
+//!   in a row the origin is [`HealthStatus::Down`]: requests go to other origins.
+//! * **No answer** on an open connection (closed, malformed, too late). One odd request may be the reason, so after as many in a row the
+//!   origin is [`HealthStatus::Suspect`]: it is asked after all others, but it is still asked. Such a failure does not count if the
+//!   origin has answered any other request since the failed one was sent.
 //!
-//! **Trials.** An origin that is down is tried by one real request at a time: each [`OriginHealth::back_off`]
-//! ([`Health::claim`]), and at once when no other origin can be asked ([`Health::claim_anyway`]), so that nobody is ever
-//! told that all are down on the word of an attempt that is seconds old. The trial is over as soon as there is a
-//! connection or none; whoever has no other origin waits for that for [`TRIAL_WAIT_MAX`]. A trial that takes longer
-//! (packets vanish instead of being refused) keeps others from the same wait until the next period.
-//! A suspect's trial may cost its visitor a long wait, so its periods double up to [`OriginHealth::back_off_max`] while
-//! trials take long; one that fails fast is followed by the next after the shortest period.
-//! The first success ends all of it.
+//! **Trials.** One real request at a time tries an origin that is down: once in each [`OriginHealth::back_off`] ([`Health::claim`]), and
+//! at once when no other origin can be asked ([`Health::claim_anyway`]). So a client is not told that all origins are down because of an
+//! attempt that is seconds old. The trial is over as soon as there is a connection or a failure to connect; requests that have no other
+//! origin wait for that for [`TRIAL_WAIT_MAX`]. After a trial that took longer (packets vanish instead of being refused), no request
+//! tries again before the next period, so that not every visitor waits as long. A suspect's trial may cost its visitor a long wait, so
+//! its periods double up to [`OriginHealth::back_off_max`] while trials take long. After a trial that fails fast, the next one follows
+//! after the shortest period. The first success ends all of it.
 //!
-//! **Checks** are requests of our own ([`Health::checked`]). What they find needs no confirmation: an origin that fails
-//! them is [`HealthStatus::Shut`], and only its checks ask it. That they got no connection is less than that: it is tried
-//! like any origin that is down when no other can be asked.
+//! **Checks** are requests of Kasoku's own ([`Health::checked`]). Their findings need no confirmation: an origin that fails them is
+//! [`HealthStatus::Shut`], and only its checks ask it. A check that gets no connection weighs less: when no other origin can be asked,
+//! requests try the origin like any other that is down.
 //!
-//! A status of 5xx is an answer: it tells about one page, not about the origin (stale-if-error is for it). Times are
-//! arguments, in milliseconds of a monotonic clock. All workers share this; the lock is held for a few instructions,
-//! and only by requests that go to the origin.
+//! A status of 5xx is an answer: it tells about one page, not about the origin (stale-if-error is for it). Times are arguments, in
+//! milliseconds of a monotonic clock. All workers share this state. Its lock is held for a few instructions, and only by requests that go
+//! to the origin.
 
 mod back_off;
 mod outage;
@@ -36,34 +35,34 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long after its beginning a trial is waited for by whoever has no other origin to ask.
+/// How long after the start of a trial requests with no other origin wait for it.
 pub const TRIAL_WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// How long a trial waits for its connection: its visitor has another origin to go to, or an error to be told.
+/// How long a trial waits for its connection: its visitor can get another origin, or an error.
 pub const TRIAL_CONNECT_MAX: Duration = Duration::from_millis(500);
 
-/// How an origin stands.
+/// The status of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthStatus {
     /// Nothing speaks against it.
     Up,
-    /// It could not be reached, and its back-off is over: one request may try.
+    /// It could not be reached, and its back-off is over: one request may try it.
     Due,
-    /// It did not answer lately: better ask another. `is_due`: its back-off is over, one request may try it first.
+    /// It has not answered lately, so other origins are asked first. Once its back-off is over, one request may try it first.
     Suspect {
         /// Whether the back-off is over.
         is_due: bool,
     },
-    /// It could not be reached a moment ago: only to be tried when no other can be asked.
+    /// It could not be reached a moment ago: requests try it only when no other origin can be asked.
     Down,
-    /// Its checks fail: not to be asked.
+    /// Its checks fail: requests are not sent to it.
     Shut,
 }
 
-/// What a failed request says about its origin.
+/// What a failed request tells about its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Nothing: it was not asked, or the fault is ours or the client's.
+    /// Nothing: the origin was not asked, or the fault is Kasoku's or the client's.
     NoOrigin,
     /// There was no connection.
     Connection,
@@ -71,12 +70,12 @@ pub enum Blame {
     Answer,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckResult {
-    /// What it should.
+    /// The expected answer.
     Passed,
-    /// An answer that was not the expected one.
+    /// An answer other than the expected one.
     Failed,
     /// No answer, or none in time.
     Unanswered,
@@ -89,20 +88,20 @@ pub enum CheckResult {
 pub enum HealthChange {
     /// The origin is down.
     Down,
-    /// It passes its checks again, and nothing else speaks against it; the outage that this ends.
+    /// It passes its checks again, and nothing else speaks against it. Holds the outage that this ends.
     Up(Recovery),
 }
 
 /// Whether a request may be sent to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// It may.
+    /// A request may be sent.
     Free,
-    /// It may, as the trial of that number, whose end is to be [told](Health::end_trial).
+    /// A request may be sent as the trial of this number, whose end must be [told](Health::end_trial).
     Trial(u64),
-    /// Another request tries it: worth a wait for so long, which may be none.
+    /// Another request tries the origin: wait for it for this long, which may be zero.
     Tried(Duration),
-    /// It may not.
+    /// No request may be sent.
     Refused,
 }
 
@@ -118,7 +117,7 @@ pub struct HealthSnapshot {
 #[derive(Debug, Default)]
 pub struct Health {
     known: Mutex<HealthState>,
-    /// Told at the end of each trial.
+    /// Wakes the requests that wait for a trial, at the end of each.
     trial_ended: Notify,
 }
 
@@ -128,33 +127,33 @@ struct HealthState {
     answering: BackOff,
     answers: u64,
     checks: CheckState,
-    /// Checks in a row that say the contrary.
+    /// Consecutive checks that contradict `checks`.
     contrary: u32,
-    /// When it could not be reached the last time, and how often that was.
+    /// When the origin could not be reached the last time, and how often that was.
     unreachable_ms: u64,
     refusals: u64,
-    /// Whether that took longer than others wait for a trial.
+    /// Whether the last failed trial took longer than other requests wait for one.
     is_slow_to_refuse: bool,
-    /// Trials so far, and when the last one began.
+    /// The number of trials so far, and when the last one began.
     trials: u64,
     tried_ms: u64,
-    /// The one that runs.
+    /// The number of the trial that runs.
     trial: Option<u64>,
-    /// The one that goes on, suspicion included.
+    /// The present outage, which includes the time as a suspect.
     outage: Option<Outage>,
 }
 
-/// What the checks say.
+/// What the checks have found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CheckState {
-    /// Nothing against it.
+    /// Nothing speaks against the origin.
     #[default]
     Passed,
-    /// It is down: it can't be reached.
+    /// The origin is down: the checks can't reach it.
     Unreachable,
-    /// The same, and a request has reached it since: the next check decides.
+    /// The checks could not reach it, but a request has since: the next check decides.
     Reached,
-    /// It is down: it does not answer as it should.
+    /// The origin is down: it does not answer the checks as expected.
     Failed,
 }
 
@@ -183,13 +182,13 @@ impl HealthState {
         }
     }
 
-    /// Ends the outage where nothing speaks against the origin any more.
+    /// Ends the outage if nothing speaks against the origin any more.
     fn recover(&mut self, now_ms: u64) -> Option<Recovery> {
         let is_up = self.checks == CheckState::Passed && !self.connecting.is_on() && !self.answering.is_on();
         if is_up { self.outage.take().map(|outage| outage.end(now_ms)) } else { None }
     }
 
-    /// There is a connection: whether it was down, and whether a trial ends with this.
+    /// A connection was made. Returns whether the origin was down, and whether this ends a trial.
     fn is_reached(&mut self) -> (bool, bool) {
         let was_down = self.connecting.end();
         if self.checks == CheckState::Unreachable {
@@ -199,7 +198,7 @@ impl HealthState {
         (was_down, self.trial.take().is_some())
     }
 
-    /// One trial at a time, unless one takes longer than a period.
+    /// Begins a trial, unless one is running. A trial that takes longer than a period does not block the next.
     fn begin_trial(&mut self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let age = Duration::from_millis(now_ms.saturating_sub(self.tried_ms));
         if self.trial.is_some() && age < rules.back_off {
@@ -219,24 +218,25 @@ impl Health {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How it stands now.
+    /// The status at this time.
     pub fn status(&self, now_ms: u64) -> HealthStatus {
         self.known().status(now_ms)
     }
 
-    /// Whether nothing speaks against it, back-offs that are over included: what `/metrics` shows.
+    /// Whether nothing speaks against the origin: false also after a back-off is over, until the next success. `/metrics` shows this.
     pub fn is_up(&self) -> bool {
         let known = self.known();
         !(known.checks != CheckState::Passed || known.connecting.is_on() || known.answering.is_on())
     }
 
-    /// Since when it has not been reached, if nobody reaches it; `None` also when its checks keep all others away.
+    /// Since when the origin has been unreachable, if it is; `None` also where its checks fail otherwise, so that requests may not try
+    /// it.
     pub fn unreachable_since(&self) -> Option<u64> {
         let known = self.known();
         (known.is_unreachable() && known.checks != CheckState::Failed).then_some(known.unreachable_ms)
     }
 
-    /// Whether a request may be sent although the origin failed: one in each period gets this.
+    /// Whether a request may be sent although the origin failed. In each period one request may try it.
     pub fn claim(&self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let mut known = self.known();
         match known.status(now_ms) {
@@ -250,13 +250,13 @@ impl Health {
         }
     }
 
-    /// The same when no other origin can be asked.
+    /// The same, where no other origin can be asked.
     pub fn claim_anyway(&self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let mut known = self.known();
         let is_too_early = || now_ms < known.tried_ms.saturating_add(milliseconds(rules.back_off));
         match known.status(now_ms) {
             HealthStatus::Up | HealthStatus::Suspect { .. } => Availability::Free,
-            // Each attempt would be another visitor's wait.
+            // Each further attempt would cost another visitor a long wait.
             HealthStatus::Down if known.is_slow_to_refuse && known.trial.is_none() && is_too_early() => {
                 Availability::Refused
             }
@@ -265,7 +265,7 @@ impl Health {
         }
     }
 
-    /// That trial is over, whatever came of it.
+    /// Ends this trial, whatever its result.
     pub fn end_trial(&self, number: u64) {
         let ends = self.known().trial.take_if(|trial| *trial == number).is_some();
         self.tell(ends);
@@ -277,8 +277,8 @@ impl Health {
         }
     }
 
-    /// Waits for what the trial that runs finds out, for so long at most. Whether the origin is as good as asked, in vain:
-    /// not when it was reached, and not when the trial was given up.
+    /// Waits for the running trial, for `wait_max` at most. Returns whether the origin counts as asked, in vain: not if it was reached,
+    /// and not if the trial was given up.
     pub async fn wait_for_trial(&self, wait_max: Duration) -> bool {
         let mut ended = std::pin::pin!(self.trial_ended.notified());
         ended.as_mut().enable();
@@ -291,16 +291,17 @@ impl Health {
         known.is_unreachable() && (is_late || known.refusals != refusals)
     }
 
-    /// To be taken before a request is sent, for [`Health::failed`].
+    /// A snapshot for [`Health::failed`] and [`Health::checked`], to be taken before the request is sent.
     pub fn mark(&self) -> HealthSnapshot {
         let known = self.known();
         HealthSnapshot { answers: known.answers, period_ms: known.answering.begun_ms }
     }
 
-    /// A request got no answer. Whether an outage begins with it: the origin is down or suspect, and was neither since its last answer.
+    /// A request got no answer. Returns whether an outage begins with this: the origin is now down or suspect, and has been neither since
+    /// its last answer.
     pub fn failed(&self, blame: Blame, sent: HealthSnapshot, rules: &OriginHealth, now_ms: u64) -> bool {
         let mut known = self.known();
-        // Who has answered somebody else meanwhile is alive.
+        // An origin that has answered another request meanwhile is alive.
         if known.answers != sent.answers {
             return false;
         }
@@ -334,21 +335,21 @@ impl Health {
         begins
     }
 
-    /// A request was answered with an error, since no origin could be asked: neither this one nor another.
+    /// A request was answered with an error, since neither this origin nor another could be asked.
     pub fn was_not_asked(&self) {
         if let Some(outage) = &mut self.known().outage {
             outage.unasked = outage.unasked.saturating_add(1);
         }
     }
 
-    /// A connection was made.
+    /// A connection was made. Returns whether the origin was down.
     pub fn connected(&self) -> bool {
         let (was_down, ends_trial) = self.known().is_reached();
         self.tell(ends_trial);
         was_down
     }
 
-    /// A request was answered, whatever the status. The outage that this ends.
+    /// A request was answered, with any status. Returns the outage that this ends.
     pub fn answered(&self, now_ms: u64) -> Option<Recovery> {
         let mut known = self.known();
         known.answers = known.answers.wrapping_add(1);
@@ -360,7 +361,7 @@ impl Health {
         recovery
     }
 
-    /// A check has come to its end. What that has changed. `sent`: the mark before it.
+    /// A check has ended. Returns what that has changed. `sent` is the mark from before the check.
     pub fn checked(
         &self,
         result: CheckResult,
@@ -370,7 +371,7 @@ impl Health {
     ) -> Option<HealthChange> {
         let mut known = self.known();
         let passes = result == CheckResult::Passed;
-        // It works for others, so it has too much to do at worst: without it, another would have more.
+        // The origin answers other requests, so at worst it is overloaded. Without it, another origin would have more load.
         if !passes && result != CheckResult::Failed && known.answers != sent.answers {
             return None;
         }
@@ -407,7 +408,7 @@ impl Health {
         Some(HealthChange::Down)
     }
 
-    /// It is not checked any more.
+    /// The origin is not checked any more.
     pub fn is_unchecked(&self) {
         let mut known = self.known();
         (known.checks, known.contrary) = (CheckState::Passed, 0);

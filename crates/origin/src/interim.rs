@@ -1,14 +1,14 @@
-//! Interim (1xx) responses on their way to a client.
+//! Receives interim (1xx) responses of an origin, on their way to a client.
 
 use kasoku_wire::ResponseHead;
 
-/// Receives interim (1xx) responses.
+/// A receiver of interim (1xx) responses.
 pub trait Interim {
-    /// One arrived. 101 does not come here: it is final.
+    /// An interim response arrived. A 101 does not come here: it is final.
     fn interim(&mut self, head: ResponseHead) -> impl Future<Output = ()>;
 }
 
-/// Nobody.
+/// Ignores interim responses.
 pub struct NoInterim;
 
 impl Interim for NoInterim {

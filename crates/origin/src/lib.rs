@@ -1,17 +1,17 @@
-//! Asks an origin over HTTP, and knows of origins of any kind which to ask: pool, exchange, health, places.
+//! Asks origins over HTTP, and holds what all kinds of origins share: which origin of several to ask, health, limits of connections.
 //!
-//! An [`Address`] says which kind of origin it is. [`http`] is for those that are servers of HTTP; other crates ask the other kinds
-//! (`kasoku-programs`), on the [`Connection`](http::OriginConnection)s, with the [`Upload`]s and [`Error`]s that all have in common. Connections belong to
-//! one worker: they are neither `Send` nor shared. What the process shares is what it knows of an origin ([`registry`]): whether
-//! it should be asked ([`health`]), and how many connections to it are in use. Which origin of several is asked says a [`group`].
+//! An [`Address`] says which kind an origin is. [`http`] asks the origins that are HTTP servers. Other crates ask the other kinds
+//! (`kasoku-programs`), with the [`Connection`](http::OriginConnection)s, [`Upload`]s and [`Error`]s that all kinds have in common. A
+//! connection belongs to one worker: it is neither `Send` nor shared. The process shares what it knows of an origin ([`registry`]):
+//! whether to ask it ([`health`]), and how many connections to it are in use. A [`group`] decides which of several origins is asked.
 //!
 //! | file | job |
 //! |---|---|
-//! | `request`, `upload` | what an origin is asked, and the request's body |
+//! | `request`, `upload` | the request for an origin, and its body |
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
-//! | `response`, `piece`, `interim`, `error` | what comes of it |
-//! | `group`, `registry`, `health`, `permits`, `limits` | which of several, whether it is down, how many at a time |
-//! | `counters` | what one worker has done so far |
+//! | `response`, `piece`, `interim`, `error` | the result: a response, or why there is none |
+//! | `group`, `registry`, `health`, `permits`, `limits` | which of several origins to ask, which are down, how many connections at a time |
+//! | `counters` | counts of one worker's requests and connections |
 
 pub mod counters;
 pub mod error;

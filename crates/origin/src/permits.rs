@@ -40,18 +40,18 @@ impl PermitPool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connections in use, and requests that wait.
+    /// The number of connections in use, and of requests that wait.
     pub fn load(&self) -> (usize, usize) {
         let taken = self.taken();
         (taken.in_use, taken.waiting.len())
     }
 
-    /// Whether somebody with this limit would get a place at once.
+    /// Whether a request with this limit would get a permit at once.
     pub(crate) fn has_room(&self, max: usize) -> bool {
         self.taken().in_use < max
     }
 
-    /// Takes a place, or waits for one: with `queue_max` others at most, and for `timeout` at most.
+    /// Takes a permit, or waits for one: behind fewer than `queue_max` others, and for `timeout` at most.
     pub async fn take(self: &Arc<Self>, max: usize, queue_max: usize, timeout: Duration) -> Result<Permit, Error> {
         let (number, turn) = {
             let mut taken = self.taken();
@@ -75,7 +75,7 @@ impl PermitPool {
         }
     }
 
-    /// Takes a place if fewer than `max` are taken.
+    /// Takes a permit if fewer than `max` are taken.
     pub fn try_take(self: &Arc<Self>, max: usize) -> Option<Permit> {
         let mut taken = self.taken();
         if taken.in_use >= max {
@@ -98,7 +98,7 @@ impl PermitPool {
             next
         };
         if let Some(waiter) = next {
-            // Who has just gone away does not take it: the place is dropped, and free for the next.
+            // A request that has just left the queue does not take the permit: it is dropped, and goes to the next request.
             let _ = waiter.turn.send(Permit(self.clone()));
         }
     }
@@ -110,7 +110,7 @@ impl Drop for Permit {
     }
 }
 
-/// Takes who waits out of the queue, whichever way the wait ends.
+/// Removes the waiting request from the queue when its wait ends, in any way.
 struct LeaveQueue<'p> {
     places: &'p PermitPool,
     number: u64,
@@ -181,7 +181,7 @@ mod tests {
             let mut second = Box::pin(take());
             let mut third = pin!(take());
             assert!(poll(second.as_mut()).is_pending() && poll(third.as_mut()).is_pending());
-            // Its place is on its way to it, and it never looks.
+            // The permit is on its way to the second request, which never takes it.
             drop(held);
             drop(second);
             assert!(matches!(poll(third.as_mut()), Poll::Ready(Ok(_))));

@@ -6,8 +6,8 @@ use kasoku_wire::Fields;
 /// A piece of a response's body.
 #[derive(Debug)]
 pub enum BodyPiece {
-    /// Bytes, never none.
+    /// Bytes, at least one.
     Data(Bytes),
-    /// The end, with trailer fields if there are some.
+    /// The end of the body. Holds trailer fields, if there are any.
     End(Option<Fields>),
 }

@@ -1,8 +1,8 @@
-//! What the process knows of its origins: one [`OriginState`] for each address, whoever names it.
+//! What the process knows of its origins: one [`OriginState`] for each address.
 //!
-//! Sites, rules and workers that name the same address share it, so that what one has found out counts for all, and a
-//! limit of connections is one. The [`OriginRegistry`] outlives a configuration: what stays in the next one keeps its
-//! state. Its size is bounded by the configuration.
+//! All sites, rules and workers that name the same address share the state. So what one request finds out counts for all, and there is
+//! one limit of connections. The [`OriginRegistry`] outlives a configuration: an origin that the next configuration names keeps its
+//! state. The configuration bounds the registry's size.
 
 use crate::Address;
 use crate::health::Health;
@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// One origin, as the whole process knows it.
 #[derive(Debug)]
 pub struct OriginState {
-    /// Where it listens.
+    /// The address at which it is asked.
     pub address: Address,
     /// Whether it should be asked.
     pub health: Health,
-    /// The places for connections in use.
+    /// The permits for connections in use.
     pub places: Arc<PermitPool>,
-    /// The connections that wait for their next request, where the whole program's are counted.
+    /// The permits for idle connections, for kinds of origins whose idle connections are counted for the whole process.
     pub kept: Arc<PermitPool>,
     /// See [`OriginState::belongings`].
     belongings: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -32,22 +32,22 @@ pub struct OriginState {
 /// The numbers of one origin at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginNumbers {
-    /// Its address, as it is written in a configuration.
+    /// The address, as it is written in a configuration.
     pub address: String,
-    /// Whether nothing speaks against it.
+    /// Whether nothing speaks against the origin.
     pub is_up: bool,
-    /// Requests for which it was chosen.
+    /// Requests for which the origin was chosen.
     pub requests: u64,
-    /// Those of them that got no answer, for a reason that is the origin's.
+    /// Those requests that got no answer, for a reason that is the origin's.
     pub failures: u64,
-    /// Connections in use; of CGI, the programs that run, whichever origins' they are.
+    /// Connections in use. For CGI: the programs that run, of all CGI origins together.
     pub connections: usize,
-    /// Requests that wait for one.
+    /// Requests that wait for a connection.
     pub queue: usize,
 }
 
 impl OriginState {
-    /// Nothing is known of it yet.
+    /// An origin of which nothing is known yet.
     pub fn new(address: Address) -> Self {
         Self {
             address,
@@ -60,23 +60,23 @@ impl OriginState {
         }
     }
 
-    /// It has been chosen for a request.
+    /// Counts a request for which the origin was chosen.
     pub fn count_request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has failed at one.
+    /// Counts a request at which the origin failed.
     pub fn count_failure(&self) {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What its kind keeps for it, such as its processes: made by the first call, and dropped with all else that is known of the
-    /// origin. An origin has one kind, so it has belongings of one type; of any other there are none.
+    /// What the crate for this kind of origin keeps for it, such as its processes. The first call makes it, and it is dropped with the
+    /// origin's state. An origin is of one kind, so its belongings have one type; `None` for any other type.
     pub fn belongings<T: Default + Send + Sync + 'static>(&self) -> Option<&T> {
         self.belongings.get_or_init(|| Box::<T>::default()).downcast_ref()
     }
 
-    /// The same, where they were made.
+    /// The same, if they have been made.
     pub fn belongings_made<T: 'static>(&self) -> Option<&T> {
         self.belongings.get()?.downcast_ref()
     }
@@ -94,11 +94,11 @@ impl OriginState {
     }
 }
 
-/// All origins of the process. Clones are the same directory.
+/// All origins of the process. Clones share one registry.
 #[derive(Clone, Debug, Default)]
 pub struct OriginRegistry {
     origins: Arc<Mutex<HashMap<Address, Arc<OriginState>>>>,
-    /// Of all origins that count their places together.
+    /// The permits of all origins that share their permits.
     shared_places: Arc<PermitPool>,
 }
 
@@ -119,18 +119,18 @@ impl OriginRegistry {
         self.all().entry(address.clone()).or_insert_with(new).clone()
     }
 
-    /// Forgets all others: after a configuration was replaced. Requests that still run keep theirs.
+    /// Forgets all other origins, after a configuration was replaced. Requests that still run keep the state of theirs.
     pub fn keep_only<'a>(&self, addresses: impl Iterator<Item = &'a Address>) {
         let named: HashSet<&Address> = addresses.collect();
         self.all().retain(|address, _| named.contains(address));
     }
 
-    /// Calls `look` with each.
+    /// Calls `look` with each origin.
     pub fn for_each(&self, mut look: impl FnMut(&OriginState)) {
         self.all().values().for_each(|origin| look(origin));
     }
 
-    /// The numbers of all, in the order of their addresses.
+    /// The numbers of all origins, in the order of their addresses.
     pub fn numbers(&self) -> Vec<OriginNumbers> {
         let mut all: Vec<_> = self.all().values().map(|origin| origin.numbers()).collect();
         all.sort_by(|a, b| a.address.cmp(&b.address));

@@ -1,4 +1,4 @@
-//! An origin's response: its head, then its body, which each kind of origin brings in its own way.
+//! An origin's response: its head, then its body. Each kind of origin has its own type of body.
 
 use http::StatusCode;
 use kasoku_wire::ResponseHead;
@@ -17,7 +17,7 @@ impl<B> Response<B> {
         self.head.status == StatusCode::SWITCHING_PROTOCOLS
     }
 
-    /// The same with its body as one of several kinds.
+    /// The same response with its body converted by `of`.
     pub fn with_body<C>(self, of: impl FnOnce(B) -> C) -> Response<C> {
         Response { head: self.head, body: of(self.body) }
     }

@@ -1,13 +1,13 @@
-//! The request's body on its way to an origin.
+//! The body of a request on its way to an origin.
 
 use crate::error::UploadError;
 use bytes::Bytes;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 
-/// A request's body, wherever it comes from.
+/// A source of a request's body.
 pub trait Upload {
-    /// How it is framed: [`BodyLength::Length`] or [`BodyLength::Chunked`].
+    /// The framing of the body: [`BodyLength::Length`] or [`BodyLength::Chunked`].
     fn length(&self) -> BodyLength;
 
     /// The next piece.
@@ -18,11 +18,11 @@ pub trait Upload {
 pub enum UploadPiece {
     /// Bytes.
     Data(Bytes),
-    /// The end, with trailer fields if there are some.
+    /// The end of the body. Holds trailer fields, if there are any.
     End(Option<Fields>),
 }
 
-/// No body.
+/// A request without a body.
 pub struct NoUpload;
 
 impl Upload for NoUpload {
@@ -35,7 +35,7 @@ impl Upload for NoUpload {
     }
 }
 
-/// Whether a request may be sent once more: it does nothing twice, and has no body that would be gone.
+/// Whether a request may be sent again: its method is idempotent, and it has no body that would have been consumed.
 //= RFC 9110 section 9.2.2
 //# A client SHOULD NOT automatically retry a request with a non-idempotent method unless it has some means to know that
 //# the request semantics are actually idempotent, regardless of the method, or some means to detect that the original

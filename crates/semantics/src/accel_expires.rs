@@ -1,27 +1,27 @@
-//! nginx's X-Accel-Expires: a freshness lifetime for the proxy in front only.
+//! Reads nginx's X-Accel-Expires: a freshness lifetime for the proxy in front only.
 //!
 //! ```text
 //! X-Accel-Expires: 600            that many seconds
 //! X-Accel-Expires: @1795000000    until then, in seconds since 1970
-//! X-Accel-Expires: 0              not at all; so is a time that is past
+//! X-Accel-Expires: 0              not at all; so is a time in the past
 //! ```
 //!
-//! It counts in the place of the lifetimes of Cache-Control and Expires, and lifts what they say against keeping (`no-store`,
-//! `no-cache`, `private`), as in nginx; what Cache-Control says besides still counts (`public`, `must-revalidate`, what may be stale, and
-//! fields that are one visitor's: `private="X-User"`). What it lifts is no permission to share an answer to Authorization or a cookie.
-//! A targeted field (RFC 9213) counts before it.
+//! As in nginx, its lifetime replaces those of Cache-Control and Expires, and it lifts `no-store`, `no-cache` and `private`. All
+//! other directives of Cache-Control still count: `public`, `must-revalidate`, those about stale responses, and those about single
+//! fields (`private="X-User"`). Where it lifts a prohibition, it gives no permission to share the answer to a request with
+//! Authorization or a cookie. A targeted field (RFC 9213) counts before it.
 //!
-//! These functions obey the field wherever it is present. The code that reads responses keeps it only in those that name a file.
+//! These functions obey the field in every response. The engine keeps the field only in responses that name a file.
 
 use kasoku_wire::ResponseHead;
 use kasoku_wire::field::cache_control::{CacheControl, DirectiveScope, delta_seconds};
 use kasoku_wire::field::{date, list};
 
-/// Its name, in lower case.
+/// The field's name, in lower case.
 pub const NAME: &str = "x-accel-expires";
 
-/// The lifetime that it gives, in seconds from Date on; 0: the response is not to be kept. `None`: it says nothing that can be
-/// understood. Of several lines the shortest lifetime counts.
+/// The lifetime that the field gives, in seconds from Date on; 0: the response must not be stored; `None`: the field is missing, or
+/// one of its lines is invalid. Of several lines the shortest lifetime counts.
 pub(crate) fn lifetime(response: &ResponseHead) -> Option<u64> {
     let lifetimes: Option<Vec<u64>> = response.fields.all(NAME).map(|value| one(list::trim(value), response)).collect();
     lifetimes?.into_iter().min()
@@ -31,25 +31,26 @@ fn one(value: &[u8], response: &ResponseHead) -> Option<u64> {
     let Some(until) = value.strip_prefix(b"@") else { return delta_seconds(value) };
     let until: u64 =
         std::str::from_utf8(until).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
-    // Whoever receives a response completes its Date; without one, nobody knows how long that is.
+    // The engine has added a missing Date by then. Where Date is invalid, the lifetime is unknown and counts as 0.
     let date = response.fields.only("date").and_then(|value| date::parse(value, 0));
     let made = u64::try_from(date.unwrap_or(i64::MAX)).unwrap_or(0);
     Some(until.saturating_sub(made))
 }
 
-/// What Cache-Control says beside such a lifetime.
+/// The directives of Cache-Control that are left beside an X-Accel-Expires of `lifetime` seconds.
 pub(crate) fn over(control: CacheControl, lifetime: u64) -> CacheControl {
-    // What is said of single fields is no word on the lifetime.
+    // A directive about single fields says nothing about the lifetime, so it stays.
     let of_fields = |scope: DirectiveScope| if scope.is_all() { DirectiveScope::None } else { scope };
     let forbids_sharing = control.no_store || control.private.is_all();
     CacheControl {
         no_store: lifetime == 0,
-        // Else it would lift that.
+        // must-understand would lift the no-store of a lifetime of 0.
         must_understand: control.must_understand && lifetime > 0,
         max_age: Some(lifetime),
-        // `public` and s-maxage are a permission to share also what somebody has logged in for; how long is said here. Beside what forbids
-        // it they are none, nor is must-revalidate beside a lifetime that is not its own: frameworks that forbid all keeping say
-        // it as well. It still says that nothing goes out stale, and so does proxy-revalidate, which permits nothing.
+        // `public` and s-maxage also permit the cache to share answers to requests with credentials; X-Accel-Expires sets for how
+        // long. Beside a directive that forbids sharing they permit nothing. Nor does must-revalidate beside a lifetime that is not
+        // its own: frameworks send it together with no-store. It still forbids stale responses, and so does proxy-revalidate, which
+        // never permits sharing.
         public: control.public && !forbids_sharing,
         s_maxage: control.s_maxage.filter(|_| !forbids_sharing).map(|_| lifetime),
         must_revalidate: false,

@@ -1,11 +1,12 @@
-//! What would have to change for the next request to be a hit: the one table of suggestions.
+//! Suggests what to change so that the next request is a hit: the one table of suggestions.
 //!
-//! A suggestion is made only when it works: it is applied to the messages and the policy, and the same functions that
-//! decide about requests must then find nothing in the way ([`obstacles`]). It is safe, or says on which condition it is:
-//! nobody here can know whether a page is the same for everybody. Where there is none, [`Advice::Nothing`] says why. Where the
-//! application would have to be changed, what the configuration could do instead is beside it, with its dangers (`overruling`).
+//! A suggestion is made only when it works: it is applied to copies of the messages and the policy, and the functions that decide
+//! about requests must then find nothing in the way ([`obstacles`]). A suggestion is safe, or its text states its condition,
+//! because this code cannot know whether a page is the same for all visitors. [`Advice::Nothing`] says why there is no suggestion.
+//! Beside a change of the application stands what the configuration could do instead, with its dangers (`overruling`).
 //!
-//! It does not suggest changes to responses that belong to one visitor by nature (to a POST, an error), nor to what clients send.
+//! It suggests no change of responses that by nature belong to one visitor (the answer to a POST, an error), nor of what clients
+//! send.
 
 use crate::credentials::has_credentials;
 use crate::directives::control_field;
@@ -23,11 +24,11 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 pub enum Advice {
     /// Nothing is in the way.
     Needless,
-    /// All of these together.
+    /// Make all of these changes.
     Changes(Vec<Suggestion>),
-    /// All of the first together; or, the application as it is, all of the second.
+    /// Make all of the first changes; or leave the application as it is, and make all of the second.
     Either(Vec<Suggestion>, Vec<Suggestion>),
-    /// There is nothing safe, for this reason.
+    /// No safe change is known, for this reason.
     Nothing(&'static str),
 }
 
@@ -39,11 +40,11 @@ const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browse
 const ASKS_EACH_TIME: &str = "browsers ask each time then: what they keep themselves, no purge reaches";
 const KEPT_HERE: &str =
     "if the page is the same for everybody; caches like this one go by it, and keep the page for a minute";
-/// Why a page with a token against forgery is not proposed to be shared.
+/// Why sharing a page with a token against forgery is never suggested.
 pub const HAS_FORGERY_TOKEN: &str = "it brings a token against forgery (csrf, xsrf), which each visitor needs for their own: who sends a form of a shared page is refused, so it has to pass (`pass-urls`)";
 const SHARED_LIFETIME: &str = "if the page is the same for everybody, whoever asks for it";
 
-/// Why a reason leaves nothing that could be suggested.
+/// Why no change can be suggested for a reason; `None`: one can.
 fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
     Some(match reason {
         Reason::Method => "a request of this method does something: each one has to reach the application",
@@ -129,7 +130,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
     })
 }
 
-/// What is to be done about a response. `freshness` is the response's.
+/// The advice on a response. `freshness` is the response's.
 pub fn advice(
     request: &RequestHead,
     response: &ResponseHead,
@@ -165,7 +166,7 @@ pub fn advice(
     }
 }
 
-/// What is to be done about a reason of which the messages are not known; [`Advice::Needless`]: that depends on them.
+/// The advice on a reason, where the request and the response are not known; [`Advice::Needless`]: it depends on them.
 pub fn advice_without_messages(reason: Reason) -> Advice {
     match reason {
         Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh => {
@@ -182,7 +183,7 @@ pub fn advice_without_messages(reason: Reason) -> Advice {
     }
 }
 
-/// What is to be done where many variants are stored, and none for this request.
+/// The advice where variants are stored, and none fits the request. `stored` is one of them.
 pub fn advice_on_variants(stored: &ResponseHead, policy: &Policy) -> Advice {
     let is_by_visitor = match sent_on(vary(&stored.fields), policy) {
         Vary::Fields(names) => names.iter().any(|name| is_of_visitors(name)),
@@ -191,7 +192,7 @@ pub fn advice_on_variants(stored: &ResponseHead, policy: &Policy) -> Advice {
     if is_by_visitor { Advice::Nothing(VARIES_BY_VISITOR) } else { Advice::Needless }
 }
 
-/// The change for a line that must go.
+/// The change that removes the response line behind a reason.
 fn of_line(reason: Reason) -> Option<Suggestion> {
     match reason {
         Reason::SetCookie => Some(Suggestion::of(
@@ -202,8 +203,8 @@ fn of_line(reason: Reason) -> Option<Suggestion> {
     }
 }
 
-/// The changes that give a lifetime, or let it be shared. Only caches like this one get the lifetime: what a browser keeps, no purge
-/// reaches.
+/// The changes that give the response a lifetime, or permit caches to share it. The suggested lifetime is for shared caches only,
+/// because no purge reaches the cache of a browser.
 fn lifetime(
     request: &RequestHead,
     response: &ResponseHead,
@@ -218,7 +219,7 @@ fn lifetime(
         && freshness.is_explicit()
         && let Some(said) = response.fields.only(field)
     {
-        // s-maxage would share it as well, and forbid to serve it stale.
+        // s-maxage would permit sharing as well, and forbid to serve it stale.
         let value = format!("public, {}", String::from_utf8_lossy(said));
         return vec![Suggestion::of(SuggestedChange::Send(field.to_owned(), value), SHARED_LIFETIME)];
     }
@@ -230,7 +231,7 @@ fn lifetime(
     };
     let of_somebody = has_credentials(&request.fields)
         && reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
-    // What the application tells browsers is not touched.
+    // What the application already tells browsers stays as it is.
     let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
     let is_silent = !says_something && field == "Cache-Control";
     let value = if of_somebody { format!("public, max-age={SECONDS}") } else { format!("max-age={SECONDS}") };
@@ -249,7 +250,7 @@ fn lifetime(
     all
 }
 
-/// Whether nothing is in the way any more once all of them are applied.
+/// Whether nothing is in the way any more once all changes are applied.
 fn works(
     changes: &[Suggestion],
     request: &RequestHead,
@@ -266,7 +267,7 @@ fn works(
     obstacles(request, &response, &freshness, &policy).is_empty()
 }
 
-/// The messages and the policy as they would be.
+/// Applies a change to the response's fields and to the policy.
 fn apply(change: &SuggestedChange, fields: &mut Fields, policy: &mut Policy) {
     match change {
         SuggestedChange::Send(name, value) => fields.set(name, value),

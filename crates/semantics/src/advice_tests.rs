@@ -39,7 +39,7 @@ fn where_the_application_says_nothing_it_should_first_and_the_configuration_can_
     for code in [301, 302, 308, 404, 410] {
         assert_eq!(changes(&get(), &status(code)), kept_here, "{code}");
     }
-    // Without a field for this cache alone, s-maxage is what no browser goes by.
+    // Without a targeted field, s-maxage is the lifetime that browsers ignore.
     let policy = Policy { targeted_fields: Vec::new(), ..safe() };
     let Advice::Either(first, _) = advice_for(&get(), &ok(), &policy) else { panic!("no choice") };
     assert_eq!(first[0].change, send("Cache-Control", "max-age=0, s-maxage=60"));
@@ -133,7 +133,7 @@ fn what_the_configuration_can_do_instead_is_beside_it_with_its_dangers() {
     assert_eq!(all.first().map(|one| &one.change), Some(&send("CDN-Cache-Control", "max-age=60")));
     assert_eq!(instead.len(), 2);
     assert!(instead[1].dangers[0].contains("shown to everybody"), "{instead:?}");
-    // A field for this cache alone that can't be sent leaves the configuration.
+    // Without a targeted field, the configuration is still an alternative.
     let policy = Policy { targeted_fields: Vec::new(), ..safe() };
     let forbidden = cached("no-store").with("Set-Cookie", "a=b");
     assert!(matches!(advice_for(&get(), &forbidden, &policy), Advice::Either(..)));
@@ -144,7 +144,7 @@ fn what_the_configuration_can_do_instead_is_beside_it_with_its_dangers() {
     assert!(matches!(advice_for(&visitor, &cached("no-store"), &safe()), Advice::Changes(_)), "nothing is granted");
 }
 
-/// What a setting that overrules does to a policy.
+/// Applies a suggested setting to a policy.
 fn configure(change: &SuggestedChange, policy: &mut Policy) {
     let SuggestedChange::Set(key, value) = change else { return };
     let grant = &mut policy.grant;

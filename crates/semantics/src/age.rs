@@ -1,8 +1,8 @@
-//! Where Age is computed (RFC 9111 section 4.2.3).
+//! Computes the age of a response (RFC 9111 section 4.2.3).
 //!
-//! All in whole seconds, rounded down, which is the resolution of Date and Age. The conservative formula: the larger
-//! of what Date suggests and what the caches on the way say. Resident time runs on the monotonic clock, so that a jump of the wall
-//! clock neither revives nor kills what is stored.
+//! All in whole seconds, rounded down, which is the resolution of Date and Age. The formula is the conservative one: the larger of
+//! the age by Date and the age that caches on the way report. Resident time runs on the monotonic clock, so a jump of the wall
+//! clock makes no stored response fresh or stale.
 
 use crate::Now;
 use kasoku_wire::ResponseHead;
@@ -21,7 +21,7 @@ pub fn corrected_initial_age(response: &ResponseHead, request_time: Now, respons
     apparent_age.max(corrected_age_value)
 }
 
-/// The response's age in seconds at `now`, of what it was when it reached us.
+/// The response's age in seconds at `now`. `initial_age` is its age when it reached us.
 pub fn current_age(initial_age: u64, response_time: Now, now: Now) -> u64 {
     initial_age.saturating_add(now.seconds_since(response_time))
 }

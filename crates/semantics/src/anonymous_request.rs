@@ -1,31 +1,33 @@
-//! Removes from a request what tells one client from another, where the response is for everybody.
+//! Removes from a request what distinguishes one client from another, where the response will be shared.
 //!
 //! Two kinds of request need this:
 //!
-//! - A request for which the operator grants a lifetime. The application did not say that its response may be shared, so it must not see
-//!   anything of one client but what is in the key ([`write_granted`]).
-//! - A request that Kasoku sends on nobody's behalf after a failed fetch: the failure may be due to what one client sent
+//! - A request for which the operator grants a lifetime. The application did not say that its response may be shared, so it must
+//!   not see anything of a client but what is in the key ([`write_granted`]).
+//! - A probe, which Kasoku sends by itself after a failed fetch: the failure may be due to what one client sent
 //!   ([`remove_client_fields`]).
 //!
-//! Both say [`ANONYMOUS_FIELDS`] in place of the client's fields, since applications and filters refuse a request without a User-Agent.
+//! Both send [`ANONYMOUS_FIELDS`] in place of the client's fields, because applications and filters refuse a request without a
+//! User-Agent.
 
 use crate::grant::Grant;
 use crate::{classes, cookies};
 use kasoku_wire::Fields;
 
-/// What an anonymous request says of its client.
+/// The fields about the client in an anonymous request.
 pub const ANONYMOUS_FIELDS: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
 
-/// The client address that an anonymous request tells. A request without one would leave an HTTP server behind us with our own address,
-/// which is often that of its own machine, and trusted.
+/// The client address in an anonymous request. Without one, an HTTP server behind Kasoku would take Kasoku's own address for the
+/// client's. That is often the address of the same machine, which applications trust.
 pub const ANONYMOUS_ADDRESS: &str = "0.0.0.0";
 
-/// Fields by which a client speaks to caches: the cache decides by them, and the origin of a granted response does not get them.
+/// Fields by which a client addresses caches. The cache decides by them; the origin of a granted response never gets the client's
+/// values.
 const CACHE_FIELDS: [&str; 6] =
     ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
 
-/// Appends the fields of a received request that go to the origin where a lifetime is granted: those in the key, those that speak to the
-/// cache, and [`ANONYMOUS_FIELDS`]. `is_ours` says of a field that the proxy writes it itself.
+/// Appends the fields that a request for which a lifetime is granted takes to the origin: of the received fields those in the key
+/// and those that address caches, and [`ANONYMOUS_FIELDS`]. `is_ours`: whether the proxy itself writes a field of that name.
 pub fn write_granted(received: &Fields, grant: &Grant, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
     let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
     for (name, value) in received.iter() {
@@ -53,8 +55,8 @@ pub fn write_granted(received: &Fields, grant: &Grant, is_ours: impl Fn(&[u8]) -
     }
 }
 
-/// Removes the client's cache directives from a request that is about to be sent, where a lifetime is granted. Its conditions are the
-/// cache's own by then.
+/// Removes the client's cache directives from a request that is about to be sent, where a lifetime is granted. By then, the cache
+/// has replaced the client's conditions with its own.
 pub fn remove_cache_directives(fields: &mut Fields, grant: &Grant) {
     if grant.is_granting() {
         for name in ["cache-control", "pragma"] {
@@ -63,7 +65,7 @@ pub fn remove_cache_directives(fields: &mut Fields, grant: &Grant) {
     }
 }
 
-/// Removes every field that the client chose, but for those of the names in `kept`.
+/// Removes every field that the client chose, except those named in `kept`, and adds [`ANONYMOUS_FIELDS`].
 pub fn remove_client_fields(fields: &mut Fields, kept: &[String]) {
     let is_kept = |name: &[u8]| kept.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
     fields.retain(|name, _| is_written_by_us(name) || is_kept(name));
@@ -74,14 +76,15 @@ pub fn remove_client_fields(fields: &mut Fields, kept: &[String]) {
     }
 }
 
-/// Whether [`forward`](crate::forward) writes a field of that name, whatever the client sent. The range counts as well: fills are told apart by it.
+/// Whether [`forward`](crate::forward) writes a field of that name, whatever the client sent. Range counts as well, because fills
+/// of different ranges are different fills.
 fn is_written_by_us(name: &[u8]) -> bool {
     let is_x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
     let others = ["host", "forwarded", "x-real-ip", "via", "range"];
     is_x_forwarded || others.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
-/// Whether a client speaks to caches by a field of that name.
+/// Whether clients address caches by a field of that name.
 pub fn is_cache_field(name: &[u8]) -> bool {
     CACHE_FIELDS.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }

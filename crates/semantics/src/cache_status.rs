@@ -1,11 +1,11 @@
-//! Cache-Status (RFC 9211): one member of the list, ours.
+//! Writes Kasoku's member of the Cache-Status field (RFC 9211).
 
 use crate::Reason;
 
 /// Why a request went on to the origin (RFC 9211 section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fwd {
-    /// The cache was configured not to handle it.
+    /// The cache was configured not to handle the request.
     Bypass,
     /// The method's semantics require it.
     Method,
@@ -44,17 +44,17 @@ impl Fwd {
 pub struct CacheStatus {
     /// Answered from the cache without the origin; excludes `fwd`.
     pub hit: bool,
-    /// Why the request went on.
+    /// Why the request went to the origin.
     pub fwd: Option<Fwd>,
     /// The status that the origin answered with, where it differs from the client's.
     pub fwd_status: Option<u16>,
     /// Whether the origin's response was stored.
     pub stored: bool,
-    /// Whether the request shared another one's fetch.
+    /// Whether the request joined another request's fill.
     pub collapsed: bool,
     /// The freshness left, in seconds; negative when stale.
     pub ttl: Option<i64>,
-    /// Why.
+    /// Why the cache did this.
     pub detail: Option<Reason>,
 }
 

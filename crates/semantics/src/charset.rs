@@ -1,18 +1,18 @@
-//! Whether a page is written in units of more than a byte: UTF-16 or UTF-32. A text in bytes is not found in it, though browsers read it there.
+//! Detects pages in UTF-16 or UTF-32. Such a page does not contain the bytes of a text that browsers read in it.
 //!
-//! The media type or a byte order mark tells, as in browsers. Scans treat such a page as unreadable: it is too rare to be worth decoding.
-//! Other charsets write letters and digits as ASCII does.
+//! The media type or a byte order mark tells, as in browsers. Scans treat such a page as unreadable: it is too rare to be worth
+//! decoding. Other charsets write letters and digits as ASCII does.
 
 use kasoku_wire::ResponseHead;
 
-/// What names of such charsets hold, in lower case: those of the WHATWG's Encoding Standard (section 4.2) and of IANA.
+/// Parts of the names of such charsets, in lower case: those of the WHATWG's Encoding Standard (section 4.2) and of IANA.
 const WIDE: [&[u8]; 7] = [b"utf-16", b"utf16", b"utf-32", b"utf32", b"ucs-", b"ucs2", b"unicode"];
 
-/// How such a page begins: with a byte order mark, or with the `<` of XML that has none (XML 1.0 appendix F). UTF-32's mark begins like
-/// UTF-16's where the lower byte comes first.
+/// How a body in such a charset begins: with a byte order mark, or, in XML without one, with `<` (XML 1.0 appendix F). In
+/// little-endian order, the mark of UTF-32 begins with that of UTF-16.
 const BEGINNINGS: [&[u8]; 6] = [b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"<\0", b"\0<", b"\0\0\0<"];
 
-/// Whether the type of a response says so. It may do so in any spelling: what comes close counts.
+/// Whether the Content-Type of a response names such a charset. A name that only contains a part of one counts as well.
 pub fn says_wide(head: &ResponseHead) -> bool {
     head.fields.all("content-type").any(|value| {
         let holds = |name: &&[u8]| value.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name));
@@ -20,7 +20,7 @@ pub fn says_wide(head: &ResponseHead) -> bool {
     })
 }
 
-/// Whether a body begins like that.
+/// Whether a body begins as text in such a charset does.
 pub fn begins_wide(body: &[u8]) -> bool {
     BEGINNINGS.iter().any(|beginning| body.starts_with(beginning))
 }

@@ -1,16 +1,16 @@
-//! Classes of visitors that an application tells apart: by their device, and by their language.
+//! Sorts visitors into classes that an application tells apart: by their device, and by their language.
 //!
-//! Where a page differs by User-Agent or Accept-Language, the values that browsers send are far too many to be in a key. The operator
-//! may have one of a few classes there instead. The class is read from what the client sends, and the origin gets the class and
-//! nothing of the client's own words: a value that stands for all of the class. It reads as the class itself, so a request selects the same
-//! variant as it was received and as it is sent on.
+//! Where a page differs by User-Agent or Accept-Language, browsers send far too many values to have each in a key. The operator may
+//! have one of a few classes there instead. Kasoku reads the class from the client's field, and sends the origin one value that
+//! stands for the whole class instead of the client's own. That value is in the same class, so the request selects the same variant
+//! as it was received and as it is sent on.
 //!
-//! Some applications let a visitor choose ("PC version"), and keep the choice in a session, of which a shared page knows nothing. So the
-//! choice can be kept in a cookie of ours as well ([`Device::cookie`]), which outweighs User-Agent. A client that forges the cookie only
-//! chooses among the same pages.
+//! Some applications let a visitor choose ("PC version") and keep the choice in a session, which a shared page does not know. So
+//! Kasoku can also keep the choice in a cookie of its own ([`Device::cookie`]), which outweighs User-Agent. A client that forges
+//! the cookie only chooses among the same pages.
 //!
-//! There are two classes of devices, as in the tests of WordPress (`wp_is_mobile`) and gnuboard5: what has a small screen, and the
-//! rest. A tablet that calls itself Android counts as mobile, as there.
+//! There are two classes of devices, as in the tests of WordPress (`wp_is_mobile`) and gnuboard5: devices with a small screen, and
+//! the rest. A tablet whose User-Agent says Android counts as mobile, as there.
 
 use crate::cookies;
 use kasoku_wire::Fields;
@@ -23,7 +23,7 @@ pub const DEVICE_FIELD: &str = "user-agent";
 /// The field that tells languages.
 pub const LANGUAGE_FIELD: &str = "accept-language";
 
-/// What the origin is told of a visitor's device.
+/// The User-Agent that the origin gets for each class of devices.
 const MOBILE: &str = "Mozilla/5.0 (Linux; Android 10; Mobile; compatible; Kasoku) Mobile Safari/537.36";
 const DESKTOP: &str = "Mozilla/5.0 (compatible; Kasoku)";
 
@@ -31,13 +31,13 @@ const DESKTOP: &str = "Mozilla/5.0 (compatible; Kasoku)";
 const MOBILE_PARTS: [&[u8]; 9] =
     [b"mobi", b"android", b"iphone", b"ipod", b"windows phone", b"blackberry", b"opera mini", b"kindle", b"silk/"];
 
-/// The cookie with a visitor's own choice.
+/// The cookie that keeps the visitor's own choice.
 pub const DEVICE_COOKIE: &str = "kasoku-device";
 
 /// A class of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// What has a small screen.
+    /// Devices with a small screen.
     Mobile,
     /// All others.
     Desktop,
@@ -58,7 +58,7 @@ impl Device {
         format!("{DEVICE_COOKIE}={}; Path=/; SameSite=Lax", self.name())
     }
 
-    /// The User-Agent that stands for it.
+    /// The User-Agent that stands for the class.
     fn user_agent(self) -> &'static str {
         match self {
             Self::Mobile => MOBILE,
@@ -66,9 +66,9 @@ impl Device {
         }
     }
 
-    /// That which a visitor has chosen.
+    /// The class that the visitor has chosen.
     fn chosen(request: &Fields) -> Option<Self> {
-        // Few have chosen, and one search for the name is faster than a look at each cookie.
+        // Few visitors have chosen, and one search for the name is faster than a look at each cookie.
         if !request.all("cookie").any(|line| memmem::find(line, DEVICE_COOKIE.as_bytes()).is_some()) {
             return None;
         }
@@ -86,7 +86,7 @@ pub fn device(request: &Fields) -> &'static str {
     device_of(request).user_agent()
 }
 
-/// The name of that class.
+/// The name of the class of devices of a request.
 pub fn device_name(request: &Fields) -> &'static str {
     device_of(request).name()
 }
@@ -102,13 +102,14 @@ fn by_user_agent(request: &Fields) -> Device {
     if is_mobile { Device::Mobile } else { Device::Desktop }
 }
 
-/// Whether a part stands in a User-Agent, in whichever case.
+/// Whether a User-Agent contains a part, in any case.
 fn has(value: &[u8], part: &[u8]) -> bool {
     value.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
 }
 
-/// Whether the beginning of one of [`MOBILE_PARTS`] stands there. Each hit of a page that differs by device asks this: one pass that follows all
-/// beginnings at once, a bit for each place in one of them, takes a thirtieth of the instructions of a search for each part.
+/// Whether a User-Agent contains the beginning of one of [`MOBILE_PARTS`]. Each hit of a page that differs by device asks this. One
+/// pass follows all beginnings at once, with a bit for each place in each of them: that takes a thirtieth of the instructions of a
+/// search for each part.
 fn has_beginning(value: &[u8]) -> bool {
     let (mut reached, mut ever_reached) = (0_u64, 0);
     for byte in value {
@@ -119,10 +120,10 @@ fn has_beginning(value: &[u8]) -> bool {
     ever_reached & LAST_PLACES != 0
 }
 
-/// How many bytes of each of [`MOBILE_PARTS`] are its beginning: all of the shortest.
+/// How many bytes of each of [`MOBILE_PARTS`] are its beginning: the length of the shortest part.
 const BEGINNING_BYTES: usize = 4;
 
-/// A bit for the first byte of each beginning; the next bits are those of the next bytes.
+/// A bit for the first byte of each beginning. The next higher bits are for the bytes that follow.
 const FIRST_PLACES: u64 = {
     let (mut places, mut part) = (0, 0);
     while part < MOBILE_PARTS.len() {
@@ -132,10 +133,10 @@ const FIRST_PLACES: u64 = {
     places
 };
 
-/// The bits of the last bytes.
+/// A bit for the last byte of each beginning.
 const LAST_PLACES: u64 = FIRST_PLACES << (BEGINNING_BYTES - 1);
 
-/// Where each byte stands in the beginnings, in whichever case.
+/// For each byte, the places in the beginnings at which it stands, in any case.
 #[expect(clippy::indexing_slicing, reason = "a part that is too short, or too many of them, do not compile")]
 static STANDS_AT: [u64; 256] = {
     let mut stands_at = [0; 256];
@@ -151,8 +152,8 @@ static STANDS_AT: [u64; 256] = {
     stands_at
 };
 
-/// The one of these languages (lower case) that a request likes best; the first where it likes none of them. `de-AT` is content with
-/// `de`, and `de` with `de-AT` (RFC 4647 section 3.4, and what comes nearest in the other direction).
+/// The language of `languages` (lower case) that a request likes best; the first of them where it likes none. A request for `de-AT`
+/// is content with `de` (RFC 4647 section 3.4), and one for `de` with `de-AT`.
 pub fn language<'l>(request: &Fields, languages: &'l [String]) -> &'l str {
     let fits = |wanted: &[u8], offered: &str| {
         let starts_with = |long: &[u8], short: &[u8]| {
@@ -166,7 +167,7 @@ pub fn language<'l>(request: &Fields, languages: &'l [String]) -> &'l str {
     let mut best: Option<(&str, u16)> = None;
     for wanted in request.all(LANGUAGE_FIELD).flat_map(preferences).filter(|wanted| wanted.quality > 0) {
         let found = languages.iter().find(|offered| fits(wanted.value, offered));
-        // Of equal quality the first counts, as with what servers do.
+        // Of equal qualities the first counts, as in servers.
         if let Some(found) = found.filter(|_| best.is_none_or(|(_, quality)| wanted.quality > quality)) {
             best = Some((found, wanted.quality));
         }
@@ -174,7 +175,7 @@ pub fn language<'l>(request: &Fields, languages: &'l [String]) -> &'l str {
     best.map(|(found, _)| found).or(languages.first().map(String::as_str)).unwrap_or_default()
 }
 
-/// Appends the class of a request: what the origin is told in the field of that name. `languages`: those of which one is in the key.
+/// Appends the class of a request, as the origin gets it in the field `name`. `languages`: those of which one is in the key.
 pub(crate) fn write(name: &str, request: &Fields, languages: &[String], out: &mut Vec<u8>) {
     let class = if name == DEVICE_FIELD { device(request) } else { language(request, languages) };
     out.extend_from_slice(class.as_bytes());

@@ -1,14 +1,14 @@
 //! Finds the client's address: from a trusted proxy's `X-Forwarded-For` or `Forwarded`, else the peer's (which the PROXY protocol may have
 //! set).
 //!
-//! As for scheme and host, the last member of the list counts: it is what the proxy that talks to us has written; those
-//! before it are what it was told, by anybody. What is no address (`unknown`, `_hidden`) leaves the proxy's own.
+//! As for scheme and host, the last member of a list counts, because the proxy that talks to us has written it. Any client can
+//! forge the members before it. Where that member is no address (`unknown`, `_hidden`), the peer's own address counts.
 
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 use std::net::{IpAddr, SocketAddr};
 
-/// The peer of a connection, or whoever else has handed over a request.
+/// The peer of a connection, or another sender that has handed over a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// Its address, or the one that the PROXY protocol names; `None` for a Unix socket.

@@ -1,9 +1,8 @@
-//! Content codings that are made here of what is stored: of which responses, for which requests, and what of a head changes
-//! with them (RFC 9110 sections 7.7, 8.4.1 and 12.5.3).
+//! Decides which stored responses get content codings that are made here, for which requests, and what of a head changes with a
+//! coding (RFC 9110 sections 7.7, 8.4.1 and 12.5.3).
 //!
 //! A coded body is a representation of its own, so its head has an entity tag of its own: the origin's with the coding's name
-//! behind it. The origin never gets to see that tag, and knows nothing of it. What this deliberately is not: decoding. A
-//! response that comes coded is sent as it came.
+//! appended. The origin does not know that tag. Nothing is decoded here: a response that the origin has coded is sent as it came.
 
 pub use crate::coding_levels::{CodingLevels, ZSTD_LEVEL_MAX};
 use crate::directives::directives;
@@ -51,22 +50,22 @@ impl Coding {
     }
 }
 
-/// What a request accepts: qualities in thousandths, 0 where it does not accept it.
+/// The codings that a request accepts. Qualities are in thousandths; 0: not accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcceptedCodings {
     /// In the order of [`Coding::ALL`].
     codings: [u16; Coding::ALL.len()],
-    /// `None`: it is accepted, and nothing says how much.
+    /// `None`: accepted, without a stated quality.
     identity: Option<u16>,
 }
 
-/// Reads Accept-Encoding. Of a coding that is named twice the lower quality counts; a request without the field would accept
-/// any coding by the letter, and gets none, since programs that leave it out can't decode.
+/// Reads Accept-Encoding. Of a coding that is named twice the lower quality counts. By the letter of the RFC, a request without the
+/// field accepts any coding; it gets none here, because programs that leave the field out can't decode.
 //= RFC 9110 section 12.5.3
 //# If the representation has no content coding, then it is acceptable by default unless specifically excluded by the
 //# Accept-Encoding header field stating either "identity;q=0" or "*;q=0" without a more specific entry for "identity".
 pub fn accepted(request: &Fields) -> AcceptedCodings {
-    // Reading the field costs a hit four times as much as seeing that there is none.
+    // Reading the field costs a hit four times as much as seeing that it is missing.
     if !request.contains("accept-encoding") {
         return AcceptedCodings::default();
     }
@@ -96,13 +95,13 @@ impl AcceptedCodings {
         self.quality(coding) > 0
     }
 
-    /// Whether it accepts what has no coding.
+    /// Whether the request accepts a body without a coding.
     pub fn accepts_identity(&self) -> bool {
         self.identity != Some(0)
     }
 
-    /// What it likes best of these; the first of those that it likes equally. `None`: it gets what has no coding, since it
-    /// accepts none of these, or says that it likes that better.
+    /// The coding that the request likes best among these; the first of equals. `None`: the request gets the body without a coding,
+    /// because it accepts none of these or prefers the uncoded body.
     pub fn best(&self, among: impl Iterator<Item = Coding>) -> Option<Coding> {
         let mut best: Option<Coding> = None;
         for coding in among.filter(|coding| self.accepts(*coding)) {
@@ -118,7 +117,7 @@ impl AcceptedCodings {
     }
 }
 
-/// Whether a request may get a coded body at all: its client has not asked for bytes as the origin sent them.
+/// Whether a request may get a coded body at all: its client has not sent `no-transform`.
 //= RFC 9111 section 5.2.1.6
 //# The no-transform request directive indicates that the client is asking for intermediaries to avoid transforming the
 //# content, as defined in Section 7.7 of [HTTP].
@@ -126,12 +125,12 @@ pub fn allows_coding(request: &Fields) -> bool {
     !cache_control::directives(request, "cache-control").any(|directive| directive.is("no-transform"))
 }
 
-/// Whether codings may be made of a response, as far as its head tells. `is_type` says it of its media type, which has no
-/// parameters here and is as it was sent.
+/// Whether codings may be made of a response, as far as its head tells. `is_type` says whether codings are made of a media type,
+/// which it gets as it was sent, without parameters.
 ///
-/// Not of one that is kept apart by Cookie or Authorization: what is meant for one visitor may hold a secret, and the length
-/// of a compressed page tells of a secret beside what an attacker makes the page say (BREACH, 2013). Where the operator names
-/// the cookies that choose a page, they say nothing of who asks.
+/// No codings are made of a response that varies by Cookie or Authorization. A page for one visitor may hold a secret, and the
+/// length of a compressed page reveals a secret that stands beside text of an attacker (BREACH, 2013). Where the operator names the
+/// cookies that choose a page, these cookies do not identify a visitor.
 //= RFC 9110 section 7.7
 //# A proxy MUST NOT transform the content (Section 6.4) of a response message that contains a no-transform cache directive
 //# (Section 5.2.2.6 of [CACHING]).
@@ -159,21 +158,22 @@ pub fn media_type(value: &[u8]) -> &[u8] {
     list::trim(value.split(|byte| *byte == b';').next().unwrap_or_default())
 }
 
-/// Whether a response's Vary has to be completed where codings may be made of it.
+/// Whether a response needs a Vary by Accept-Encoding of ours, where codings may be made of it.
 pub fn lacks_vary(response: &Fields) -> bool {
     !list::members(response, "vary").any(|member| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding"))
 }
 
-/// Whether a stored field goes out with a coded body as it is: not what says something about the uncoded bytes. The entity tag
-/// is [`coded_tag`].
+/// Whether a stored field goes out with a coded body as it is. Fields about the uncoded bytes do not. [`coded_tag`] makes the
+/// entity tag.
 pub fn goes_with_coded(name: &[u8]) -> bool {
-    // Parts are sent of the uncoded bytes alone, so no coded response says that there are some.
+    // Ranges are served of the uncoded bytes alone, so no coded response offers them.
     const NAMES: [&str; 7] =
         ["content-length", "content-md5", "content-digest", "repr-digest", "digest", "accept-ranges", "etag"];
     !NAMES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
-/// The entity tag of a coded body: the stored one with the coding's name, weak where that is weak. The usual one needs no memory of its own.
+/// The entity tag of a coded body: the stored tag with the coding's name, weak where the stored tag is weak. A tag of usual length
+/// needs no allocation.
 //= RFC 9110 section 8.8.3.3
 //# Content codings are a property of the representation data, so a strong entity tag for a content-encoded representation
 //# has to be distinct from the entity tag of an unencoded representation
@@ -189,7 +189,7 @@ pub fn coded_tag(stored: &[u8], coding: Coding) -> SmallVec<[u8; 64]> {
     tag
 }
 
-/// The origin's own tag in the tag of a coded body; `None` where it is none of ours.
+/// The origin's own tag and the coding, of the tag of a coded body; `None`: the tag is not one that was made here.
 pub fn uncoded_tag<'a>(tag: &EntityTag<'a>) -> Option<(EntityTag<'a>, Coding)> {
     Coding::ALL.into_iter().find_map(|coding| {
         let opaque = tag.opaque.strip_suffix(coding.name().as_bytes())?.strip_suffix(b"-")?;
@@ -197,12 +197,12 @@ pub fn uncoded_tag<'a>(tag: &EntityTag<'a>) -> Option<(EntityTag<'a>, Coding)> {
     })
 }
 
-/// A representation of a response: as it is stored, or coded.
+/// A representation of a response: `None` as it is stored, otherwise in a coding.
 pub type Representation = Option<Coding>;
 
-/// Which representation of `stored` the client has already, by its If-None-Match or If-Modified-Since; `None`: none. Any that
-/// it accepts will do, made by now or not, since all say the same: a client that has one need not get another only because it
-/// is smaller. `selected`: what it would get.
+/// Which representation of `stored` the client already has, by its If-None-Match or If-Modified-Since; `None`: none. Any that the
+/// client accepts will do, even one that has not been made here yet, because all have the same content: a client that has one need
+/// not get another only because that is smaller. `selected`: the representation that the client would get.
 pub fn known_representation(
     request: &RequestHead,
     stored: &ResponseHead,
@@ -212,7 +212,7 @@ pub fn known_representation(
     accepted: &AcceptedCodings,
 ) -> Option<Representation> {
     let is_known = precondition(request, stored, validators, response_time, now) == Precondition::NotModified;
-    // Nearly all requests name nothing: a hit pays for no more than this.
+    // Nearly all requests have no If-None-Match: a hit pays for no more than this.
     if !request.fields.contains("if-none-match") {
         return is_known.then_some(selected);
     }
@@ -222,7 +222,7 @@ pub fn known_representation(
         tags(&request.fields, "if-none-match").any(|tag| matches!(tag, ListedTag::One(one) if one.weak_eq(wanted)))
     };
     match own {
-        // A cache behind us that may not use what it has for its client must not be told to.
+        // A cache behind us must not be told to use an uncoded body that its client does not accept.
         Some(own) if is_known && names(&own) => (accepted.accepts_identity() || selected.is_none()).then_some(None),
         _ if is_known => Some(selected),
         Some(own) if may_be_known => tags(&request.fields, "if-none-match").find_map(|tag| {

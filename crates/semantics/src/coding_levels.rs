@@ -1,4 +1,4 @@
-//! How much work goes into content codings.
+//! The levels of the content codings: how much work goes into each.
 
 /// How much work goes into each coding; a higher level is slower and smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,7 +11,7 @@ pub struct CodingLevels {
     pub zstd: u32,
 }
 
-/// Levels beyond have windows of more than the 8 MiB that a decoder of HTTP has to have (RFC 9659).
+/// Higher levels have windows of more than the 8 MiB that an HTTP decoder must support (RFC 9659).
 pub const ZSTD_LEVEL_MAX: u32 = 19;
 
 impl Default for CodingLevels {

@@ -1,4 +1,4 @@
-//! Of which stored responses content codings are made, and which codings.
+//! The operator's rules for content codings: of which stored responses they are made, and which.
 
 use crate::coding::{Coding, CodingLevels, media_type};
 use crate::glob::is_match;
@@ -7,16 +7,16 @@ use kasoku_wire::ResponseHead;
 /// Of which stored responses content codings are made, and which codings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodingRules {
-    /// Whether any are made. Default true.
+    /// Whether codings are made at all. Default true.
     pub is_enabled: bool,
-    /// Of the codings that a client likes equally it gets the first. Default br, zstd, gzip.
+    /// The codings that are made. Of those that a client likes equally it gets the first. Default br, zstd, gzip.
     pub codings: Vec<Coding>,
     /// Media types of which codings are made, in lower case; `*` stands for any run of characters. Default: texts, JSON, XML,
     /// JavaScript, SVG and WebAssembly.
     pub types: Vec<String>,
     /// The shortest body of which codings are made, in bytes. Default 1 KiB.
     pub bytes_min: u64,
-    /// How much work goes into them.
+    /// How much work goes into each coding.
     pub levels: CodingLevels,
 }
 
@@ -46,7 +46,8 @@ pub const CODED_TYPES: [&str; 9] = [
 ];
 
 impl CodingRules {
-    /// Whether codings are made of responses with such a head once they are stored, or of the whole of which one is a part.
+    /// Whether codings are made of a response with this head once it is stored; of a partial response, whether they are made of the
+    /// whole.
     pub fn apply_to(&self, response: &ResponseHead) -> bool {
         let fields = &response.fields;
         self.is_enabled
@@ -54,7 +55,7 @@ impl CodingRules {
             && fields.only("content-type").is_some_and(|value| self.has_type(media_type(value)))
     }
 
-    /// Whether codings are made of that media type, which has no parameters.
+    /// Whether codings are made of a media type, which is given without parameters.
     pub fn has_type(&self, media_type: &[u8]) -> bool {
         let media_type = media_type.to_ascii_lowercase();
         self.types.iter().any(|glob| is_match(glob.as_bytes(), &media_type))

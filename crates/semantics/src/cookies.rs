@@ -1,9 +1,8 @@
-//! Which cookies of a request are part of what its answer is stored under.
+//! Reads the cookies of a request, and writes those that are in the key in one order.
 //!
-//! Where an operator grants a lifetime, a request goes to the origin with the cookies that the rule names and no others. They
-//! go in one order, whatever order the client sent them in: by name, those of one name as they came. So they make one variant
-//! for each combination of values. Names are compared byte by byte, with `*` in a glob for any run of bytes; values are never
-//! read.
+//! Where an operator grants a lifetime, a request takes the cookies that the rule names to the origin, and no others. They go in
+//! one order, whatever order the client sent them in: by name, those of one name as they came. So each combination of values makes
+//! one variant. Names are compared byte by byte, with `*` in a glob for any run of bytes; values are never interpreted.
 
 use crate::glob;
 use kasoku_wire::Fields;
@@ -12,7 +11,7 @@ use memchr::memchr;
 use smallvec::SmallVec;
 use std::iter;
 
-/// Cookies that are put in order without memory of their own; a request's head bounds how many there are.
+/// How many cookies are sorted without an allocation; the limits of a request's head bound their number.
 const ON_STACK: usize = 16;
 
 /// The cookies of a request, as `name=value`, in the order in which they came.
@@ -20,7 +19,7 @@ pub fn pairs(request: &Fields) -> impl Iterator<Item = &[u8]> {
     request.all("cookie").flat_map(pairs_of)
 }
 
-/// The same of one line. Of a line of Set-Cookie, the first is the cookie.
+/// The cookies of one Cookie line. Of a line of Set-Cookie, the first result is the cookie.
 pub fn pairs_of(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(line);
     let pairs = iter::from_fn(move || {
@@ -41,7 +40,7 @@ pub fn value(pair: &[u8]) -> &[u8] {
     trim(split(pair, b'=').1.unwrap_or_default())
 }
 
-/// What stands before and behind the first of that byte.
+/// What stands before and behind the first byte `at`; `None`: there is no such byte.
 fn split(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
     match memchr(at, text) {
         Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..)),
@@ -51,7 +50,7 @@ fn split(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
 
 /// Whether one of these globs matches a cookie's name.
 pub fn is_any(globs: &[String], name: &[u8]) -> bool {
-    // A request asks this of each of its cookies and each name of a list, and nearly all differ in their first byte.
+    // A request asks this of each of its cookies and each glob of a list, and nearly all differ in their first byte.
     let begins_alike = |glob: &[u8]| glob.first().is_none_or(|first| *first == b'*' || Some(first) == name.first());
     globs.iter().any(|glob| begins_alike(glob.as_bytes()) && is_match(glob, name))
 }
@@ -66,12 +65,12 @@ pub fn has_any(globs: &[String], request: &Fields) -> bool {
     !globs.is_empty() && pairs(request).any(|pair| is_any(globs, name(pair)))
 }
 
-/// Whether it has no other cookies than these.
+/// Whether a request has no other cookies than those that these globs name.
 pub fn has_only(globs: &[String], request: &Fields) -> bool {
     pairs(request).all(|pair| is_any(globs, name(pair)))
 }
 
-/// Appends those that the globs name, as a value of Cookie. Nothing is appended where there are none.
+/// Appends the cookies of a request that the globs name, as a value of Cookie. Nothing is appended where there are none.
 pub fn write(globs: &[String], request: &Fields, out: &mut Vec<u8>) {
     let of_these = pairs(request).filter(|pair| is_any(globs, name(pair)));
     let mut kept: SmallVec<[(usize, &[u8]); ON_STACK]> = of_these.enumerate().collect();

@@ -1,18 +1,19 @@
 //! Decides whether a response to a request with Cookie or Authorization, or one with Set-Cookie, may be shared.
 //!
-//! RFC 9111 protects Authorization (section 3.5) and leaves cookies to the origin's care, although applications tell visitors apart
-//! by cookies and send no cache directives at all. So in profile safe:
+//! RFC 9111 protects Authorization (section 3.5) and leaves cookies to the origin's care. But applications tell visitors apart by
+//! cookies, and many send no cache directives at all. So in profile safe:
 //!
 //! - a response to a request that reached the origin with Cookie is shared only with `s-maxage`, or with `public` and an
 //!   explicit lifetime;
 //! - a response with Set-Cookie is never stored, and no stored head ever holds one, whether from a 200 or a 304
 //!   (`stored_fields` removes it).
 //!
-//! And what was made for somebody must not hide under the name of a file (see `deception`), nor what is kept only because the
-//! operator says so.
+//! A response under the name of a file must also be a file of that kind (see `deception`), if its request had credentials or if
+//! only the operator's grant makes it storable.
 //!
-//! In profile rfc cookies mean nothing, as the RFCs say; unless the operator grants lifetimes (see `grant`): what nobody said may be shared
-//! is then guarded by the same rules. A cookie that is in the key selects its own stored response, so it does not count.
+//! In profile rfc cookies do not matter, as in the RFCs. But where the operator grants lifetimes (see `grant`), the rules above
+//! hold there too, since the application did not say that its responses may be shared. A cookie that is in the key selects its own
+//! stored response, so it does not count.
 
 use crate::cookies;
 use crate::deception::is_deceptive;
@@ -27,7 +28,7 @@ pub fn has_credentials(request: &Fields) -> bool {
     request.contains("authorization") || request.contains("cookie")
 }
 
-/// The same, but for cookies that are in the key.
+/// Whether the request carries Authorization, or a cookie that is not in the key.
 pub fn has_unkeyed_credentials(request: &Fields, policy: &Policy) -> bool {
     request.contains("authorization") || has_unkeyed_cookie(request, policy)
 }
@@ -38,15 +39,15 @@ fn has_unkeyed_cookie(request: &Fields, policy: &Policy) -> bool {
     request.contains("cookie") && !is_keyed
 }
 
-/// Whether `response` may be shared although `request` (as sent to the origin) said who it is for, and whether it may
-/// be kept although it sets cookies. A 304 or a response to HEAD that is to update a stored response must pass
-/// this too, as part of [`freshen`](crate::freshen)'s caller: pass the updated head.
+/// Whether `response` may be shared although `request` (as sent to the origin) says who sends it, and whether it may be stored
+/// although it sets cookies. A 304 or a response to HEAD that updates a stored response must pass this too: the caller of
+/// [`freshen`](crate::freshen) passes the updated head.
 pub fn may_share(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
     let effective = effective(request, response, policy);
     checks(request, &effective, &directives(&effective, policy), policy).try_for_each(|checked| checked)
 }
 
-/// What each rule says, in the order in which they decide.
+/// The result of each rule, in the order in which they decide.
 pub(crate) fn checks<'c>(
     request: &'c RequestHead,
     response: &'c ResponseHead,

@@ -1,16 +1,17 @@
-//! Web cache deception: a visitor is led to `/account.php/x.css`, the application ignores what follows its page, and a rule for `*.css` in
-//! front of it calls the answer public (Gil, 2017; Mirheidari et al., "Cached and Confused", 2020). The next client that requests the same
-//! URL would get the visitor's page.
+//! Detects web cache deception. A visitor is led to `/account.php/x.css`, the application ignores the end of the path, and a rule
+//! for `*.css` in front of it calls the answer public (Gil, 2017; Mirheidari et al., "Cached and Confused", 2020). The next client
+//! that requests the same URL would get the visitor's page.
 //!
-//! So a path that names a kind of file must bring that kind, or the answer to a request that said who sent it is that visitor's
-//! own. Requests without cookies and credentials are not asked: there is nothing of a visitor in their answers.
+//! So a path that names a kind of file must bring that kind. Otherwise the answer to a request with cookies or credentials belongs
+//! to its visitor alone. The answer to a request without them holds nothing of a visitor, and is checked only where a lifetime is
+//! granted.
 //!
-//! What it does not see: a rule for a folder (`/static/..%2faccount`), and an application that sends a page as
+//! Not detected are a rule for a folder (`/static/..%2faccount`), and an application that sends a page as
 //! `application/octet-stream` or as the kind that the path names.
 
 use kasoku_wire::ResponseHead;
 
-/// A kind of file: how paths end, and how its media types begin.
+/// A kind of file: how its paths end, and how its media types begin.
 struct FileType {
     extensions: &'static [&'static str],
     types: &'static [&'static str],
@@ -57,7 +58,7 @@ const KINDS: [FileType; 6] = [
     },
 ];
 
-/// Types of pages, whatever else begins like them.
+/// How the media types of pages begin. A page is no file of any kind.
 const PAGES: [&str; 4] = ["application/json", "application/xhtml", "application/xml", "text/html"];
 
 /// Whether the path of `target` names a kind of file that `response` is not.
@@ -75,7 +76,7 @@ pub fn is_named_file(target: &str, response: &ResponseHead) -> bool {
     kind(target).is_some() && !is_deceptive(target, response)
 }
 
-/// The kind of file that a path names, however its dot is written.
+/// The kind of file that a path names, whether its dot is written `.` or `%2e`.
 fn kind(target: &str) -> Option<&'static FileType> {
     let path = target.split_once('?').map_or(target, |(path, _)| path).to_ascii_lowercase();
     let is_named = |extension: &&str| {

@@ -1,11 +1,11 @@
-//! Compares an anonymous page with a visitor's page, to find out whether the page is the same for everybody.
+//! Compares an anonymous page with a visitor's page, to find out whether the page is the same for all visitors.
 //!
-//! Where an operator grants a lifetime, a page is shared that never said that it may be. It may be if it does not depend on who asks, and whether it
-//! does can be seen: the same page is fetched in another visitor's name, and the two are compared byte by byte. A clock or a counter is
-//! named as noise ([`Noise`]). What stands in a form, in a `<meta>` or in a script is where tokens are, so there nothing is noise, or, in a script, only
-//! what names its value ([`PagePart`]).
+//! Where an operator grants a lifetime, Kasoku shares pages that never said that they may be shared. A page may be shared if it
+//! does not depend on the client, and a comparison shows that: Kasoku fetches the page once more as a test visitor, and compares
+//! the two byte by byte. A clock or a counter is listed as noise ([`Noise`]). Forms, `<meta>` and scripts are where tokens are:
+//! there nothing is noise, except, in a script, a value that the pattern names ([`PagePart`]).
 //!
-//! It is a comparison of bytes, and reads pages only as far as it has to know which part a byte is in.
+//! It compares bytes, and reads a page only as far as needed to know which part a byte is in.
 
 mod lines;
 mod noise;
@@ -21,10 +21,10 @@ pub use regions::PagePart;
 use regions::regions;
 pub use renderings::{Fit, Rendering, TooManyLines};
 
-/// How a body is read.
+/// How a body is divided into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
-    /// A page.
+    /// An HTML page.
     Html,
     /// A page in XML, a feed, or other XML.
     Xml,
@@ -35,7 +35,8 @@ pub enum Markup {
 }
 
 impl Markup {
-    /// Of a response; `None`: its type is no text's. What has no type may be anything, so browsers may take it for a page.
+    /// The markup of a response; `None`: its type is no text. A response without a type counts as HTML, because browsers may take
+    /// it for a page.
     pub fn of(head: &ResponseHead) -> Option<Self> {
         let Some(value) = head.fields.first("content-type") else { return Some(Self::Html) };
         let media_type = media_type(value).to_ascii_lowercase();
@@ -44,7 +45,7 @@ impl Markup {
             b"text/html" | b"" => Self::Html,
             b"text/xml" => Self::Xml,
             b"text/json" => Self::Script,
-            // It never ends.
+            // A stream of events never ends.
             b"text/event-stream" => return None,
             text if text.starts_with(b"text/") && text.ends_with(b"script") => Self::Script,
             text if text.starts_with(b"text/") => Self::Text,
@@ -62,7 +63,7 @@ impl Markup {
 /// Where two answers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DifferencePlace {
-    /// In what is said before the body.
+    /// In the status or in a header field.
     Head,
     /// In that part of the body.
     Body(PagePart),
@@ -81,19 +82,19 @@ impl DifferencePlace {
     }
 }
 
-/// A difference, as far as it is told: a line of each answer, around the first byte that differs. A value that is noise is written as its
+/// A difference as it is shown: a line of each answer, around the first byte that differs. A value that is noise is written as its
 /// placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it is.
     pub place: DifferencePlace,
-    /// The line of the answer to nobody.
+    /// The line of the anonymous page.
     pub anonymous: String,
-    /// The line of the answer to the visitor.
+    /// The line of the visitor's page.
     pub visitors: String,
 }
 
-/// Where the bodies of two answers differ by more than noise; empty: nowhere.
+/// Where two bodies differ by more than noise; empty: nowhere.
 pub fn differences(anonymous: &[u8], visitors: &[u8], markup: Markup, noise: &[Noise]) -> Vec<Difference> {
     if anonymous == visitors {
         return Vec::new();
@@ -102,7 +103,7 @@ pub fn differences(anonymous: &[u8], visitors: &[u8], markup: Markup, noise: &[N
     if anonymous.bytes == visitors.bytes { Vec::new() } else { lines::differing(&anonymous, &visitors) }
 }
 
-/// Whether a body has parts in which tokens are: a form, a meta, a script.
+/// Whether a body has a part in which tokens may be: a form, a `<meta>`, a script.
 pub fn has_parts(body: &[u8], markup: Markup) -> bool {
     regions(body, markup).iter().any(|region| region.part != PagePart::Page)
 }

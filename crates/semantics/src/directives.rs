@@ -1,5 +1,5 @@
-//! Which cache directives of a response speak to us: a targeted field's (RFC 9213), else Cache-Control's, with what nginx's field
-//! has to say beside them.
+//! Selects the cache directives of a response that apply to this cache: a targeted field's (RFC 9213), else Cache-Control's,
+//! changed by X-Accel-Expires where that is present.
 
 use crate::{Policy, accel_expires};
 use kasoku_wire::ResponseHead;
@@ -17,7 +17,7 @@ pub struct Directives {
     pub is_accel: bool,
 }
 
-/// Reads them.
+/// Reads the directives of a response that apply to this cache.
 pub fn directives(response: &ResponseHead, policy: &Policy) -> Directives {
     //= RFC 9213 section 2.2
     //# When a cache that implements this specification receives a response with one or more of the header field names
@@ -52,9 +52,9 @@ pub fn is_made_public(response: &ResponseHead, policy: &Policy) -> bool {
 }
 
 impl Directives {
-    /// Whether the response is private to one visitor. The qualified form is a matter of fields (see
-    /// [`fields_to_store`](crate::fields_to_store)) in profile rfc; in profile safe it counts like the unqualified one, which
-    /// X-Accel-Expires lifts.
+    /// Whether the response is private to one visitor. In profile rfc, `private` with field names is about these fields only (see
+    /// [`fields_to_store`](crate::fields_to_store)). In profile safe it counts like `private` alone, unless X-Accel-Expires lifts
+    /// it.
     pub(crate) fn is_private(&self, policy: &Policy) -> bool {
         let is_of_fields = self.control.private != DirectiveScope::None;
         self.control.private.is_all() || (policy.is_safe() && !self.is_accel && is_of_fields)

@@ -1,17 +1,19 @@
 //! Rewrites Cache-Control and Vary for clients and downstream caches: for a lifetime that the operator grants ([`announce_lifetime`]), and
 //! for responses to a logged-in visitor ([`confine`]).
 //!
-//! The stored head keeps the origin's own words. A granted lifetime holds in this cache, where it can be purged, and for anonymous
-//! requests: a browser must not show the page once its visitor has logged in, and a downstream cache must not show it to logged-in
-//! visitors. Unless the operator wants it announced, the response says so itself, in lines of their own: `no-cache`, and `Vary` with Cookie
-//! and what is in the key: a cache that asks whether its page still holds would hear of one class's page that it does, and show it to the
-//! others. Not what is named like a file, and is one (a style sheet, an image): that is the same for everybody, and a browser would ask for
-//! all of them with each page.
+//! A granted lifetime holds in this cache, where it can be purged, and for anonymous requests. A browser must not show the page
+//! once its visitor has logged in, and a downstream cache must not show it to logged-in visitors. So the response gets `no-cache`
+//! and a `Vary` with Cookie and what is in the key, in lines of their own, unless the operator wants the lifetime announced.
+//! Without that Vary, a downstream cache would validate its page with a request of one class of visitors, and show it to the
+//! others. A response that is named like a file, and is one (a style sheet, an image), gets no such lines: it is the same for all
+//! clients, and a browser would validate all files with each page. Stored heads hold these lines too; [`without_announcement`]
+//! removes them.
 //!
-//! A page that answers a request with a session is for that visitor at that time, whatever the application says: a browser outlives a
-//! session, and its next user must neither see the page nor be able to revalidate it. So it goes out as `private, no-store`. What is no
-//! page (JSON, an image that a script makes) may be kept, and used after the application has been asked: `private, no-cache`. Files by
-//! their name are left alone here as well, and so is what the application calls public, with a lifetime.
+//! A page that answers a request with a session is for that visitor at that time, whatever the application says: a browser outlives
+//! a session, and its next user must neither see the page nor be able to revalidate it. So it goes out as `private, no-store`. A
+//! response that is no page (JSON, an image that a script makes) may be kept, and used after the application has been asked:
+//! `private, no-cache`. Files by their name keep their own Cache-Control here as well, and so does a response that the application
+//! calls public, with a lifetime.
 
 use crate::coding::media_type;
 use crate::deception::is_named_file;
@@ -24,14 +26,14 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::borrow::Cow;
 use std::iter;
 
-/// The value that is added where a lifetime is kept to ourselves.
+/// The directive that is added where the lifetime is not announced.
 const NO_CACHE: &str = "no-cache";
 
-/// What is said of a page for one visitor, and of anything else.
+/// Cache-Control of a page for one visitor, and of any other response for one visitor.
 const PAGE_OF_A_SESSION: &str = "private, no-store";
 const OF_A_SESSION: &str = "private, no-cache";
 
-/// The value of Cache-Control with which a response goes to a visitor with a session; `None`: its own.
+/// The value of Cache-Control with which a response goes to a visitor with a session; `None`: the response keeps its own.
 pub fn confinement(target: &str, head: &ResponseHead) -> Option<&'static str> {
     let is_page = is_page(head);
     if !is_page && (is_named_file(target, head) || is_public(head)) {
@@ -42,12 +44,12 @@ pub fn confinement(target: &str, head: &ResponseHead) -> Option<&'static str> {
     Some(if is_page || says_no_store() { PAGE_OF_A_SESSION } else { OF_A_SESSION })
 }
 
-/// Gives a response to a visitor with a session that value, and takes from it what would say otherwise to caches on its way.
+/// Sets the [`confinement`] of a response to a visitor with a session, and removes the fields that tell caches otherwise.
 pub fn confine(target: &str, head: &mut ResponseHead) {
     let Some(value) = confinement(target, head) else { return };
     let says_otherwise = |name: &[u8]| {
         let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
-        // CDN-Cache-Control and its kind (RFC 9213), and what came before that.
+        // Targeted fields like CDN-Cache-Control (RFC 9213), and Surrogate-Control, which came before them.
         let is_targeted = name.len().checked_sub(TARGETED.len()).and_then(|at| name.get(at..));
         is("expires") || is("surrogate-control") || is_targeted.is_some_and(|end| end.eq_ignore_ascii_case(TARGETED))
     };
@@ -58,23 +60,24 @@ pub fn confine(target: &str, head: &mut ResponseHead) {
 /// How names of targeted fields end.
 const TARGETED: &[u8] = b"-cache-control";
 
-/// Whether a browser shows it as a page, as far as the head tells. Of what has no type it finds out itself, but a 304 has none because it
-/// has no content.
+/// Whether a browser shows the response as a page, as far as the head tells. Without a type, a browser may guess that it is a page.
+/// A 304 has no type because it has no content.
 fn is_page(head: &ResponseHead) -> bool {
     let Some(value) = head.fields.first("content-type") else { return head.status != StatusCode::NOT_MODIFIED };
     let media_type = media_type(value);
     ["text/html", "application/xhtml+xml"].iter().any(|page| media_type.eq_ignore_ascii_case(page.as_bytes()))
 }
 
-/// Whether the application says that anybody may keep it, and for how long.
+/// Whether the application says that any cache may keep the response, and for how long.
 fn is_public(head: &ResponseHead) -> bool {
     let control = CacheControl::parse(&head.fields);
     let seconds = control.s_maxage.or(control.max_age).unwrap_or(0);
     control.public && seconds > 0 && !control.no_store && !control.private.is_all()
 }
 
-/// Tells clients what they may do with the answer to `request` whose lifetime was granted: not keep it without asking; or keep it for as
-/// long, in the place of what the origin says about it, where the policy wants that announced. Nothing where nothing was granted.
+/// Tells clients how they may keep the answer to `request` whose lifetime was granted: not without validating each time; or, where
+/// the policy announces granted lifetimes, for that lifetime, in the place of what the origin says. Does nothing where none was
+/// granted.
 pub fn announce_lifetime(request: &RequestHead, head: &mut ResponseHead, freshness: &Freshness, policy: &Policy) {
     if !freshness.is_granted() {
         return;
@@ -86,7 +89,7 @@ pub fn announce_lifetime(request: &RequestHead, head: &mut ResponseHead, freshne
     }
 }
 
-/// Whether a response with these fields is one that no cache keeps, a browser's included, without asking.
+/// Whether these fields forbid all caches, a browser's included, to use the response again without validation.
 pub fn is_never_stored(fields: &Fields) -> bool {
     let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
     list::members(fields, "cache-control").any(forbids)
@@ -104,7 +107,7 @@ fn withhold(fields: &mut Fields, policy: &Policy) {
     }
 }
 
-/// The fields by which what is withheld varies: Cookie, since a login is one, and what is in the key.
+/// The names that go into Vary where the lifetime is not announced: Cookie, because a login sets one, and what is in the key.
 fn withheld_vary(policy: &Policy) -> impl Iterator<Item = String> {
     iter::once("Cookie".to_owned()).chain(policy.grant.key().into_iter().filter(|name| name != "cookie"))
 }
@@ -122,7 +125,7 @@ fn announce(fields: &mut Fields, freshness: &Freshness, policy: &Policy) {
     }
 }
 
-/// A stored head without what [`announce_lifetime`] has put there, so that what the origin says next is read beside its own words.
+/// A stored head without what [`announce_lifetime`] has put there, so that an update is compared with the origin's own words.
 pub fn without_announcement<'h>(
     head: &'h ResponseHead,
     freshness: &Freshness,
@@ -139,7 +142,7 @@ pub fn without_announcement<'h>(
             false => own.fields.set("Cache-Control", members.join(&b", "[..])),
         }
     } else {
-        // An origin that has said the same is not heard in this: it would not have been granted anything.
+        // A line that the origin itself has sent in the same words is removed as well: it looks the same.
         let vary: Vec<String> = withheld_vary(policy).collect();
         let is_added = |name: &[u8], value: &[u8]| {
             (name.eq_ignore_ascii_case(b"cache-control") && value == NO_CACHE.as_bytes())
@@ -150,7 +153,7 @@ pub fn without_announcement<'h>(
     Cow::Owned(own)
 }
 
-/// The directives of Cache-Control that count, without those that say how long.
+/// The directives of Cache-Control that count, except those that state a lifetime.
 fn directives_but_lifetimes(fields: &Fields, policy: &Policy) -> Vec<Vec<u8>> {
     let is_kept = |one: &&[u8]| {
         let name = directive_name(one);

@@ -1,5 +1,5 @@
-//! The response as caching decisions read it: without what the operator overrules ([`Grant::ignore`](crate::grant::Grant::ignore)), and
-//! without the cookies that are dropped.
+//! Makes the response as caching decisions read it: without what the operator overrules
+//! ([`Grant::ignore`](crate::grant::Grant::ignore)), and without the cookies that are dropped.
 
 use crate::Policy;
 use crate::grant::Ignored;
@@ -10,10 +10,10 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::borrow::Cow;
 use std::ops::Deref;
 
-/// The response as caching decisions read it: without what the operator overrules.
+/// The response as caching decisions read it: without what the operator overrules and without dropped cookies.
 pub(crate) struct EffectiveResponse<'r> {
     head: Cow<'r, ResponseHead>,
-    /// Whether something of it was overruled; to drop a cookie overrules nothing.
+    /// Whether the operator overruled a part of it; dropping a cookie overrules nothing.
     pub is_overruled: bool,
 }
 
@@ -25,7 +25,7 @@ impl Deref for EffectiveResponse<'_> {
     }
 }
 
-/// `response` without what the operator overrules, where that holds for the answer to `request`.
+/// `response` without what the operator overrules and without dropped cookies, where the grant holds for the answer to `request`.
 pub(crate) fn effective<'r>(
     request: &RequestHead,
     response: &'r ResponseHead,
@@ -35,13 +35,14 @@ pub(crate) fn effective<'r>(
     without_ignored(response, policy, policy.grant.holds_for(request), drops)
 }
 
-/// The same for an update, a 304 or a response to HEAD, of what was stored under a grant. A cookie that it sets is not dropped: what
-/// was confirmed to somebody to whom a session was given is not what was stored.
+/// The same for an update (a 304 or a response to HEAD) of a response that was stored under a grant. A cookie that the update sets
+/// is not dropped: an origin that begins a session with its update has not confirmed the stored response, which belongs to no
+/// session.
 pub(crate) fn effective_update<'r>(update: &'r ResponseHead, policy: &Policy) -> EffectiveResponse<'r> {
     without_ignored(update, policy, policy.grant.is_granting(), |_, _| false)
 }
 
-/// Where the grant holds; owned only where something was taken away.
+/// Removes what the operator overrules and what `drops` names, if the grant holds. Clones the head only where it removes something.
 fn without_ignored<'r>(
     response: &'r ResponseHead,
     policy: &Policy,
@@ -72,7 +73,7 @@ fn without_ignored<'r>(
     EffectiveResponse { head: Cow::Owned(effective), is_overruled }
 }
 
-/// Whether a line says something that does not count, or holds a directive that does not.
+/// Whether a line is overruled or dropped, or holds a directive that is overruled.
 pub(crate) fn is_touched(name: &[u8], value: &[u8], policy: &Policy) -> bool {
     is_overruled(name, value, policy) || is_dropped(name, value, policy)
 }
@@ -84,7 +85,7 @@ fn is_overruled(name: &[u8], value: &[u8], policy: &Policy) -> bool {
 
 fn is_ignored_field(name: &[u8], ignore: &[Ignored]) -> bool {
     ignore.iter().any(|one| match one {
-        // What HTTP/1.0 calls no-cache.
+        // The no-cache of HTTP/1.0.
         Ignored::NoCache => name.eq_ignore_ascii_case(b"pragma"),
         Ignored::Expires | Ignored::Vary => name.eq_ignore_ascii_case(one.word().as_bytes()),
         Ignored::SetCookie => is_set_cookie(name),
@@ -101,7 +102,7 @@ fn has_ignored(value: &[u8], ignore: &[Ignored]) -> bool {
     list::split(value).any(|member| is_ignored(list::trim(member), ignore))
 }
 
-/// Whether a directive does not count.
+/// Whether the operator overrules a directive.
 pub(crate) fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
     let name = directive_name(member);
     ignore.iter().any(|one| match one {
@@ -120,19 +121,19 @@ pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
     list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
 }
 
-/// `Pragma: no-cache`, in profile safe, where nothing newer is said.
+/// Whether the response says `Pragma: no-cache` and has no Cache-Control, in profile safe.
 pub(crate) fn says_no_cache_as_of_old(effective: &ResponseHead, policy: &Policy) -> bool {
     let is_said = || list::members(&effective.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
     policy.is_safe() && !effective.fields.contains("cache-control") && is_said()
 }
 
-/// The request fields by which responses of this kind are told apart: what the response nominates, and what is in the key
-/// anyway. Lower case, sorted, unique. Of a `Vary` that can't be followed, only the latter: it is not stored.
+/// The request fields that tell the variants of this response apart: those that its Vary nominates, and those that are in the key
+/// anyway. Lower case, sorted, unique. Of a `Vary` that can't be followed, only the latter: such a response is not stored.
 pub fn nominated(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Vec<String> {
     with_key(vary(&effective(request, response, policy).fields), policy)
 }
 
-/// What a `Vary` nominates, and what is in the key anyway.
+/// The fields that a `Vary` nominates, and those that are in the key anyway.
 pub(crate) fn with_key(vary: Vary, policy: &Policy) -> Vec<String> {
     let mut names = match vary {
         Vary::Fields(names) => names,

@@ -7,7 +7,7 @@ use crate::vary::variant_key;
 use crate::{LifetimeSource, Profile, Reason, Reuse, fields_to_store, freshen, request_directives, reuse, storable};
 use http::Method;
 
-/// A policy that grants an hour to what says nothing.
+/// A policy that grants an hour to responses that state no lifetime.
 fn granting(change: impl FnOnce(&mut Policy)) -> Policy {
     let mut policy = safe();
     policy.grant.ttl_seconds = 3600;

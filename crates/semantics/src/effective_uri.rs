@@ -1,7 +1,7 @@
-//! The effective request URI (RFC 9110 section 7.1), of which a key is made: `scheme://authority/path?query`.
+//! Reads and normalises the effective request URI (RFC 9110 section 7.1), of which a key is made: `scheme://authority/path?query`.
 //!
-//! The origin is asked for the path and query that stand in the key. So what an operator leaves out of the key ([`QueryKey`], parameters of
-//! path segments) is left out of the origin's request as well, and cannot change a response that others get.
+//! The origin is asked for the path and query that are in the key. So what an operator leaves out of the key ([`QueryKey`],
+//! parameters of path segments) is left out of the origin's request as well, and cannot change a response that other clients get.
 
 use crate::glob::is_match;
 use kasoku_wire::RequestHead;
@@ -17,11 +17,12 @@ pub struct QueryKey {
     pub sort: bool,
     /// Parameters that are removed, as globs over names: `utm_*`, `fbclid`. Default none.
     pub ignore: Vec<String>,
-    /// Where a lifetime is granted: the parameters that pages take, as globs over names; a URL with another one passes. Empty: any.
+    /// Where a lifetime is granted: the parameters that pages take, as globs over names. A URL with any other parameter passes.
+    /// Empty: all parameters are taken.
     pub known: Vec<String>,
 }
 
-/// What a request asks for, by its request-target and `Host`, before normalisation.
+/// The URI that a request asks for, by its request-target and `Host`, before normalisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestedUri<'r> {
     /// Host and port; `None`: the request names no host.
@@ -33,7 +34,7 @@ pub struct RequestedUri<'r> {
 }
 
 impl<'r> RequestedUri<'r> {
-    /// What `head` asks for.
+    /// Reads the URI that `head` asks for.
     ///
     /// # Errors
     /// The request-target has no form that fits the method, or is that of CONNECT.
@@ -54,7 +55,7 @@ impl<'r> RequestedUri<'r> {
     }
 }
 
-/// An effective request URI in its parts; `None`: it is none.
+/// The parts of an effective request URI; `None`: `uri` is not one.
 pub fn split(uri: &str) -> Option<UriParts<'_>> {
     let scheme_end = uri.find("://")?;
     let authority_start = scheme_end + "://".len();
@@ -76,7 +77,7 @@ pub struct UriParts<'u> {
     pub target: &'u str,
 }
 
-/// A target without the parameters of these names (globs) in its path segments: `/a;jsessionid=1/b` is `/a/b`.
+/// A target without the path parameters of these names (globs): `/a;jsessionid=1/b` becomes `/a/b`.
 pub fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t, str> {
     if names.is_empty() {
         return Cow::Borrowed(target);
@@ -103,7 +104,7 @@ pub fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t,
     Cow::Owned(kept)
 }
 
-/// Parameters of a query that are sorted without memory of their own.
+/// How many parameters of a query are sorted without an allocation.
 const PARAMETERS_ON_STACK: usize = 32;
 
 /// Appends a target whose query is normalised by `rule`.

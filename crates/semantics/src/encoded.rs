@@ -1,18 +1,18 @@
-//! Finds a text in a page however pages write it: as it is, percent-encoded in a URL (once or twice), escaped in a script or in JSON, or
-//! with entities of HTML.
+//! Finds a text in a page however pages encode it: percent-encoded in a URL (once or twice), escaped in a script or in JSON, or
+//! with HTML entities.
 //!
-//! For values of cookies: letters, digits and `-._~` are written as they are everywhere, so most values are found by a plain search.
-//! What encodes without need (`%61` for `a`), encrypts or hashes is not seen through.
+//! The text is the value of a cookie. Letters, digits and `-._~` are written as they are everywhere, so a plain search by the
+//! caller finds most values. A needless encoding (`%61` for `a`), encryption or a hash hides a value from both searches.
 
 use std::ops::Range;
 
-/// Names of HTML for characters that it escapes.
+/// HTML entities with names.
 const NAMED: [(u8, &str); 5] = [(b'&', "&amp;"), (b'"', "&quot;"), (b'<', "&lt;"), (b'>', "&gt;"), (b'\'', "&apos;")];
 
-/// What an encoded character may begin with.
+/// Bytes with which an encoded character may begin.
 const BEGINNINGS: [u8; 4] = *b"%\\&+";
 
-/// Where `text` stands in `bytes` with some of its characters encoded. Plain occurrences need not be among them.
+/// Where `text` stands in `bytes` with some of its characters encoded. Occurrences without an encoded character may be missing.
 pub(crate) fn places(bytes: &[u8], text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let is_never_encoded = text.iter().all(|byte| is_plain(*byte));
     let bytes = if is_never_encoded { &[] } else { bytes };
@@ -30,7 +30,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// How a character may be written but as it is, the longest of those that begin alike first.
+/// The encoded forms of a character. Of forms that begin alike, the longest comes first.
 fn forms(byte: u8) -> Vec<String> {
     if is_plain(byte) {
         return Vec::new();
@@ -49,12 +49,12 @@ fn forms(byte: u8) -> Vec<String> {
     by_number.into_iter().chain(named).chain(escaped).chain(space).collect()
 }
 
-/// What follows all of the characters at the beginning of `bytes`.
+/// What follows the whole text at the beginning of `bytes`; `None`: the text does not stand there.
 fn after_all<'b>(bytes: &'b [u8], forms: &[(u8, Vec<String>)]) -> Option<&'b [u8]> {
     forms.iter().try_fold(bytes, |rest, (byte, forms)| after(rest, *byte, forms))
 }
 
-/// What follows a character at the beginning of `bytes`, in one of its forms or as it is.
+/// What follows a character at the beginning of `bytes`, encoded or as it is; `None`: the character does not stand there.
 fn after<'b>(bytes: &'b [u8], byte: u8, forms: &[String]) -> Option<&'b [u8]> {
     let encoded = forms.iter().find_map(|form| {
         let (start, rest) = bytes.split_at_checked(form.len())?;

@@ -1,9 +1,8 @@
 //! Lists the header lines that speak for and against storing a response, for `kasoku explain`.
 //!
-//! Nothing is decided here. What speaks against is what [`objections`], [`reuse`] and [`may_look_up`] say, with the lines
-//! that they say it of; what speaks for is what [`freshness`](crate::freshness::freshness) has found. Sentences and sources
-//! stand in two tables: the [`Reason`]s, and the [`Ground`]s beside them. A test takes away each line that speaks against, and
-//! sees that reason go.
+//! Nothing is decided here. [`objections`], [`reuse`] and [`may_look_up`] say what speaks against, and this file adds the lines
+//! that they say it of. [`freshness`](crate::freshness::freshness) says what speaks for. Sentences and sources stand in two tables:
+//! the [`Reason`]s, and the [`Ground`]s beside them. A test removes each line that speaks against, and checks that its reason goes.
 
 use crate::credentials::has_credentials;
 use crate::directives::{control_field, directives};
@@ -19,7 +18,7 @@ use kasoku_wire::field::cache_control::CacheControl;
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
-/// On which side a line stands.
+/// Whether a line speaks for or against a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// It helps.
@@ -30,7 +29,7 @@ pub enum Side {
     Neither,
 }
 
-/// Where a line stands.
+/// The line in question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EvidenceLine<'m> {
     /// The request's method.
@@ -41,7 +40,7 @@ pub enum EvidenceLine<'m> {
     Request(&'m [u8], &'m [u8]),
     /// A field of the response.
     Response(&'m [u8], &'m [u8]),
-    /// What matters is that there is no such line.
+    /// No line: what matters is that it is missing.
     Absent,
 }
 
@@ -50,14 +49,14 @@ pub enum EvidenceLine<'m> {
 pub struct Evidence<'m> {
     /// The line.
     pub line: EvidenceLine<'m>,
-    /// Whom it helps.
+    /// Whether it helps.
     pub side: Side,
     /// What it means.
     pub because: Because,
 }
 
-/// All that keeps a response from being a hit for the next request: what keeps it from being stored, and why it could not
-/// be used at once if it were.
+/// All reasons why a response is no hit for the next request: why it is not stored, and why it could not be used at once if it
+/// were.
 pub fn obstacles(
     request: &RequestHead,
     response: &ResponseHead,
@@ -67,7 +66,7 @@ pub fn obstacles(
     let mut reasons = objections(request, response, freshness, policy);
     let next = reuse(freshness, &request_directives(&Fields::new()), policy, freshness.response_time);
     if let Reuse::Validate(reason) = next {
-        // That it has no lifetime is half of that already.
+        // A reason in the list may imply this one already.
         let is_told = match reason {
             Reason::NoLifetime => reasons.contains(&Reason::NoExpiryNoValidator),
             Reason::Stale | Reason::StaleMustRevalidate => reasons.contains(&Reason::Expired),
@@ -78,8 +77,8 @@ pub fn obstacles(
     reasons
 }
 
-/// What the request alone says, and why it does not get what is stored, where that is so. `nominated`: the fields by which
-/// stored variants are told apart.
+/// What the request alone says, and why it does not get what is stored, if it does not (`refusal`). `nominated`: the fields that
+/// tell stored variants apart.
 pub fn of_request<'m>(
     request: &'m RequestHead,
     refusal: Option<Reason>,
@@ -109,15 +108,15 @@ pub fn of_request<'m>(
     all
 }
 
-/// That the request says who sends it, while the answer is not known.
+/// The lines by which the request says who sends it, while the answer is not known.
 pub fn of_visitor<'m>(request: &'m RequestHead, policy: &Policy) -> Vec<Evidence<'m>> {
     let of = |name| ground(&request.fields, name, Side::Neither, Ground::ForAVisitor);
     let cookie = of("Cookie").filter(|_| policy.profile == Profile::Safe);
     cookie.chain(of("Authorization")).collect()
 }
 
-/// What a response and the request that got it say. `freshness` is the response's, `reasons` is all that is in its way:
-/// [`obstacles`], or why a stored one is not used.
+/// What a response and the request that got it say. `freshness` is the response's. `reasons` is all that is in its way:
+/// [`obstacles`], or why a stored response is not used.
 pub fn of_response<'m>(
     request: &'m RequestHead,
     response: &'m ResponseHead,
@@ -127,7 +126,7 @@ pub fn of_response<'m>(
     now: Now,
 ) -> Vec<Evidence<'m>> {
     let mut all = Vec::new();
-    // A response that has never been fresh has not become stale: its own line says more.
+    // A response that has never been fresh has not become stale. The line that gives it no lifetime says more.
     let is_said_otherwise = |reason: &Reason| *reason == Reason::Stale && freshness.is_expired_at_once();
     for reason in reasons.iter().filter(|reason| !is_said_otherwise(reason)) {
         let lines = lines(*reason, request, response, policy);
@@ -153,7 +152,7 @@ pub fn of_response<'m>(
     let field = control_field(response, policy);
     let may_share = !reasons.iter().any(|one| matches!(one, Reason::Cookie | Reason::Authorization));
     let says_so = control.s_maxage.is_some() || control.public || control.must_revalidate;
-    // Where the configuration grants lifetimes, who says who they are passes, whatever the response says.
+    // Where the configuration grants lifetimes, a request that says who sends it passes, whatever the response says.
     let is_asked = has_credentials(&request.fields) && !policy.grant.is_granting();
     if is_asked && may_share && says_so {
         all.extend(with_directive(
@@ -180,7 +179,7 @@ pub fn of_response<'m>(
     all
 }
 
-/// How long it may be served when it is no longer fresh: by its own words, or by the configuration's.
+/// For how long the response may be served stale, by its own directives or by the configuration.
 fn of_staleness<'m>(
     response: &'m ResponseHead,
     field: &str,
@@ -198,7 +197,7 @@ fn of_staleness<'m>(
         (Some(0), _) => {}
         (Some(_), Some(forbidden)) => all.extend(with_directive(response, field, &[name], Side::Neither, forbidden)),
         (Some(_), None) => all.extend(with_directive(response, field, &[name], Side::For, own)),
-        // Without a lifetime there is no time from which on it would be stale.
+        // Without a lifetime, there is no time at which it becomes stale.
         (None, None) if set > policy.grace_seconds && freshness.source != LifetimeSource::None => {
             all.push(Evidence { line: EvidenceLine::Absent, side: Side::For, because: Because::Ground(setting) });
         }
@@ -212,19 +211,19 @@ fn of_staleness<'m>(
     all
 }
 
-/// Whether Pragma keeps a response from a lifetime that would be granted to it, or guessed.
+/// Whether Pragma keeps a response from a granted or heuristic lifetime.
 fn has_no_lifetime_for_pragma(effective: &ResponseHead, freshness: &Freshness, policy: &Policy) -> bool {
     let may_be_guessed =
         policy.is_safe() && effective.fields.contains("pragma") && effective.fields.contains("last-modified");
     freshness.source == LifetimeSource::None && (says_no_cache_as_of_old(effective, policy) || may_be_guessed)
 }
 
-/// Fields of which nearly each visitor sends another value.
+/// Whether nearly each visitor sends another value of a field.
 pub(crate) fn is_of_visitors(name: &str) -> bool {
     matches!(name, "user-agent" | "cookie" | "referer")
 }
 
-/// What a `Vary` nominates of that which reaches the origin: the rest selects no variant.
+/// The fields that a `Vary` nominates and that reach the origin. The others select no variant.
 pub(crate) fn sent_on(vary: Vary, policy: &Policy) -> Vary {
     match vary {
         Vary::Fields(mut names) if policy.grant.is_granting() => {
@@ -235,7 +234,7 @@ pub(crate) fn sent_on(vary: Vary, policy: &Policy) -> Vary {
     }
 }
 
-/// Where the lifetime comes from, and what does not count for it.
+/// The lines that give the lifetime, and those that do not count for it.
 fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &Policy, now: Now) -> Vec<Evidence<'m>> {
     let mut all = Vec::new();
     let field = control_field(response, policy);
@@ -293,7 +292,7 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
     all
 }
 
-/// What a line says that states a lifetime of 0.
+/// The ground for a line that states a lifetime of 0.
 fn of_no_lifetime(source: LifetimeSource) -> Ground {
     match source {
         LifetimeSource::Targeted => Ground::TargetedZero,
@@ -304,7 +303,7 @@ fn of_no_lifetime(source: LifetimeSource) -> Ground {
     }
 }
 
-/// The lines that a reason is about, in both messages; [`EvidenceLine::Absent`] where what is missing decides.
+/// The lines that a reason is about, in both messages; [`EvidenceLine::Absent`] where a missing line decides.
 fn lines<'m>(
     reason: Reason,
     request: &'m RequestHead,
@@ -334,7 +333,7 @@ fn lines<'m>(
             let age = fields(&["Age"]);
             [directive(&["s-maxage", "max-age", "no-cache"]), fields(&["Expires"]), age].concat()
         }
-        // The field that decides: what it overrules says nothing.
+        // Only the field that decides: the field that it overrules says nothing.
         Reason::Expired => {
             let directives = directive(&["s-maxage", "max-age"]);
             if directives.is_empty() { fields(&["Expires"]) } else { directives }

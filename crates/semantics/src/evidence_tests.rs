@@ -75,7 +75,7 @@ fn a_client_that_is_not_heeded_is_told_so() {
     assert_eq!(refused.first().map(|one| one.because), Some(Because::Reason(Reason::ClientNoCache)));
 }
 
-/// Without the lines that are said to be against it, a response is not refused for that reason.
+/// Without the lines that are named against it, a response is no longer refused for that reason.
 #[test]
 fn a_reason_goes_with_the_lines_that_are_named_for_it() {
     let requests =
@@ -117,12 +117,13 @@ fn a_reason_goes_with_the_lines_that_are_named_for_it() {
                 request.fields.retain(kept);
                 response.fields.retain(kept);
                 if !response.fields.contains("cdn-cache-control") && name.starts_with("CDN") {
-                    // What it had overruled counts again, and is not what is looked for.
+                    // The Cache-Control that the targeted field had overruled would count again, and is not tested here.
                     response.fields.remove("cache-control");
                 }
                 let fresh = freshness(&request, &response, NOW, NOW, &policy);
                 let left = obstacles(&request, &response, &fresh, &policy);
-                // Without any expiry it is useless for another reason, which has the same name; and what was overruled may have been as old.
+                // Without any expiry, the response is useless for another reason of the same name; and an overruled line may state
+                // an expiry in the past.
                 let is_useless = matches!(reason, Reason::NoExpiryNoValidator | Reason::Expired);
                 assert!(is_useless || !left.contains(&reason), "{reason:?} stays without {lines:?}");
                 gone += 1;
@@ -132,7 +133,7 @@ fn a_reason_goes_with_the_lines_that_are_named_for_it() {
     assert!(gone > 200, "{gone}");
 }
 
-/// What is said of the lines of a response, where there is a [`Ground`] for it.
+/// The grounds that are given for the lines of a response.
 fn grounds(response: &ResponseHead, policy: &Policy) -> Vec<(Side, Ground)> {
     let of = |one: &Evidence<'_>| match one.because {
         Because::Ground(ground) => Some((one.side, ground)),

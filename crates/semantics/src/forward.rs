@@ -1,16 +1,17 @@
 //! Makes the request that goes to the origin from the request that a client sent.
 //!
-//! There are two kinds. The response to the first kind may be shared ([`Audience::Shared`], [`Audience::Background`]): what is not in the
-//! key does not reach the origin, since it could change a response that other clients get (docs/deviations.md, part 3). Fields by which
-//! clients address proxies and frameworks are removed ([`unkeyed`](crate::unkeyed)), and `Via` names only us. Where the operator grants a
-//! lifetime, only what is in the key goes along ([`anonymous_request`](crate::anonymous_request)), and the application is told
-//! [`ANONYMOUS_ADDRESS`] as the client's. The second kind passes ([`Audience::OneClient`]), and keeps what applications need.
+//! There are two kinds of requests. The response to the first kind may be shared ([`Audience::Shared`], [`Audience::Background`]):
+//! nothing that could change it without being in the key may reach the origin (docs/deviations.md, part 3). Fields by which clients
+//! address proxies and frameworks are removed ([`unkeyed`](crate::unkeyed)), and `Via` names only Kasoku; profile rfc leaves the
+//! fields of RFC 9110 alone. Where the operator grants a lifetime, in either profile, the origin gets only what is in the key
+//! ([`anonymous_request`](crate::anonymous_request)), and [`ANONYMOUS_ADDRESS`] as the client's address. The second kind passes
+//! ([`Audience::OneClient`]), and keeps what applications need.
 //!
-//! Where nothing is granted, the application is told the client's address on the first kind as well: there the application itself has to
-//! say that its response may be shared, and one that counts visitors or ties sessions to addresses needs the address
+//! Where nothing is granted, a request of the first kind tells the client's address as well. There the application itself must say
+//! that its response may be shared, and an application that counts visitors or ties sessions to addresses needs the address
 //! (docs/decisions/0003). A request that no client waits for tells no address.
 //!
-//! The cache looks up and fills only its own type `SharedRequest`, and only this file makes the head in it.
+//! The cache looks up and fills only its own type `SharedRequest`, and only this file writes the head in it.
 
 use crate::anonymous_request::{ANONYMOUS_ADDRESS, write_granted};
 use crate::client_address::{Peer, client};
@@ -26,18 +27,18 @@ use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 use std::net::IpAddr;
 
-/// Our name in Via and Cache-Status.
+/// Kasoku's name in Via and Cache-Status.
 pub const NAME: &str = "kasoku";
 
-/// Via names us this often at most: a request that has come here more often goes in a circle.
+/// A request whose Via names Kasoku this often goes in a circle.
 const VISITS_MAX: usize = 8;
 
-/// For whom the response is.
+/// Whom the response is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// It may be stored, and other clients may get it.
     Shared,
-    /// The same, and no client waits for it: a refresh in the background.
+    /// It may be stored and shared as well, and no client waits for it: a refresh in the background.
     Background,
     /// It is for this client alone.
     OneClient,
@@ -60,7 +61,8 @@ pub struct Destination<'a> {
     pub makes_codings: bool,
 }
 
-/// The request for the origin. `body`: the length of the client's body. `upgrade`: the protocol to switch to, where the client asks for one that is allowed.
+/// The request for the origin. `body`: the length of the client's body. `upgrade`: the protocol to switch to, where the client asks
+/// for one that is allowed.
 pub fn forward(
     request: &RequestHead,
     body: BodyLength,
@@ -108,7 +110,7 @@ pub fn forward(
     //= RFC 9110 section 7.6.3
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
     if is_guarded {
-        // How often it has been here shows a loop; who else sent it on, and in which version, is not in the key.
+        // The number of visits here shows a loop. Which other proxies sent the request on, and in which version, is not in the key.
         fields.push("Via", vec![format!("1.1 {NAME}"); visits(request).saturating_add(1)].join(", "));
     } else {
         let version = if request.version == Version::HTTP_10 { "1.0" } else { "1.1" };
@@ -131,7 +133,8 @@ pub fn forward(
     RequestHead { method: request.method.clone(), target: to.target.to_owned(), version: Version::HTTP_11, fields }
 }
 
-/// Makes a request that [`forward`] made for [`Audience::Shared`] one for [`Audience::Background`]: it tells no client's address.
+/// Turns a request that [`forward`] made for [`Audience::Shared`] into one for [`Audience::Background`], which tells no client's
+/// address.
 pub fn make_background(fields: &mut Fields, scheme: &str, authority: &str) {
     for name in ["forwarded", "x-forwarded-for", "x-real-ip"] {
         fields.remove(name);
@@ -144,7 +147,7 @@ pub fn is_address_told(request: &Fields, policy: &Policy, audience: Audience) ->
     told_address(request, policy, audience) == ToldAddress::Clients
 }
 
-/// Whether what is not in the key is kept from the origin.
+/// Whether fields that are not in the key are kept from the origin.
 fn is_guarded(policy: &Policy, audience: Audience) -> bool {
     audience != Audience::OneClient && (policy.profile == Profile::Safe || policy.grant.is_granting())
 }
@@ -158,7 +161,7 @@ enum ToldAddress {
 }
 
 fn told_address(request: &Fields, policy: &Policy, audience: Audience) -> ToldAddress {
-    // Errors are stored for all where the operator says so, but for requests with credentials.
+    // Where the operator gives errors a lifetime, they are stored for all clients, except for requests with credentials.
     let grants_errors = || policy.negative_ttl_seconds > 0 && !has_unkeyed_credentials(request, policy);
     match audience {
         Audience::OneClient => ToldAddress::Clients,
@@ -168,8 +171,8 @@ fn told_address(request: &Fields, policy: &Policy, audience: Audience) -> ToldAd
     }
 }
 
-/// Adds the origin's own tag to an If-Match that names the tag of a coding made here. The origin does not know that tag, and would always
-/// refuse a client that edits what a hit has shown.
+/// Adds the origin's own tag to an If-Match that names the tag of a coding made here. The origin does not know that tag, and would
+/// always refuse a client that edits a page which came as a hit.
 fn add_uncoded_tags(received: &Fields, fields: &mut Fields) {
     for tag in tags(received, "if-match") {
         if let ListedTag::One(tag) = tag
@@ -180,20 +183,21 @@ fn add_uncoded_tags(received: &Fields, fields: &mut Fields) {
     }
 }
 
-/// Whether [`forward`] sends all fields of a request as the client sent them, but for those of which [`is_sent_as_received`] says no.
+/// Whether [`forward`] sends all fields of a request as the client sent them, except those for which [`is_sent_as_received`] is
+/// false.
 pub fn leaves_fields_alone(request: &Fields) -> bool {
     !connection_lists_fields(request)
 }
 
-/// What responses vary by, nearly always. To know them saves a hit 0.1 µs for each field that it varies by, out of 8.
+/// The fields by which most responses vary. This list saves a hit 0.1 µs of 8 for each field by which its response varies.
 const USUAL: [&str; 6] = ["accept-encoding", "accept-language", "accept", "cookie", "origin", "user-agent"];
 
-/// Whether [`forward`] sends a field of that name as it was received, in each profile.
+/// Whether [`forward`] sends a field of that name as it was received, in every profile.
 pub fn is_sent_as_received(name: &str) -> bool {
     USUAL.contains(&name) || !is_changed(name.as_bytes())
 }
 
-/// Whether a field of that name is written by us, or goes no further, in some profile.
+/// Whether Kasoku writes or removes a field of that name, in some profile.
 fn is_changed(name: &[u8]) -> bool {
     is_ours(name)
         || is_unkeyed(name, false)
@@ -201,18 +205,18 @@ fn is_changed(name: &[u8]) -> bool {
         || is_never_forwarded(name)
 }
 
-/// Whether Via names us so often that the request must be going in a circle.
+/// Whether Via names Kasoku so often that the request must be going in a circle.
 pub fn is_loop(request: &RequestHead) -> bool {
     visits(request) >= VISITS_MAX
 }
 
-/// How often Via names us.
+/// How often Via names Kasoku.
 fn visits(request: &RequestHead) -> usize {
     let is_visit = |member: &[u8]| member.split(u8::is_ascii_whitespace).nth(1) == Some(NAME.as_bytes());
     list::members(&request.fields, "via").filter(|member| is_visit(member)).count()
 }
 
-/// How often an OPTIONS request may still be forwarded (RFC 9110 section 7.6.2); `None`: as often as it takes.
+/// How often an OPTIONS request may still be forwarded (RFC 9110 section 7.6.2); `None`: without a limit.
 pub fn max_forwards(request: &RequestHead) -> Option<u64> {
     if request.method != Method::OPTIONS {
         return None;
@@ -235,12 +239,12 @@ pub fn upgrade<'r>(request: &RequestHead, body: BodyLength, allowed: &'r [String
         .find_map(|wanted| allowed.iter().map(String::as_str).find(|name| wanted.eq_ignore_ascii_case(name.as_bytes())))
 }
 
-/// Fields that we write ourselves or leave out, whatever the client sent; of Transfer-Encoding only what others take for it is left here.
-/// `Proxy` is none, but CGI programs take it for a setting (httpoxy).
+/// Whether Kasoku writes a field of that name itself or leaves it out, whatever the client sent. Transfer-Encoding is gone by then,
+/// but not names that others take for it. `Proxy` is no registered field, but CGI programs take it for a setting (httpoxy).
 fn is_ours(name: &[u8]) -> bool {
     let x_forwarded = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
     let framing = ["content-length", "transfer-encoding"];
-    // By these a proxy tells Rack how to hand over files, and where their paths lead.
+    // By these fields a proxy tells Rack how to hand over files, and where their paths lead.
     let sendfile = ["x-accel-mapping", "x-sendfile-type"];
     let others = ["host", "forwarded", "proxy", "x-real-ip", "x-request-id"];
     x_forwarded || is_any(name, &framing) || is_any(name, &others) || is_any(name, &sendfile)
@@ -271,7 +275,7 @@ impl ClientInfo<'_> {
 
     fn write_clients_address(&self, fields: &mut Fields) {
         let Destination { scheme, authority, .. } = *self.to;
-        // We add to the lists of a trusted proxy, and do not read those of anybody else.
+        // Kasoku appends to the lists of a trusted proxy, and ignores those of all other peers.
         let before = |name| self.received.combined(name).filter(|_| self.peer.is_trusted);
         let address = self.peer.address.map(|address| address.ip().to_canonical());
         let node = match address {
@@ -307,16 +311,16 @@ fn joined(before: Option<Vec<u8>>, member: &str) -> Vec<u8> {
     value
 }
 
-/// A host as a value of Forwarded: what is not a token must be quoted (RFC 7239 section 4).
+/// A host as a value of Forwarded: a host that is no token must be quoted (RFC 7239 section 4).
 fn quoted(authority: &str) -> String {
     if list::is_token(authority.as_bytes()) { authority.to_owned() } else { format!("\"{authority}\"") }
 }
 
-/// The fields that frame the body: ours, from what was parsed, never what the client wrote.
+/// Writes the fields that frame the body, by the length that was parsed, and never by what the client wrote.
 fn frame(method: &Method, body: BodyLength, fields: &mut Fields) {
     match body {
         BodyLength::Length(length) => fields.push("Content-Length", length.to_string()),
-        // An origin that is configured is one that speaks HTTP/1.1.
+        // A configured origin is taken to speak HTTP/1.1.
         //= RFC 9112 section 6.1
         //# A client MUST NOT send a request containing Transfer-Encoding unless it knows the server will handle HTTP/1.1
         //# requests (or later minor revisions)
@@ -333,8 +337,8 @@ fn frame(method: &Method, body: BodyLength, fields: &mut Fields) {
     }
 }
 
-/// Changes the fields of a request whose whole body has been read: its length is known, and no client waits for a 100 any more. Trailers
-/// are dropped with the chunks that they stood behind.
+/// Changes the fields of a request whose whole body has been read: its length is known, and no client waits for a 100 (Continue)
+/// any more. Trailers are dropped with the chunks before them.
 //= RFC 9112 section 6.2
 //# A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header field.
 pub fn measured(fields: &mut Fields, body_bytes: u64) {

@@ -59,7 +59,7 @@ pub struct Freshness {
     pub stale_while_revalidate: u64,
     /// For how long after its lifetime it may stand in for an error, in seconds (RFC 5861 section 4).
     pub stale_if_error: u64,
-    /// Whether the response set that limit itself: then it also limits what is served while the origin is unreachable.
+    /// Whether the response itself sent `stale-if-error`: then that limit also holds while the origin is unreachable.
     pub has_stale_if_error: bool,
     /// Each use needs a validation (`no-cache` without an argument).
     pub no_cache: bool,
@@ -67,7 +67,8 @@ pub struct Freshness {
     pub must_revalidate: bool,
 }
 
-/// The freshness of `response`, received at `response_time` for `request` (as sent to the origin) of `request_time`.
+/// The freshness of `response`, which arrived at `response_time`. `request` is the request as it was sent to the origin at
+/// `request_time`.
 pub fn freshness(
     request: &RequestHead,
     response: &ResponseHead,
@@ -96,8 +97,8 @@ pub fn freshness(
 }
 
 impl Freshness {
-    /// The same response, whose lifetime has ended at that time, if not before. How long it may be served stale counts
-    /// from then on.
+    /// The same response, whose lifetime ends at that time if it has not ended before. The time for which it may be served stale
+    /// counts from then on.
     pub fn ended(&self, at: Now) -> Self {
         Self { lifetime: self.lifetime.min(self.age(at)), ..*self }
     }
@@ -107,7 +108,8 @@ impl Freshness {
         current_age(self.initial_age, self.response_time, now)
     }
 
-    /// The Age of an answer made of it; `None` where the response was made or confirmed for this very request and is not older.
+    /// The Age of an answer that is made of this response; `None`: the response was made or confirmed for this very request, and
+    /// its age is 0.
     //= RFC 9111 section 4
     //# When a stored response is used to satisfy a request without validation, a cache MUST generate an Age header field
     pub fn age_field(&self, status: &CacheStatus, now: Now) -> Option<u64> {
@@ -149,7 +151,7 @@ impl Freshness {
         matches!(self.source, Ttl | Override | Status | AtLeast)
     }
 
-    /// Whether it is past the time for which a response is of use at all ([`Policy::keep_seconds`]).
+    /// Whether the response is too old to be of any use ([`Policy::keep_seconds`]).
     pub fn is_past_keeping(&self, policy: &Policy, now: Now) -> bool {
         let served_stale = self.stale_while_revalidate.max(self.stale_if_error);
         policy
@@ -158,7 +160,7 @@ impl Freshness {
     }
 }
 
-/// The first that applies (RFC 9111 section 4.2.1).
+/// The first source of a lifetime that applies (RFC 9111 section 4.2.1).
 fn lifetime(
     request: &RequestHead,
     effective: &EffectiveResponse<'_>,
@@ -211,7 +213,7 @@ fn lifetime(
     }
 }
 
-/// The lifetime that is granted to a response, if one is: it states none that is heard.
+/// The lifetime that is granted to a response, if one is. The caller has made sure that the response states none that counts.
 fn granted(request: &RequestHead, effective: &EffectiveResponse<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
     let grant = &policy.grant;
     if !grant.holds_for(request) || says_no_cache_as_of_old(effective, policy) {
@@ -228,13 +230,14 @@ fn granted(request: &RequestHead, effective: &EffectiveResponse<'_>, policy: &Po
     (seconds > 0).then_some((source, seconds))
 }
 
-/// Whether a lifetime may be guessed of a response of which nobody has said that all may have it: it is a file by its type, and not a
-/// page that may show its visitor's address or language; or the request had nothing of a visitor, since the operator grants a lifetime.
+/// Whether a lifetime may be guessed for a response that was not declared to be for all: it is a file by its type, and not a page
+/// that may show its visitor's address or language; or its request carried nothing of a visitor, because the operator grants a
+/// lifetime.
 fn is_anonymous(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> bool {
     policy.is_of_files || is_static(response) || policy.grant.holds_for(request)
 }
 
-/// Expires minus Date, in seconds; 0 when it is past, or no date.
+/// Expires minus Date, in seconds; 0 when Expires is in the past or no date.
 fn expires_lifetime(response: &ResponseHead, response_time: Now) -> u64 {
     let now = response_time.unix_seconds();
     // Of several lines the earliest counts, and one invalid line makes the whole field invalid.
@@ -260,7 +263,7 @@ fn heuristic_lifetime(
     if !by_status && (policy.is_safe() || !directives.control.public) {
         return None;
     }
-    // The same for a response that says no-cache in the words of HTTP/1.0.
+    // Nor for a response with Pragma, by which HTTP/1.0 says no-cache.
     if policy.is_safe() && response.fields.contains("pragma") {
         return None;
     }
@@ -270,8 +273,8 @@ fn heuristic_lifetime(
     Some(share.min(policy.heuristic_max_seconds))
 }
 
-/// Whether a heuristic lifetime is allowed by the status alone (RFC 9110 section 15.1). Profile safe leaves the
-/// errors out: a broken deployment's 404 would outlive it.
+/// Whether the status alone allows a heuristic lifetime (RFC 9110 section 15.1). Profile safe leaves the errors out: the 404 of a
+/// broken deployment would outlive the deployment.
 pub(crate) fn is_heuristically_cacheable(status: StatusCode, policy: &Policy) -> bool {
     match status.as_u16() {
         200 | 203 | 204 | 206 | 300 | 301 | 308 => true,
@@ -280,7 +283,7 @@ pub(crate) fn is_heuristically_cacheable(status: StatusCode, policy: &Policy) ->
     }
 }
 
-/// The statuses that `negative_ttl_seconds` speaks of.
+/// The statuses to which `negative_ttl_seconds` applies.
 fn is_negative(status: StatusCode) -> bool {
     matches!(status.as_u16(), 404 | 405 | 410 | 414 | 501)
 }
@@ -361,7 +364,7 @@ mod tests {
             assert_eq!(fresh(&page, &safe()).source, LifetimeSource::None, "{media_type}");
             let files = Policy { is_of_files: true, ..safe() };
             assert_eq!(fresh(&page, &files).source, LifetimeSource::Heuristic, "{media_type}");
-            // Its request had nothing of a visitor.
+            // Where a lifetime is granted, the request carries nothing of a visitor.
             let mut granting = safe();
             granting.grant.ttl_min_seconds = 1;
             assert_eq!(fresh(&page, &granting).source, LifetimeSource::Heuristic, "{media_type}");

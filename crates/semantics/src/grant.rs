@@ -1,34 +1,34 @@
-//! Lifetimes that the operator grants to responses that state none, or whatever they state.
+//! Describes the lifetimes that the operator grants to responses: where they state none, or whatever they state.
 //!
-//! By the RFCs' rules, a script's response without an expiry can't be kept; the operator may know better. A [`Grant`] says how long its
-//! responses are fresh, and which of their own words do not count. What is granted holds only for a GET that reached the origin without
-//! Authorization, and with no cookie but those that are in the key: then the origin had nothing of one visitor to go by. Three things make
-//! that true:
+//! By the RFCs' rules, a script's response without an expiry can't be kept, but the operator may know better. A [`Grant`] says how
+//! long its responses are fresh, and which of their directives and fields do not count. It holds only for a GET or HEAD that
+//! reached the origin without Authorization, and with no cookies but those in the key: then the origin knew nothing of a single
+//! visitor. Three rules make that true:
 //!
-//! - The request to the origin carries nothing of the client's but what the grant names ([`Grant::reaches_origin`]): the key's fields and
-//!   cookies. What is kept back can't change an answer, so it selects no variant either, whatever `Vary` says
+//! - The request to the origin carries only what the grant names of the client's fields and cookies ([`Grant::reaches_origin`]).
+//!   What is kept back can't change an answer, so it selects no variant either, whatever `Vary` says
 //!   ([`variant_key`](crate::vary::variant_key)).
-//! - What is named enters the key, beside what `Vary` nominates ([`nominated`](crate::effective::nominated)).
+//! - What the grant names enters the key, beside what `Vary` nominates ([`nominated`](crate::effective::nominated)).
 //! - A request that says who sends it passes ([`Grant::refuses`]), and neither reads nor changes what is stored.
 //!
-//! Only what [`Grant::ignore`] lists is overruled, and the cookies of [`Grant::dropped_cookies`]: all else that a response says still
-//! counts ([`effective`](crate::effective)). What clients are told of a granted lifetime is in [`downstream`](crate::downstream).
+//! Only what [`Grant::ignore`] lists is overruled, and the cookies of [`Grant::dropped_cookies`]: everything else in a response
+//! still counts ([`effective`](crate::effective)). [`downstream`](crate::downstream) decides what clients are told of a granted
+//! lifetime.
 
 use crate::{classes, cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{Fields, RequestHead};
 
-/// What the operator grants. Durations are in seconds; 0: nothing.
+/// What the operator grants. Durations are in seconds; 0: no grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grant {
     /// The lifetime of a response that states none.
     pub ttl_seconds: u64,
-    /// The lifetime of a response, whatever of [`Grant::ignore`] it states; and of one that states none, where `ttl_seconds` does
-    /// not say otherwise.
+    /// The lifetime of a response of which [`Grant::ignore`] overrules a part; and of one that states none, if `ttl_seconds` is 0.
     pub ttl_override_seconds: u64,
-    /// What of a response does not count.
+    /// The parts of a response that do not count.
     pub ignore: Vec<Ignored>,
-    /// Lifetimes by status, in the place of the two above; the narrowest that fits decides, and 0 grants nothing.
+    /// Lifetimes by status, in the place of the two above. The narrowest range that fits decides, and 0 grants nothing.
     pub ttl_status: Vec<StatusTtl>,
     /// The least heuristic lifetime.
     pub ttl_min_seconds: u64,
@@ -40,12 +40,13 @@ pub struct Grant {
     pub key_fields: Vec<String>,
     /// Whether the visitor's class of device is in the key (see [`classes`]).
     pub key_device: bool,
-    /// The languages of which one is in the key, in lower case, what nobody prefers last; none: it is not.
+    /// The languages of which one is in the key, in lower case. The first is for requests that like none of them. Empty: the
+    /// language is not in the key.
     pub key_languages: Vec<String>,
-    /// Cookies that a response may set without being kept from being stored, as globs over names: they are dropped (see
+    /// Cookies that a response may set and still be stored, as globs over names: they are dropped (see
     /// [`set_cookies`](crate::set_cookies)).
     pub dropped_cookies: Vec<String>,
-    /// Those of them that are a session's, and not noise: their values are looked for in the page more closely (see
+    /// The dropped cookies that are a session's, and not noise: the page is searched more closely for their values (see
     /// [`secrets`](crate::secrets)).
     pub session_cookies: Vec<String>,
 }
@@ -55,13 +56,13 @@ pub struct Grant {
 pub struct StatusTtl {
     /// The first status.
     pub first: u16,
-    /// The last one.
+    /// The last status.
     pub last: u16,
     /// The lifetime, in seconds.
     pub seconds: u64,
 }
 
-/// Why a request is not served by a grant.
+/// Why a request passes, although a lifetime is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantRefusal<'r> {
     /// It has Authorization.
@@ -84,12 +85,12 @@ macro_rules! ignored {
             /// All of them, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// How it is written in a configuration: a directive's name, or a field's.
+            /// Its word in a configuration: the name of a directive or of a field.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
 
-            /// What may go wrong, in a sentence that goes on from "ignored:".
+            /// The danger of ignoring it, in a sentence that goes on from "ignored:".
             pub const fn danger(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -118,7 +119,7 @@ impl Grant {
             || self.ttl_status.iter().any(|one| one.seconds > 0)
     }
 
-    /// Whether a field of that name goes from the client to the origin, as the client sent it or, of Cookie, in part.
+    /// Whether a field of that name reaches the origin: as the client sent it, as a class, or, of Cookie, in part.
     pub fn reaches_origin(&self, name: &[u8]) -> bool {
         if name.eq_ignore_ascii_case(b"cookie") {
             return !self.key_cookies.is_empty();
@@ -126,14 +127,14 @@ impl Grant {
         self.has_as_class(name) || self.key_fields.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
     }
 
-    /// Whether a field of that name is in the key as a class of visitors, and not as the client sent it (see [`classes`]).
+    /// Whether a field of that name is in the key as a class of visitors, instead of as the client sent it (see [`classes`]).
     pub fn has_as_class(&self, name: &[u8]) -> bool {
         let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
         (self.key_device && is(classes::DEVICE_FIELD))
             || (!self.key_languages.is_empty() && is(classes::LANGUAGE_FIELD))
     }
 
-    /// The fields that are in the key whatever a response nominates: lower case, sorted, unique.
+    /// The fields that are in the key, whatever a response nominates: lower case, sorted, unique.
     pub fn key(&self) -> Vec<String> {
         if !self.is_granting() {
             return Vec::new();
@@ -148,8 +149,8 @@ impl Grant {
         names
     }
 
-    /// Why a request with these fields passes, if it does; `allows` says of a cookie that is not in the key whether it may be
-    /// taken away.
+    /// Why a request with these fields passes, if it does. `allows`: whether a cookie that is not in the key may be removed from
+    /// the request.
     pub fn refuses<'r>(&self, request: &'r Fields, allows: impl Fn(&[u8]) -> bool) -> Option<GrantRefusal<'r>> {
         if request.contains("authorization") {
             return Some(GrantRefusal::Authorization);
@@ -158,7 +159,7 @@ impl Grant {
         names.find(|name| !cookies::is_any(&self.key_cookies, name) && !allows(name)).map(GrantRefusal::Cookie)
     }
 
-    /// Whether what is granted holds for the answer to `request`, as it reached the origin.
+    /// Whether the grant holds for the answer to `request`, as it reached the origin.
     pub(crate) fn holds_for(&self, request: &RequestHead) -> bool {
         let is_read = request.method == Method::GET || request.method == Method::HEAD;
         self.is_granting()
@@ -167,15 +168,15 @@ impl Grant {
             && cookies::has_only(&self.key_cookies, &request.fields)
     }
 
-    /// The lifetime of that status, where it has one of its own.
+    /// The lifetime that `ttl_status` gives to a status, if it names it.
     pub(crate) fn of_status(&self, status: StatusCode) -> Option<u64> {
         let fits = |one: &&StatusTtl| (one.first..=one.last).contains(&status.as_u16());
         self.ttl_status.iter().filter(fits).min_by_key(|one| one.last - one.first).map(|one| one.seconds)
     }
 }
 
-/// The statuses that `ttl` and `ttl-override` speak of: answers that say what a page is, or where. Errors, and redirections
-/// of the moment (302, 307), are for `ttl-status` to name.
+/// Whether `ttl` and `ttl-override` apply to a status: to answers that say what a page is, or where it is. Errors and temporary
+/// redirections (302, 307) get a lifetime only by `ttl-status`.
 pub(crate) fn is_covered(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 300 | 301 | 308)
 }

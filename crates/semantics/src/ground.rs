@@ -1,6 +1,6 @@
-//! The second table of `kasoku explain`: facts about a message besides the [`Reason`] that decided.
+//! The second table of `kasoku explain`: the facts about a message besides the [`Reason`] that decided.
 //!
-//! A [`Reason`] says why something was not done as one would wish; a [`Ground`] why it could be, or why a line changed
+//! A [`Reason`] says why the cache did not answer as its operator would like. A [`Ground`] says why it could, or why a line changed
 //! nothing.
 
 use crate::Reason;
@@ -19,7 +19,7 @@ macro_rules! grounds {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Where the rule stands: as [`Reason::source`].
+            /// The source of the rule: as [`Reason::source`].
             pub fn source(self) -> &'static str {
                 match self { $(Self::$variant => $source,)* }
             }
@@ -28,7 +28,7 @@ macro_rules! grounds {
 }
 
 grounds! {
-    // What gives a lifetime.
+    // Lines that give a lifetime.
     Targeted, "RFC 9213 section 2.2", "A field for this cache says how long it is fresh.";
     SMaxage, "RFC 9111 section 5.2.2.10", "Its s-maxage says how long a shared cache may use it.";
     MaxAge, "RFC 9111 section 5.2.2.1", "Its max-age says how long it is fresh.";
@@ -37,13 +37,13 @@ grounds! {
     Heuristic, "RFC 9111 section 4.2.2", "It states no expiry, so it is fresh for a share of the time since it was modified.";
     NegativeTtl, "configuration", "The configuration gives this status a lifetime.";
     MaxAgeOverruled, "RFC 9111 section 5.2.2.10", "Its max-age does not count here: s-maxage is for shared caches, and counts before it.";
-    // What says that there is none.
+    // Lines that give a lifetime of 0.
     TargetedZero, "RFC 9213 section 2.2", "The application says itself that it is expired at once, in a field for this cache.";
     SMaxageZero, "RFC 9111 section 5.2.2.10", "The application says itself that it is expired at once: its s-maxage is 0.";
     MaxAgeZero, "RFC 9111 section 5.2.2.1", "The application says itself that it is expired at once: its max-age is 0.";
     AccelExpiresZero, "nginx: X-Accel-Expires", "The application says itself that the proxy in front may not keep it.";
     ExpiresPast, "RFC 9111 section 5.3", "The application says itself that it is expired at once: this time is not later than its Date, or is no time.";
-    // What gives a lifetime that nobody has stated.
+    // Lifetimes that the configuration gives, not the application.
     Ttl, "configuration", "It states no expiry, and the configuration grants it a lifetime.";
     TtlOverride, "configuration", "The configuration grants it a lifetime, in the place of what it says itself.";
     TtlStatus, "configuration", "The configuration grants a lifetime to this status.";
@@ -51,7 +51,7 @@ grounds! {
     TtlMax, "configuration", "It would be fresh for longer: the configuration bounds all lifetimes.";
     Ignored, "configuration", "The configuration says that this does not count.";
     Announced, "configuration", "Clients are told the lifetime that the configuration grants.";
-    // What else helps.
+    // Other facts that help.
     Validator, "RFC 9111 section 4.3", "The application can confirm it without sending it again.";
     Shared, "RFC 9111 section 3.5", "It may be shared although the request says who sent it.";
     ForAVisitor, "Kasoku: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
@@ -64,7 +64,7 @@ grounds! {
     StaleIfError, "RFC 5861 section 4", "It may be served stale instead of an error.";
     MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
     NamedFile, "configuration", "What is stored is that the application named this file, and which one that was: it is opened anew each time.";
-    // What splits it.
+    // Facts that divide a response into variants, or deny it a lifetime.
     Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
     VariesByVisitor, "RFC 9111 section 4.1", "Nearly each visitor sends another value of such a field, and each value is a variant of its own.";
     PragmaNoCache, "RFC 9111 section 5.4", "What HTTP/1.0 calls no-cache: no lifetime is granted to it, and none guessed.";
@@ -93,7 +93,7 @@ grounds! {
     CookieNotListed, "configuration", "It is not one with which requests pass, and is not sent on: what the application answers can't depend on it.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
     CookieRemoved, "configuration", "It is not sent on, so what the application answers can't depend on it.";
-    // What does not count.
+    // Lines that do not count.
     Overruled, "RFC 9213 section 2.2", "It does not count here, since there is a field for this cache.";
     ExpiresOverruled, "RFC 9111 section 5.3", "It does not count, since Cache-Control says how long it is fresh.";
     ClientIgnored, "configuration", "What the client wants of a cache does not count, or any client could make the origin work.";
@@ -106,12 +106,12 @@ impl Ground {
     }
 }
 
-/// Why it matters.
+/// Why a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Because {
-    /// It decided, or would have.
+    /// The line decided, or would have.
     Reason(Reason),
-    /// It did not decide.
+    /// The line did not decide.
     Ground(Ground),
 }
 
@@ -124,7 +124,7 @@ impl Because {
         }
     }
 
-    /// Where the rule stands.
+    /// The source of the rule.
     pub fn source(self) -> &'static str {
         match self {
             Self::Reason(reason) => reason.source(),
@@ -132,7 +132,7 @@ impl Because {
         }
     }
 
-    /// The setting that has a say in it, where there is one.
+    /// The setting that can change it, if there is one.
     pub fn setting(self) -> Option<&'static str> {
         Some(match self {
             Self::Reason(Reason::PassRule) => "pass",

@@ -1,4 +1,4 @@
-//! Fields that belong to one connection and never travel further (RFC 9110 section 7.6.1).
+//! Removes the fields that belong to one connection and are never forwarded (RFC 9110 section 7.6.1).
 
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
@@ -6,8 +6,8 @@ use kasoku_wire::field::list;
 /// Fields that are removed whether Connection lists them or not.
 const HOP_BY_HOP: [&str; 6] = ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
 
-/// Removes them, and what Connection lists: for forwarding, in both directions. What the next connection needs of them
-/// (Transfer-Encoding, Upgrade, `TE: trailers`) is written anew by whoever frames the message.
+/// Removes these fields and those that Connection lists: for forwarding, in both directions. The code that frames the message
+/// writes anew what the next connection needs of them (Transfer-Encoding, Upgrade, `TE: trailers`).
 //= RFC 9110 section 7.6.1
 //# Intermediaries MUST parse a received Connection header field before a message is forwarded and, for each
 //# connection-option in this field, remove any header or trailer field(s) from the message with the same name as the
@@ -18,13 +18,13 @@ pub fn strip_hop_by_hop(fields: &mut Fields) {
     fields.retain(|name, _| !is_hop_by_hop(name, &listed));
 }
 
-/// Whether Connection lists a field that would otherwise travel on.
+/// Whether Connection lists a field that would otherwise be forwarded.
 pub fn connection_lists_fields(fields: &Fields) -> bool {
     let is_usual = |option: &[u8]| option.eq_ignore_ascii_case(b"close") || is_hop_by_hop(option, &[]);
     list::members(fields, "connection").any(|option| !is_usual(option))
 }
 
-/// Whether `name` is one of the fields that never travel on.
+/// Whether a field of that name is never forwarded.
 pub fn is_never_forwarded(name: &[u8]) -> bool {
     is_hop_by_hop(name, &[])
 }
@@ -66,7 +66,7 @@ const NOT_IN_TRAILERS: [&str; 42] = [
     "vary",
     "via",
     "www-authenticate",
-    // What an application says to its server about a file that is to be sent.
+    // Fields by which an application tells its server about a file to send.
     "x-accel-buffering",
     "x-accel-charset",
     "x-accel-expires",
@@ -78,7 +78,7 @@ const NOT_IN_TRAILERS: [&str; 42] = [
     "x-sendfile2",
 ];
 
-/// The trailer fields of a message with that head that may travel on; `None` when nothing is left.
+/// The trailer fields of a message with the head `head` that may be forwarded; `None`: none are left.
 pub fn forwardable_trailers(mut trailers: Fields, head: &Fields) -> Option<Fields> {
     let listed = listed(head);
     let is_header_only = |name: &[u8]| {

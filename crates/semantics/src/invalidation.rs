@@ -1,5 +1,5 @@
-//! What an unsafe method makes invalid (RFC 9111 section 4.4): its target, and what Location and Content-Location
-//! name, as long as it is of the same origin.
+//! Finds what a response to an unsafe method makes invalid (RFC 9111 section 4.4): the target, and the URIs in Location and
+//! Content-Location, if they are of the same origin.
 
 use http::{Method, StatusCode};
 use kasoku_wire::Fields;
@@ -9,8 +9,8 @@ use url::{Position, Url};
 /// Content-Location.
 pub const URIS_MAX: usize = 4;
 
-/// Whether a response of that status to that method invalidates what is stored: the method is unsafe, or we do not know
-/// it, and the response is no error.
+/// Whether a response of that status to that method invalidates what is stored: the method is unsafe or unknown, and the response
+/// is no error.
 //= RFC 9111 section 4.4
 //# A cache MUST invalidate the target URI (Section 7.1 of [HTTP]) when it receives a non-error status code in response
 //# to an unsafe request method (including methods whose safety is unknown).
@@ -18,7 +18,7 @@ pub fn invalidates(method: &Method, status: StatusCode) -> bool {
     !method.is_safe() && (status.is_success() || status.is_redirection())
 }
 
-/// The absolute URIs besides the target that `response` names, without fragments. `request_uri` is absolute.
+/// The absolute URIs that `response` names besides the target, without fragments. `request_uri` is absolute.
 pub fn invalidated_uris(request_uri: &str, response: &Fields) -> Vec<String> {
     let Ok(target) = Url::parse(request_uri) else { return Vec::new() };
     let values = ["location", "content-location"].into_iter().flat_map(|name| response.all(name));
@@ -28,16 +28,17 @@ pub fn invalidated_uris(request_uri: &str, response: &Fields) -> Vec<String> {
     uris
 }
 
-/// Path and query of the Location of a response to a request for that URI, whatever host it names: where a proxy stands before the
-/// application, that may be another one.
+/// Path and query of the Location of a response to a request for that URI. The host of the Location does not count: behind another
+/// proxy, the application may name another host.
 pub fn location_target(request_uri: &str, response: &Fields) -> Option<String> {
     let location = std::str::from_utf8(response.only("location")?).ok()?;
     let url = Url::parse(request_uri).ok()?.join(location).ok()?;
     Some(url[Position::BeforePath..Position::AfterQuery].to_owned())
 }
 
-/// Whether a redirection says only how the URL is spelt: with a slash behind it, or under another scheme or host. Servers answer so before any
-/// program has run, so nothing was done. A program that has done something answers with 302 or 303, and may well lead to the same URL.
+/// Whether a redirection only says how the URL is spelt: with a slash at its end, or under another scheme or host. Servers answer
+/// so before any program has run, so the request has changed nothing. A program that has changed something answers with 302 or 303,
+/// and may well lead to the same URL.
 pub fn only_respells(request_uri: &str, status: StatusCode, response: &Fields) -> bool {
     let is_permanent = matches!(
         status,

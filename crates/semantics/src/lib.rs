@@ -1,30 +1,30 @@
-//! RFC 9111 and friends as pure functions of request, response, policy and time.
+//! Decides about caching by RFC 9111 and its neighbours, in pure functions of request, response, policy and time.
 //!
 //! Nothing here reads a clock, a socket or a configuration file; each decision is a value, and each refusal names
 //! its [`Reason`]. A head passes through the files in this order:
 //!
 //! | question | file |
 //! |---|---|
-//! | which URI does a request ask for? who sent it? | [`effective_uri`], [`client_address`] |
-//! | what of it does the origin get, where the response may be shared, and where not? | [`mod@forward`], [`unkeyed`], [`anonymous_request`] |
-//! | what does the client ask of the cache? may it be answered from it? | [`request`] |
+//! | which URI does a request ask for? which client sent it? | [`effective_uri`], [`client_address`] |
+//! | what of it does the origin get, if the response may be shared, and if not? | [`mod@forward`], [`unkeyed`], [`anonymous_request`] |
+//! | what does the client ask of the cache? may the cache answer? | [`request`] |
 //! | which stored variant fits? | [`mod@vary`] |
 //! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`], [`accel_expires`] |
 //! | may it be used now? | [`mod@reuse`] |
-//! | does the client have it already? which part does it want? by whose validators? | [`mod@precondition`], [`mod@range`], [`validators`] |
-//! | in which content coding does it get it? of which responses are codings made? | [`coding`], [`coding_rules`] |
-//! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
-//! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`], [`media_type`] |
-//! | for how long, where the operator says so, and on which condition? | [`grant`], [`effective`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
-//! | is it the same for everybody? | [`difference`] |
+//! | does the client have it already? which part does it want? which validators count? | [`mod@precondition`], [`mod@range`], [`validators`] |
+//! | in which content coding does the client get it? of which responses are codings made? | [`coding`], [`coding_rules`] |
+//! | how does the cache validate it, and what does the origin's answer change? | [`validation`] |
+//! | may the origin's answer be stored, and which of its fields? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`], [`media_type`] |
+//! | for how long, by the operator's grant, and on which condition? | [`grant`], [`effective`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
+//! | is a page the same for all visitors? | [`difference`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
-//! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
-//! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`mod@advice`], [`suggestion`] |
+//! | what is the client told about it? | [`downstream`], [`cache_status`], [`reason`] |
+//! | what is the operator told about it, line by line, and what would help? | [`evidence`], [`ground`], [`mod@advice`], [`suggestion`] |
 //!
-//! Patterns of names are [globs](glob); how applications read a query, [`query`] knows; where the links of a page lead, [`links`].
+//! Patterns of names are [globs](glob). [`query`] knows how applications read a query, [`links`] where the links of a page lead.
 //!
-//! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
-//! in front of applications that do not know of caches; the differences stand in the functions that make them.
+//! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe in front of
+//! applications that do not know of caches. Each difference stands in the function that makes it.
 
 pub mod accel_expires;
 pub mod advice;

@@ -1,8 +1,8 @@
-//! Finds the links of a page: the URLs in its `href` attributes.
+//! Finds the links of a page (the URLs in its `href` attributes), and removes the values of some of their parameters.
 //!
-//! It looks for the attribute in the bytes and reads no HTML beyond that, so an `href` in a comment or in a script is a link as well. Only
-//! values in quotes count, single or double, and of character references `&amp;` alone is resolved, in its four usual spellings. Both
-//! the number of links and their length are bounded.
+//! The search looks for the attribute only and parses no other HTML, so an `href` in a comment or in a script counts as well. Only
+//! quoted values count (single or double quotes). The only character reference that is decoded is the ampersand, in its four usual
+//! spellings. The number of links and their length are bounded.
 
 use std::borrow::Cow;
 use url::{Position, Url};
@@ -10,7 +10,7 @@ use url::{Position, Url};
 /// The most `href` attributes that are looked at.
 pub const LINKS_MAX: usize = 2048;
 
-/// The longest link, in bytes as it stands in the page.
+/// The length of the longest link, in bytes as written in the page.
 pub const LINK_BYTES_MAX: usize = 2048;
 
 /// How HTML spells an ampersand.
@@ -18,8 +18,8 @@ const AMPERSANDS: [&str; 4] = ["&amp;", "&#38;", "&#038;", "&#x26;"];
 
 const NAME: &[u8] = b"href";
 
-/// Path and query of each link on a page that leads to a host of which `is_ours` says yes. `page_uri` is the absolute URI of the page, against which
-/// relative links are resolved. `is_ours` gets host and port in lower case, the port where it is not the scheme's own.
+/// The path and query of each link whose host `is_ours` accepts. `page_uri` is the absolute URI of the page: relative links are
+/// resolved against it. `is_ours` gets the host and port in lower case, without a port that is the scheme's default.
 pub fn targets<'h>(
     page_uri: &str,
     html: &'h [u8],
@@ -35,7 +35,8 @@ pub fn targets<'h>(
     })
 }
 
-/// The page without the values of some parameters in its links. `named`: which, for path and query of a link; empty: none.
+/// The page without the values of some parameters in its links. `named` returns the names of these parameters for the path and
+/// query of a link.
 pub fn without_values<'h, 'n>(page_uri: &str, html: &'h [u8], named: impl Fn(&str) -> &'n [String]) -> Cow<'h, [u8]> {
     let page = Url::parse(page_uri).ok();
     let mut kept = Vec::new();
@@ -63,7 +64,7 @@ pub fn without_values<'h, 'n>(page_uri: &str, html: &'h [u8], named: impl Fn(&st
 fn masked(text: &str, names: &[String]) -> String {
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
     let pairs = query.split('&').map(|pair| {
-        // What is left of a character reference stands before the name.
+        // Splitting `&amp;` at its `&` leaves `amp;` before the name.
         let (name, rest) = pair.split_once('=').unwrap_or((pair, ""));
         let bare = name.rsplit(';').next().unwrap_or_default();
         let fragment = rest.find('#').and_then(|at| rest.get(at..)).unwrap_or_default();
@@ -72,7 +73,7 @@ fn masked(text: &str, names: &[String]) -> String {
     format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"))
 }
 
-/// A value without the character references that stand for an ampersand.
+/// A value of an attribute with its references to the ampersand decoded.
 fn read(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
@@ -87,11 +88,11 @@ fn read(value: &str) -> String {
     text
 }
 
-/// The values of `href` attributes, as they stand in the page, and where each ends.
+/// The values of `href` attributes, as written in the page, and the offset at which each ends.
 fn values(html: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     let mut after = 0;
     memchr::memchr2_iter(b'h', b'H', html).filter_map(move |begins| {
-        // What stands in a value is no attribute.
+        // An `href` inside the previous value is not an attribute.
         let is_outside = begins >= after;
         let (value, ends) = attribute(html, begins).filter(|_| is_outside)?;
         after = ends;
@@ -99,10 +100,11 @@ fn values(html: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     })
 }
 
-/// The value of the `href` that begins there, and where it ends. `None`: there is none, or it is not in quotes.
+/// The value of the `href` attribute that begins at the offset `begins`, and the offset at which the value ends. `None`: no such
+/// attribute begins there, or its value is not quoted.
 fn attribute(html: &[u8], begins: usize) -> Option<(&[u8], usize)> {
     let before = begins.checked_sub(1).and_then(|at| html.get(at))?;
-    // Not the end of `data-href`.
+    // Excludes names such as `data-href`.
     let is_whole = before.is_ascii_whitespace() || b"\"'/".contains(before);
     let (name, rest) = html.get(begins..)?.split_at_checked(NAME.len())?;
     if !is_whole || !name.eq_ignore_ascii_case(NAME) {

@@ -1,15 +1,17 @@
-//! What the media type of a response says about how it is made: whether it has an end, and whether it is a file or a page.
+//! Tells by the media type of a response whether it is an endless stream, and whether it is a file or a page.
 //!
-//! The type is the application's word. Browsers do not show a page that is declared as an image, so a wrong type gains an attacker nothing.
+//! The application declares the type, and the cache believes it. Browsers do not show a page that is declared as an image, so a
+//! wrong type gains an attacker nothing.
 
 use crate::coding::media_type;
 use kasoku_wire::ResponseHead;
 
-/// Streams that go on for as long as the client stays: server-sent events, and pictures that replace one another.
+/// Streams that last for as long as the client stays connected: server-sent events, and series of images that replace one another.
 const ENDLESS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
 
-/// Beginnings of types of which programs make no answer of their own for each visitor: media, fonts, styles, scripts and archives.
-/// Not here: pages, data and documents (a PDF may be an invoice), and `application/octet-stream`, which says nothing.
+/// Prefixes of types that applications do not make anew for each visitor: media, fonts, style sheets, scripts and archives. Pages,
+/// data and documents are left out (a PDF may be an invoice), and so is `application/octet-stream`, which does not tell what the
+/// content is.
 const STATIC: [&str; 36] = [
     "application/ecmascript",
     "application/font",
@@ -49,11 +51,11 @@ const STATIC: [&str; 36] = [
     "video/",
 ];
 
-/// Types of scripts that begin like those of texts.
+/// Types of scripts that begin with `text/`. They are compared as a whole.
 const SCRIPTS: [&str; 2] = ["text/javascript", "text/ecmascript"];
 
-/// Whether the type of a response is one of which programs make no answer of their own for each visitor. A response without a type
-/// may be anything.
+/// Whether applications do not make responses of this type anew for each visitor. A response without a type may be anything, so it
+/// does not count as static.
 pub fn is_static(head: &ResponseHead) -> bool {
     let Some(value) = head.fields.only("content-type") else { return false };
     let media_type = media_type(value);
@@ -62,7 +64,7 @@ pub fn is_static(head: &ResponseHead) -> bool {
     STATIC.iter().any(begins_with) || is_any(media_type, &SCRIPTS)
 }
 
-/// Whether a response is a stream without an end. Each client needs one of its own, from the moment at which it asks.
+/// Whether a response is an endless stream. Each client needs a stream of its own, which begins when the client asks for it.
 pub fn is_endless(head: &ResponseHead) -> bool {
     head.fields.all("content-type").any(|value| is_any(media_type(value), &ENDLESS))
 }

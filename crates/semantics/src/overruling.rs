@@ -1,9 +1,9 @@
-//! What the configuration alone could do for a response that says it may not be kept, or sends a status that no lifetime is granted
-//! to: `ttl-override` or `ttl-status`, with the shortest `ignore` that is enough.
+//! Finds settings that would make a response cacheable without a change to the application, where the response forbids storing or
+//! has a status without a granted lifetime: `ttl-override` or `ttl-status`, with the shortest `ignore` list that suffices.
 //!
-//! An operator who writes such a line takes over the application's responsibility, so each suggestion comes with its risk, in the words of
-//! the warning by `kasoku check`. It is never found for a request that says who sends it, since nothing is granted to those, nor for errors
-//! that say nothing lasting.
+//! An operator who writes such a line takes over the application's responsibility, so each suggestion that overrules the
+//! application comes with its risk, in the words of the warning by `kasoku check`. A request with credentials gets no suggestion,
+//! since no lifetime is granted to it, and neither does an error that says nothing lasting about the page.
 
 use crate::credentials::has_credentials;
 use crate::effective::is_touched;
@@ -15,7 +15,7 @@ use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
 
-/// Whether a cookie of that name may be taken for one that says nothing of who has it.
+/// Whether a cookie of that name may be noise: it tells nothing about the visitor who has it.
 pub type MayBeNoise<'n> = &'n dyn Fn(&str) -> bool;
 
 const SESSION: &str =
@@ -25,8 +25,8 @@ const NEGATIVE: &str =
     "if the page is the same for everybody; an application that is busy answers such requests once a minute";
 const OVERRULED: &str = "what is listed does not count any more, and then:";
 
-/// What to write, so that the next request is a hit, and the application stays as it is; none: nothing that helps. `before`
-/// is the response's freshness.
+/// The settings that make the next request a hit while the application stays as it is; `None`: no setting helps. `before` is the
+/// response's freshness under `policy`.
 pub(crate) fn by_configuration(
     request: &RequestHead,
     response: &ResponseHead,
@@ -46,7 +46,8 @@ pub(crate) fn by_configuration(
     };
     let cookies = Cookies::of(request, response, policy, may_be_noise);
     own.grant.dropped_cookies.extend(cookies.names());
-    // Whatever a page varies by, all would get the one that the first of them got; and a cookie that nobody knows may be a log-in's.
+    // Never propose to ignore `Vary`, since all visitors would get the variant of the first one, or `Set-Cookie`, since an unknown
+    // cookie may be that of a login.
     let is_never = |one: &Ignored| matches!(one, Ignored::Vary | Ignored::SetCookie);
     let is_found = |one: &Ignored| !is_never(one) && says(response, *one, policy);
     let said = Ignored::ALL.iter().copied().filter(is_found);
@@ -72,7 +73,7 @@ pub(crate) fn by_configuration(
         }
     }
     if needed.is_empty() && !cookies.is_empty() {
-        // `ttl-override` would overrule nothing.
+        // The response states nothing that `ttl-override` would have to overrule, so `ttl` suffices.
         let lifetime = match is_covered(response.status) {
             true => {
                 changes.pop().map(|_| Suggestion::of(SuggestedChange::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED))
@@ -82,7 +83,7 @@ pub(crate) fn by_configuration(
         return Some(lifetime.into_iter().chain(cookies.suggestions()).collect());
     }
     if needed.is_empty() {
-        // What states nothing needs no more than `ttl`.
+        // The response states nothing that has to be overruled, so `ttl` suffices.
         let one = changes.pop()?;
         let ttl = || Suggestion::of(SuggestedChange::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
         return Some(vec![if is_covered(response.status) { ttl() } else { one }]);
@@ -98,7 +99,7 @@ pub(crate) fn by_configuration(
 
 /// The cookies of a response that keep it from being stored.
 struct Cookies {
-    /// Those that are named like a session's.
+    /// The cookies that are named like a session's.
     sessions: Vec<String>,
     others: Vec<String>,
 }
@@ -111,7 +112,7 @@ impl Cookies {
         let mut names: Vec<String> = names.flatten().filter(is_plain).map(str::to_owned).collect();
         names.sort_unstable();
         names.dedup();
-        // All that is set must have a name that can be written down.
+        // If one of the cookies has a name that the configuration can't hold, propose none of them.
         if set_cookies::not_dropped(request, response, policy)
             .any(|name| !names.iter().any(|one| one.as_bytes() == name))
         {
@@ -119,7 +120,7 @@ impl Cookies {
         }
         let (sessions, others): (Vec<_>, Vec<_>) =
             names.into_iter().partition(|name| set_cookies::names_a_session(name));
-        // With one that may say who somebody is, none is taken for noise.
+        // If one of the cookies may identify its visitor, propose none of them.
         if !others.iter().all(|name| may_be_noise(name)) {
             return Self { sessions: Vec::new(), others: Vec::new() };
         }
@@ -149,7 +150,8 @@ impl Cookies {
     }
 }
 
-/// Grants that status a lifetime: what has to be written for it, if anything. None: the operator has said that it gets none.
+/// Adds a lifetime for `status` to `grant`, and returns the setting to write, if one is needed. The outer `None`: the operator has
+/// set that this status gets no lifetime.
 fn grants(status: StatusCode, grant: &mut Grant) -> Option<Option<Suggestion>> {
     let (key, value) = match grant.of_status(status) {
         Some(0) => return None,
@@ -170,7 +172,7 @@ fn grants(status: StatusCode, grant: &mut Grant) -> Option<Option<Suggestion>> {
     Some(Some(Suggestion::of(SuggestedChange::Set(key, value), GRANTED)))
 }
 
-/// An entry of `ttl-status`, as it is written.
+/// An entry of `ttl-status` as the configuration writes it.
 fn shown(entry: &StatusTtl) -> String {
     let StatusTtl { first, last, seconds } = entry;
     match (first, last) {
@@ -180,7 +182,7 @@ fn shown(entry: &StatusTtl) -> String {
     }
 }
 
-/// Whether the response says something that this word would overrule.
+/// Whether the response says something that `word` would overrule and that is not ignored already.
 fn says(response: &ResponseHead, word: Ignored, policy: &Policy) -> bool {
     let mut alone = policy.clone();
     if alone.grant.ignore.contains(&word) {

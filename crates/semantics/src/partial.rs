@@ -1,5 +1,5 @@
-//! Parts of a representation (RFC 9111 sections 3.3 and 3.4, RFC 9110 section 15.3.7): what a 206 carries, which parts
-//! belong together, and what is missing.
+//! Handles parts of a representation (RFC 9111 sections 3.3 and 3.4, RFC 9110 section 15.3.7): which bytes a 206 carries, which
+//! parts may be combined, and which bytes are missing.
 
 use crate::range::is_strong_date;
 use crate::{ByteRange, Reason};
@@ -12,14 +12,14 @@ use kasoku_wire::field::list;
 /// The part that a 206 carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialContent {
-    /// Which bytes of the whole.
+    /// The bytes of the complete representation that it carries.
     pub range: ByteRange,
-    /// The whole's length in bytes, where the origin knows it.
+    /// The length of the complete representation in bytes, where the origin states it.
     pub complete_length: Option<u64>,
 }
 
-/// The part that `response` carries, whose body has `body_length` bytes (`None`: not known yet; then Content-Length
-/// counts, if there is one). `Err` for anything but a 206 with one Content-Range that fits.
+/// The part that `response` carries. `body_length` is the number of bytes in its body; `None`: not known yet. `Err`: it is no 206
+/// with a single Content-Range, or the range disagrees with `body_length` or with Content-Length.
 pub fn part(response: &ResponseHead, body_length: Option<u64>) -> Result<PartialContent, Reason> {
     if response.status != StatusCode::PARTIAL_CONTENT {
         return Err(Reason::ContentRangeInvalid);
@@ -33,15 +33,15 @@ pub fn part(response: &ResponseHead, body_length: Option<u64>) -> Result<Partial
     };
     let range = ByteRange { first, last };
     let is_wrong = |length: Option<u64>| length.is_some_and(|length| length != range.length());
-    // Whoever believes one of the two would put bytes in the wrong place.
+    // If the lengths disagree, the cache would put bytes in the wrong place.
     if is_wrong(body_length) || is_wrong(content_length(response)) {
         return Err(Reason::ContentRangeLength);
     }
     Ok(PartialContent { range, complete_length: complete })
 }
 
-/// Whether `new`'s part may be put together with what is stored: the same strong validator, and the same complete
-/// length, which both must have.
+/// Whether the part of `new` may be combined with the stored one: both have the same strong validator, and the same complete
+/// length, which must be known.
 //= RFC 9110 section 15.3.7.3
 //# A client that has received multiple partial responses to GET requests on a target resource MAY combine those
 //# responses into a larger continuous range if they share the same strong validator.
@@ -54,8 +54,8 @@ pub fn combinable(
     stored_length.is_some() && stored_length == new_length && same_strong_validator(stored, new)
 }
 
-/// Whether both heads are of one representation, byte for byte: the same strong entity tag, or without tags the same
-/// Last-Modified where it is strong.
+/// Whether both heads describe the same bytes: they have the same strong entity tag, or neither has a tag and both have the same
+/// strong Last-Modified.
 fn same_strong_validator(stored: &ResponseHead, new: &ResponseHead) -> bool {
     match (EntityTag::of(&stored.fields), EntityTag::of(&new.fields)) {
         (Some(one), Some(two)) => one.strong_eq(&two),
@@ -95,8 +95,8 @@ pub fn missing(have: &[ByteRange], want: ByteRange) -> Option<ByteRange> {
     Some(ByteRange { first, last })
 }
 
-/// The value of a Range field that asks for `range`; open at the end when it reaches the end of the whole, so that an
-/// origin whose representation grew shows it.
+/// The value of a Range field that asks for `range`. It has no last position where `range` reaches the end of the representation,
+/// so that the answer shows whether the representation has grown.
 pub fn range_value(range: ByteRange, complete_length: Option<u64>) -> String {
     if complete_length.is_some_and(|length| range.last.checked_add(1) == Some(length)) {
         format!("bytes={}-", range.first)

@@ -1,4 +1,4 @@
-//! The caching rules that an operator may choose. Everything else follows from the RFCs.
+//! Defines the caching rules that an operator may choose. All other rules follow from the RFCs.
 
 use crate::grant::Grant;
 use crate::tags::TagRules;
@@ -10,7 +10,7 @@ pub enum Profile {
     /// heuristics and languages. The default.
     #[default]
     Safe,
-    /// What the RFCs alone say.
+    /// The rules of the RFCs alone.
     Rfc,
 }
 
@@ -23,12 +23,12 @@ pub struct Policy {
     pub heuristic_percent: u32,
     /// The longest heuristic lifetime, in seconds.
     pub heuristic_max_seconds: u64,
-    /// All answers are files that lie on disk, which no program renders for a visitor: heuristic lifetimes hold for any media type,
-    /// in profile safe too.
+    /// Whether all responses are files on disk, which no program makes for a visitor. Then heuristic lifetimes apply to any media
+    /// type, in profile safe too.
     pub is_of_files: bool,
     /// Whether `no-cache`, `max-age` and `min-fresh` of a request are honoured: if so, any client can make the origin work.
     pub client_may_revalidate: bool,
-    /// Targeted cache control fields (RFC 9213) that speak to us; the first that is present and valid wins.
+    /// The targeted cache control fields (RFC 9213) that apply to this cache; the first that is present and valid wins.
     pub targeted_fields: Vec<String>,
     /// The lifetime, in seconds, of a 404, 405, 410, 414 or 501 without an explicit one; 0: none. Only for requests
     /// without Cookie and Authorization.
@@ -37,28 +37,29 @@ pub struct Policy {
     pub stale_if_error_seconds: u64,
     /// `stale-while-revalidate` in seconds for responses that have none (RFC 5861 section 3).
     pub stale_while_revalidate_seconds: u64,
-    /// For how long past its lifetime, in seconds, a response that does not say so itself may be served: both while it is
-    /// refreshed and instead of an error. Where one of the two above is longer, that one counts.
+    /// Grace: how long past its lifetime, in seconds, a response may be served while it is refreshed and instead of an error, if it
+    /// has no directive of its own for that. Where one of the two settings above is longer, that setting counts.
     pub grace_seconds: u64,
-    /// How long past its lifetime and all that may be served stale, in seconds, a response is of use: for validation, and
-    /// while the origin cannot be reached. None: as long as there is memory for it.
+    /// Keep: how long, in seconds, a response is kept after its lifetime and its time of being served stale, for validation and
+    /// while the origin cannot be reached. `None`: as long as there is memory for it.
     pub keep_seconds: Option<u64>,
     /// The longest lifetime, in seconds, also of a response that states a longer one; 0: no bound.
     pub ttl_max_seconds: u64,
-    /// Response fields that are not stored: lower case.
+    /// Names of response fields that are not stored, in lower case.
     pub strip_fields: Vec<String>,
-    /// What responses are dropped by, besides their URLs.
+    /// The tags by which responses are dropped, besides their URLs.
     pub tags: TagRules,
-    /// The lifetimes that the operator grants. A request whose answer may be shared must then be prepared as [`Grant`] says.
+    /// The lifetimes that the operator grants. The caller must then prepare a request whose response may be shared as [`Grant`]
+    /// says.
     pub grant: Grant,
     /// How long past its lifetime, in seconds, a response may be served while the origin cannot be reached
     /// (RFC 9111 section 4.2.4).
     pub stale_disconnected_seconds: u64,
-    /// How long, in seconds at most, nobody asks for what has just failed while a stale response may answer: it is one second
-    /// first, and doubles while failures go on. 0: each request asks.
+    /// The longest back-off after a failed fetch, in seconds: meanwhile a stale response answers, if one may, and the origin is not
+    /// asked. The first back-off is one second, and each further failure doubles it. 0: no back-off.
     pub back_off_max_seconds: u64,
-    /// The fingerprint of all rules under which responses are stored, those that are not the policy's included; set by
-    /// whoever applies a configuration. What was stored under others is not used.
+    /// The fingerprint of all rules under which responses are stored, including those outside of this policy. The code that applies
+    /// a configuration sets it. A response that was stored under another fingerprint is not used.
     pub rules: u64,
 }
 
@@ -92,8 +93,8 @@ impl Policy {
         self.profile == Profile::Safe
     }
 
-    /// Whether what belongs to one visitor is kept from all others by our own rules, and not by the RFCs' alone: in profile
-    /// safe, and wherever a lifetime is granted to responses that never said that they may be shared.
+    /// Whether Kasoku's own rules, and not the RFCs' alone, keep one visitor's responses from all others: in profile safe, and
+    /// wherever a lifetime is granted to responses that do not say that they may be shared.
     pub fn guards_visitors(&self) -> bool {
         self.is_safe() || self.grant.is_granting()
     }

@@ -1,4 +1,4 @@
-//! The client's conditions against a stored response (RFC 9111 section 4.3.2, RFC 9110 section 13.2.2).
+//! Evaluates the client's conditions against a stored response (RFC 9111 section 4.3.2, RFC 9110 section 13.2.2).
 
 use crate::age::date_value;
 use crate::{Now, Validators};
@@ -7,17 +7,17 @@ use kasoku_wire::field::date;
 use kasoku_wire::field::etag::{EntityTag, ListedTag, tags};
 use kasoku_wire::{RequestHead, ResponseHead};
 
-/// What the conditions come to.
+/// The result of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Answer as if there were none.
+    /// Answer as if the request had no conditions.
     Proceed,
-    /// The client has it already: 304.
+    /// The client already has the stored response: answer 304.
     NotModified,
 }
 
-/// Evaluates If-None-Match, or else If-Modified-Since, as far as `validators` lets them count. Requests with If-Match or
-/// If-Unmodified-Since never get here ([`may_look_up`](crate::may_look_up)).
+/// Evaluates If-None-Match, or else If-Modified-Since, as far as `validators` allows. Requests with If-Match or If-Unmodified-Since
+/// never get here ([`may_look_up`](crate::may_look_up)).
 pub fn precondition(
     request: &RequestHead,
     stored: &ResponseHead,
@@ -42,7 +42,7 @@ pub fn precondition(
     if is_not_modified { Precondition::NotModified } else { Precondition::Proceed }
 }
 
-/// Whether If-None-Match names the strong tag of `stored`. Nothing else says that the client has this very response.
+/// Whether If-None-Match names the strong tag of `stored`. No other condition shows that the client has these very bytes.
 fn names_own_tag(request: &RequestHead, stored: &ResponseHead) -> bool {
     let Some(own) = EntityTag::of(&stored.fields).filter(|own| !own.weak) else { return false };
     tags(&request.fields, "if-none-match").any(|tag| matches!(tag, ListedTag::One(one) if one.weak_eq(&own)))
@@ -56,7 +56,7 @@ fn is_unmodified_since(request: &RequestHead, stored: &ResponseHead, response_ti
     let Some(since) = request.fields.only("if-modified-since").and_then(|value| date::parse(value, now)) else {
         return false;
     };
-    // Without Last-Modified the stored Date is compared, and then the time of its receipt (RFC 9111 section 4.3.2).
+    // Without Last-Modified, compare the stored Date; without a Date, the time of receipt (RFC 9111 section 4.3.2).
     let modified = match stored.fields.first("last-modified") {
         Some(value) => date::parse(value, now),
         None => Some(date_value(stored, response_time)),
@@ -64,8 +64,8 @@ fn is_unmodified_since(request: &RequestHead, stored: &ResponseHead, response_ti
     modified.is_some_and(|modified| modified <= since)
 }
 
-/// Whether a stored response's field goes into a 304 made from it: all do but those that describe the content that it
-/// does not carry. `has_tag`: whether the stored response has an entity tag.
+/// Whether a field of a stored response goes into a 304 made from it. Fields that describe the content are left out, since a 304
+/// has no content. `has_tag`: whether the stored response has an entity tag.
 //= RFC 9110 section 15.4.5
 //# The server generating a 304 response MUST generate any of the following header fields that would have been sent in a
 //# 200 (OK) response to the same request:

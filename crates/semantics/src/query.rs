@@ -1,23 +1,24 @@
-//! The query of a URL, and the form that is written like one, as applications read them.
+//! Splits and decodes the query of a URL, or a form in the same format, as applications do.
 //!
-//! Programs differ: some divide at `;` as well, PHP leaves out spaces before a name and all from a NUL on. What is decided by a
-//! parameter is decided by each way of reading it.
+//! Applications differ: some split at `;` as well, and PHP drops spaces before a name and everything from a NUL on. A decision that
+//! depends on a parameter considers each of these readings.
 
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::iter;
 
-/// Whether one of the parameters of a query is it; where one holds a `;`, by which some programs divide as well (CGI.pm), so are its parts.
+/// Whether `is_it` accepts a parameter of the query. A parameter that contains `;` is tried as a whole and split there, as some
+/// programs do (CGI.pm).
 pub fn any_pair(query: &str, mut is_it: impl FnMut(&str) -> bool) -> bool {
     pairs(query).any(|pair| is_it(pair) || (has(pair, b";") && pair.split(';').any(&mut is_it)))
 }
 
-/// What stands between the `&` of a query.
+/// The parameters of a query, split at `&`.
 pub fn pairs(query: &str) -> impl Iterator<Item = &str> {
     split_all(query, b'&')
 }
 
-/// The same, where a `;` divides as well.
+/// The parameters of a query, split at `&` and at `;`.
 pub fn parts(query: &str) -> impl Iterator<Item = &str> {
     pairs(query).flat_map(|pair| split_all(pair, b';'))
 }
@@ -28,7 +29,7 @@ pub fn name_and_value(pair: &str) -> (&str, &str) {
     (name, value.unwrap_or_default())
 }
 
-/// Path and query of a target.
+/// The path and the query of a request target.
 pub fn path_and_query(target: &str) -> (&str, Option<&str>) {
     split(target, b'?')
 }
@@ -42,8 +43,8 @@ fn split_all(text: &str, at: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands before and behind the first of that ASCII character. Parts of URLs are short: a loop is done with them before a
-/// search for long texts has begun.
+/// The text before and after the first occurrence of the ASCII character `at`. Parts of URLs are short, so a plain loop is faster
+/// than a search that is made for long texts.
 fn split(text: &str, at: u8) -> (&str, Option<&str>) {
     match text.bytes().position(|byte| byte == at) {
         Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..)),
@@ -51,12 +52,12 @@ fn split(text: &str, at: u8) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether one of these ASCII characters is there.
+/// Whether the text contains one of these ASCII characters.
 fn has(text: &str, any: &[u8]) -> bool {
     text.bytes().any(|byte| any.contains(&byte))
 }
 
-/// The name of a parameter as applications read it: PHP leaves out spaces before it, and all from a NUL on.
+/// The name of a parameter as applications read it: PHP drops spaces before the name and everything from a NUL on.
 pub fn read_name(text: &str) -> Cow<'_, str> {
     match decoded(text) {
         Cow::Borrowed(name) => Cow::Borrowed(name),
@@ -64,7 +65,7 @@ pub fn read_name(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name or a value of a query as applications read it: without percent-encoding, and `+` for a space.
+/// A name or a value of a query as applications read it: without percent-encoding, and with a space for `+`.
 pub fn decoded(text: &str) -> Cow<'_, str> {
     if !has(text, b"%+") {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Which part of a stored representation a request wants (RFC 9110 sections 13.1.5 and 14.2).
+//! Selects the parts of a stored representation that a request wants (RFC 9110 sections 13.1.5 and 14.2).
 
 use http::{Method, StatusCode};
 use kasoku_wire::field::date;
@@ -27,7 +27,7 @@ impl ByteRange {
     }
 }
 
-/// Ranges; the usual one needs no memory of its own.
+/// Byte ranges; a single one, which is the usual case, needs no heap memory.
 pub type ByteRanges = SmallVec<[ByteRange; 1]>;
 
 /// What to send.
@@ -35,7 +35,7 @@ pub type ByteRanges = SmallVec<[ByteRange; 1]>;
 pub enum RangeOutcome {
     /// The whole, with 200.
     Full,
-    /// These ranges, with 206: one or more, in the order asked, none overlapping or adjacent to another.
+    /// These ranges, with 206: one or more, in the order of the request, none overlapping or adjacent to another.
     Ranges(ByteRanges),
     /// Nothing, with 416.
     Unsatisfiable,
@@ -51,7 +51,7 @@ pub fn range(request: &RequestHead, stored: &ResponseHead, complete_length: u64)
         && if_range_holds(request, stored);
     let Some(specs) = is_ranged.then(|| parse(&request.fields)).flatten() else { return RangeOutcome::Full };
     if complete_length == 0 {
-        // A suffix of nothing is satisfiable, but no Content-Range can say so.
+        // A suffix of an empty representation is satisfiable, but Content-Range can't express an empty range.
         let has_suffix = specs.iter().any(|spec| matches!(spec, RangeSpec::Suffix(1..)));
         return if has_suffix { RangeOutcome::Full } else { RangeOutcome::Unsatisfiable };
     }
@@ -99,10 +99,10 @@ fn resolve(spec: RangeSpec, complete_length: u64) -> Option<ByteRange> {
     (first <= end).then_some(ByteRange { first, last })
 }
 
-/// Adds `range`, merged with all that it touches, in the place of the first of them.
+/// Adds `range`, merged with all ranges that it touches, at the position of the first of them.
 fn add(ranges: &mut ByteRanges, mut range: ByteRange) {
     let mut place = ranges.len();
-    // Merging can make the range touch one that it did not touch before: each turn removes one, so this ends.
+    // A merged range may touch further ranges. Each turn removes one, so the loop ends.
     while let Some(at) = ranges.iter().position(|one| one.touches(range)) {
         let one = ranges.remove(at);
         range = ByteRange { first: range.first.min(one.first), last: range.last.max(one.last) };

@@ -1,7 +1,7 @@
-//! Why the cache did what it did: one enum, one table.
+//! Lists the reasons why the cache did what it did with a request: one enum, one table.
 //!
-//! Cache-Status, the log, the metrics and `kasoku explain` read this table; no other code writes explanations. An id is stable: people grep
-//! for it and draw graphs of it.
+//! Cache-Status, the log, the metrics and `kasoku explain` read this table; no other code writes explanations. An id is stable,
+//! since operators search logs for it and draw graphs of it.
 
 macro_rules! reasons {
     ($($variant:ident, $id:literal, $source:literal, $text:literal;)*) => {
@@ -12,7 +12,7 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// Its name for machines: kebab-case, a token.
+            /// The name for machines: a token in kebab-case.
             pub fn id(self) -> &'static str {
                 match self { $(Self::$variant => $id,)* }
             }
@@ -22,7 +22,8 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Where the rule stands: an RFC's section, `Kasoku: …` for a rule of its own, or `configuration`.
+            /// The source of the rule: a section of an RFC or of FastCGI 1.0, `Kasoku: …` for a rule of Kasoku's own, or
+            /// `configuration`.
             pub fn source(self) -> &'static str {
                 match self { $(Self::$variant => $source,)* }
             }
@@ -36,7 +37,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    // Looking up.
+    // Look-ups.
     Hit, "hit", "RFC 9111 section 4", "A stored response is fresh and fits.";
     HitStaleWhileRevalidate, "hit-stale-while-revalidate", "RFC 5861 section 3", "A stored response is stale but may be served while a new one is fetched.";
     HitStaleError, "hit-stale-error", "RFC 5861 section 4", "The origin failed, and a stale response may stand in for its error.";
@@ -63,7 +64,7 @@ reasons! {
     RangeUnsatisfiable, "range-unsatisfiable", "RFC 9110 section 15.5.17", "The ranges lie beyond the end of the representation.";
     Collapsed, "collapsed", "RFC 9111 section 4", "Another request was already fetching this response.";
 
-    // Passing by.
+    // Passes.
     PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
     PassUrl, "pass-url", "configuration", "The configuration lists this URL among those that pass the cache.";
     PassTagValue, "pass-tag-value", "configuration", "A parameter by which such pages are dropped has a value that is not written in the plain way.";
@@ -79,7 +80,7 @@ reasons! {
     RequestBodyOnGet, "request-body-on-get", "RFC 9110 section 9.3.1", "A GET or HEAD with content means something that only the origin knows.";
     HitForMiss, "hit-for-miss", "Kasoku: one fetch for many requests", "The last response for this key could not be shared, so requests do not wait for each other.";
 
-    // Not storing: the response.
+    // Responses that are not stored because of the request or the response.
     RequestNoStore, "request-no-store", "RFC 9111 section 5.2.1.5", "The request's no-store forbids storing the response.";
     NoStore, "no-store", "RFC 9111 section 5.2.2.5", "The response's no-store forbids storing it.";
     Private, "private", "RFC 9111 section 5.2.2.7", "The response is private to one visitor.";
@@ -116,11 +117,11 @@ reasons! {
     SendfileDenied, "sendfile-denied", "configuration", "What the application named to be sent is no readable file in a directory that is set for it.";
     SendfileFailed, "sendfile-failed", "configuration", "The file that the application named, or its directory, could not be read.";
 
-    // Not storing: us.
+    // Responses that are not stored because of Kasoku's limits.
     ObjectTooLarge, "object-too-large", "configuration", "The response is larger than the largest that is kept.";
     MemoryFull, "memory-full", "configuration", "The memory budget is used up.";
 
-    // Failing.
+    // Failures.
     OriginUnreachable, "origin-unreachable", "RFC 9110 section 15.6.3", "No connection to the origin could be made.";
     OriginTimeoutConnect, "origin-timeout-connect", "RFC 9110 section 15.6.5", "The origin did not accept the connection in time.";
     OriginTimeoutFirstByte, "origin-timeout-first-byte", "RFC 9110 section 15.6.5", "The origin did not begin its response in time.";
@@ -141,7 +142,7 @@ reasons! {
     RequestBufferFailed, "request-buffer-failed", "configuration", "The request's body could not be kept on disk until it was complete.";
     ClientClosed, "client-closed", "RFC 9112 section 8", "The client went away before its response was complete.";
 
-    // Refusing.
+    // Refused requests.
     RequestMalformed, "request-malformed", "RFC 9112 section 2.2", "The request is not valid HTTP, or more than is allowed.";
     HeadTimeout, "head-timeout", "RFC 9110 section 15.5.9", "The request's head did not arrive in time.";
     HeadMemory, "head-memory", "RFC 9110 section 15.6.4", "The request's head is long and came in parts, and there is no memory left for such heads.";

@@ -1,4 +1,4 @@
-//! What a client asks of the cache, and whether the cache may answer at all.
+//! Reads the cache directives of a request, and decides whether the cache may answer it at all.
 
 use crate::Reason;
 use http::Method;
@@ -9,23 +9,23 @@ use kasoku_wire::{Fields, RequestHead};
 /// The cache directives of a request (RFC 9111 section 5.2.1, RFC 5861 section 4). Durations in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestDirectives {
-    /// Wants a validation.
+    /// The client wants a validation.
     pub no_cache: bool,
-    /// Wants nothing of the exchange to be stored.
+    /// The client wants neither the request nor the response to be stored.
     pub no_store: bool,
-    /// Wants a stored response or none.
+    /// The client wants a stored response or none.
     pub only_if_cached: bool,
-    /// Wants nothing older.
+    /// The highest age that the client accepts.
     pub max_age: Option<u64>,
-    /// Wants it to stay fresh this long.
+    /// How long the response must stay fresh.
     pub min_fresh: Option<u64>,
-    /// Accepts it to be stale this long; the largest number when any staleness will do.
+    /// How stale a response the client accepts; [`u64::MAX`] when it accepts any.
     pub max_stale: Option<u64>,
-    /// Accepts a response this stale instead of an error.
+    /// How stale a response the client accepts instead of an error.
     pub stale_if_error: Option<u64>,
 }
 
-/// Reads Cache-Control, or Pragma where there is none.
+/// Reads Cache-Control, or Pragma in a request without Cache-Control.
 pub fn request_directives(fields: &Fields) -> RequestDirectives {
     let mut all = RequestDirectives::default();
     if !fields.contains("cache-control") {
@@ -59,7 +59,7 @@ impl RequestDirectives {
     }
 }
 
-/// Whether a stored response may answer the request at all, whatever is stored.
+/// Whether a stored response may answer the request at all; this depends on the request alone.
 pub fn may_look_up(request: &RequestHead) -> Result<(), Reason> {
     //= RFC 9111 section 4
     //# A cache MUST write through requests with methods that are unsafe

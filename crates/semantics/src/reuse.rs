@@ -1,8 +1,8 @@
-//! Whether a stored response may be used now (RFC 9111 section 4), and when it may be used although it is stale
-//! (section 4.2.4, RFC 5861).
+//! Decides whether a stored response may be used now (RFC 9111 section 4), and when it may be used although it is stale (section
+//! 4.2.4, RFC 5861).
 //!
-//! The order: what the origin forbids, then what the client refuses, then freshness, then permission to serve stale. The client's wishes
-//! are advice (section 5.2.1); the policy says whether they count.
+//! The rules apply in this order: what the origin forbids, what the client refuses, freshness, permission to serve stale. The
+//! client's wishes are advice (section 5.2.1); the policy says whether they count.
 
 use crate::{Freshness, LifetimeSource, Now, Policy, Reason, RequestDirectives};
 use http::StatusCode;
@@ -12,15 +12,15 @@ use http::StatusCode;
 pub enum Reuse {
     /// Serve it.
     Fresh,
-    /// Serve it, although it is stale, without asking: the client permits it.
+    /// Serve it stale without asking the origin: the client permits it.
     Stale(Reason),
-    /// Serve it, although it is stale, and refresh it meanwhile.
+    /// Serve it stale, and refresh it in the background.
     StaleWhileRevalidate,
-    /// Ask the origin first.
+    /// Validate it with the origin first.
     Validate(Reason),
 }
 
-/// Decides it.
+/// Decides what to do with a stored response that fits the request.
 pub fn reuse(freshness: &Freshness, directives: &RequestDirectives, policy: &Policy, now: Now) -> Reuse {
     //= RFC 9111 section 4
     //# When presented with a request, a cache MUST NOT reuse a stored response unless:
@@ -89,7 +89,8 @@ pub fn stale_on_failure(
     {
         return Err(reason);
     }
-    // Its own stale-if-error also limits what is served while the origin is away (RFC 5861 section 4: "SHOULD NOT").
+    // The response's own stale-if-error also limits how long it is served while the origin is unreachable (RFC 5861 section 4:
+    // "SHOULD NOT").
     let is_allowed = failure == OriginFailure::Disconnected && !freshness.has_stale_if_error;
     if is_allowed && staleness < policy.stale_disconnected_seconds {
         return Ok(Reason::HitStaleDisconnected);
@@ -97,7 +98,8 @@ pub fn stale_on_failure(
     Err(Reason::Stale)
 }
 
-/// What the origin forbids, and no client or configuration can allow.
+/// Whether the response may be served stale at all; if not, no wish of the client changes that. `Err`: it needs validation, or it
+/// has no lifetime.
 //= RFC 9111 section 4.2.4
 //# A cache MUST NOT generate a stale response if it is prohibited by an explicit in-protocol directive (e.g., by a
 //# no-cache response directive, a must-revalidate response directive, or an applicable s-maxage or proxy-revalidate
@@ -126,7 +128,7 @@ fn may_be_stale(freshness: &Freshness) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Why the client would not want the stored response, if it would not.
+/// Why the client refuses the stored response, if it does.
 fn client_refuses(freshness: &Freshness, directives: &RequestDirectives, now: Now) -> Option<Reason> {
     if directives.no_cache {
         return Some(Reason::ClientNoCache);
@@ -139,7 +141,7 @@ fn client_refuses(freshness: &Freshness, directives: &RequestDirectives, now: No
     directives.min_fresh.is_some_and(|wanted| remaining < wanted).then_some(Reason::ClientMinFresh)
 }
 
-/// RFC 5861 section 4 counts these statuses, and no answer at all.
+/// Whether RFC 5861 section 4 counts the failure as an error: these statuses do, and so does a missing answer.
 fn counts_as_error(failure: OriginFailure) -> bool {
     match failure {
         OriginFailure::Disconnected => true,
@@ -157,7 +159,7 @@ mod tests {
         request_directives(&get().with("Cache-Control", cache_control).fields)
     }
 
-    /// What happens `seconds` after a response with that Cache-Control was stored.
+    /// The decision `seconds` after a response with Cache-Control `response` was stored.
     fn after(seconds: u64, response: &str, request: &str, policy: &Policy) -> Reuse {
         reuse(&fresh(&cached(response), policy), &asked(request), policy, later(seconds))
     }

@@ -1,7 +1,8 @@
-//! Searches a page for the values of cookies that were dropped from it.
+//! Searches a response for the values of cookies that were dropped from it.
 //!
-//! Which cookies those are says [`set_cookies`](crate::set_cookies); which parts of a value may stand in a page by themselves, `parts`; how a
-//! page may write them, `encoded`. Each costs a look at the whole page, so what holds another one is not looked for: the other is found first.
+//! [`set_cookies`](crate::set_cookies) decides which cookies are dropped, `parts` which parts of a value may stand in a page by
+//! themselves, and `encoded` how a page may write them. Each text that is searched for costs a pass over the whole page. So a text
+//! that contains another such text is left out: the shorter one is found wherever the longer one stands.
 
 mod base64;
 mod parts;
@@ -16,31 +17,33 @@ use percent_encoding::percent_decode;
 use secret::Secret;
 use std::borrow::Cow;
 
-/// The shortest value that is looked for within words, in bytes. A shorter one says `1`, `ko` or `deleted`, and stands in any page; it is looked
-/// for only if the operator says that it is a session's ([`Secret::short`]).
+/// The length in bytes of the shortest value that is searched for everywhere, even within words. Shorter values such as `1`, `ko`
+/// or `deleted` stand in any page; they are searched for only if the operator lists the cookie as a session's ([`Secret::short`]).
 const SECRET_BYTES_MIN: usize = 8;
 
-/// The shortest one of digits alone: a shorter one is a time, unless the cookie is a session's.
+/// The fewest digits of a number that is searched for. A shorter number may be a time, unless the cookie is a session's.
 const SECRET_DIGITS_MIN: usize = 16;
 
-/// The most digits of a date and time, down to nanoseconds and with its distance from UTC, and the most of them in a row.
+/// The most digits of a date and time, with nanoseconds and an offset from UTC, and the most digits in a row.
 const DATE_DIGITS_MAX: usize = 27;
 const DATE_RUN_MAX: usize = 9;
 
-/// The most values and parts that are looked for: each costs a look at the whole page. A value of more parts counts as in the page.
+/// The most values and parts that are searched for, since each costs a pass over the whole page. If there are more, each page
+/// counts as containing one.
 const SECRETS_MAX: usize = 64;
 
-/// The values of the cookies that were dropped, as they may stand in a page.
+/// The values of the dropped cookies and parts of them, as they may stand in a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
     values: Vec<Secret>,
-    /// There were more than are looked for.
+    /// More values and parts exist than are searched for.
     are_too_many: bool,
 }
 
 impl Secrets {
-    /// Of the answer to `request`, as it reached the origin. What stands in its URL is in the key, and none, unless it is a session's: who reads
-    /// the page has sent it (`/board?name=free`, and a cookie that remembers the board that was read last).
+    /// The secrets in the response to `request` (as sent to the origin). A value that stands in the request's URL is no secret,
+    /// unless it is a session's: the URL is in the key, so each client that gets the page has sent the value (`/board?name=free`,
+    /// with a cookie that stores the last board).
     pub fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Self {
         let mut secrets = Self::default();
         for line in dropped(request, response, policy) {
@@ -82,7 +85,7 @@ impl Secrets {
         self.values.is_empty()
     }
 
-    /// Whether one of them stands in these bytes, be it encoded as pages encode.
+    /// Whether one of the values stands in `bytes`, as it is or encoded as pages encode it.
     pub fn occur_in(&self, bytes: &[u8]) -> bool {
         self.are_too_many || self.values.iter().any(|secret| secret.stands_in(bytes))
     }
@@ -92,17 +95,17 @@ impl Secrets {
         self.values.iter().find(|secret| secret.stands_in(bytes)).map(Secret::cookie)
     }
 
-    /// Whether one of them stands in a value of these fields.
+    /// Whether one of the values stands in the value of a field.
     pub fn occur_in_fields(&self, fields: &Fields) -> bool {
         fields.iter().any(|(_, value)| self.occur_in(value))
     }
 
-    /// Whether one of them stands in a field of a response, but for those that set cookies.
+    /// Whether one of the values stands in a field of the response, except those that set cookies.
     pub fn occur_in_head(&self, response: &ResponseHead) -> bool {
         response.fields.iter().any(|(name, value)| !is_set_cookie(name) && self.occur_in(value))
     }
 
-    /// The name of the cookie whose value stands there.
+    /// The name of the cookie whose value stands in a field of the response, except those that set cookies.
     pub fn cookie_in_head(&self, response: &ResponseHead) -> Option<&[u8]> {
         let others = response.fields.iter().filter(|(name, _)| !is_set_cookie(name));
         others.filter_map(|(_, value)| self.cookie_in(value)).next()
@@ -113,12 +116,12 @@ fn is_secret(value: &[u8], is_sessions: bool) -> bool {
     value.len() >= SECRET_BYTES_MIN && (is_sessions || !may_be_known(value))
 }
 
-/// Whether a value that is no session's may say what any page says: a time, or a language.
+/// Whether a value that is no session's is of a kind that stands in many pages: a time or a language.
 fn may_be_known(value: &[u8]) -> bool {
     may_be_a_time(value) || is_a_language(value)
 }
 
-/// `1732000000`, `2026-11-22`, `2026-11-22T10:00:00.000Z`.
+/// Whether the value looks like a time: `1732000000`, `2026-11-22`, `2026-11-22T10:00:00.000Z`.
 fn may_be_a_time(value: &[u8]) -> bool {
     let is_written_so = value.iter().all(|byte| byte.is_ascii_digit() || b"-/.:+ TZ".contains(byte));
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
@@ -127,7 +130,8 @@ fn may_be_a_time(value: &[u8]) -> bool {
     is_written_so && (digits < SECRET_DIGITS_MIN || is_grouped)
 }
 
-/// A language with its script and region, as RFC 5646 section 2.1 has them: `zh-Hant-TW`. What has fewer of these is too short.
+/// Whether the value is a language tag with script and region (RFC 5646 section 2.1): `zh-Hant-TW`. Almost all language tags with
+/// fewer parts are shorter than [`SECRET_BYTES_MIN`].
 fn is_a_language(value: &[u8]) -> bool {
     let mut subtags = value.split(|byte| matches!(byte, b'-' | b'_'));
     let mut is_of = |lengths: &[usize]| {

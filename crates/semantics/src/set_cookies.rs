@@ -1,13 +1,13 @@
-//! Cookies that a response sets, and which of them are dropped so that it can be kept.
+//! Reads the cookies that a response sets, and decides which of them are dropped so that the response can be stored.
 //!
-//! Many applications open a session for each visitor, so each page sets a cookie and could never be stored. Where a request has gone out
-//! anonymously (see `grant`), the session that it was given is nobody's: its cookie may be dropped, and the page kept. Only the names that
-//! the operator lists are ([`Grant::dropped_cookies`](crate::grant::Grant::dropped_cookies)), or all of them where `set-cookie` is ignored;
-//! a cookie with any other name keeps the response from being stored.
+//! Many applications open a session for each visitor, so each page sets a cookie and could never be stored. If the request was
+//! anonymous (see `grant`), the new session belongs to no visitor: its cookie may be dropped, and the page stored. Kasoku drops
+//! only cookies that the operator lists ([`Grant::dropped_cookies`](crate::grant::Grant::dropped_cookies)), or all cookies where
+//! `set-cookie` is ignored. A cookie with any other name keeps the response from being stored.
 //!
-//! A session's id may stand in the page as well: in links (`?PHPSESSID=…`), in a form, in Location. All clients that got the page from the
-//! cache would share that session, and a login in it. So the values of dropped cookies are [`Secrets`](crate::secrets::Secrets): a response
-//! that holds one of them is for the one client that asked.
+//! A session's id may stand in the page as well: in links (`?PHPSESSID=…`), in a form, in Location. All clients that got the page
+//! from the cache would share that session, and a login in it. So the values of dropped cookies are
+//! [`Secrets`](crate::secrets::Secrets): a response that contains one of them goes only to the client that asked.
 
 use crate::Policy;
 use crate::cookies;
@@ -15,7 +15,7 @@ use crate::grant::Ignored;
 use kasoku_wire::field::list::trim;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
-/// Whether `name` is Set-Cookie or its obsolete sibling.
+/// Whether `name` is Set-Cookie or the obsolete Set-Cookie2.
 pub(crate) fn is_set_cookie(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"set-cookie") || name.eq_ignore_ascii_case(b"set-cookie2")
 }
@@ -45,27 +45,27 @@ pub fn names(response: &Fields) -> impl Iterator<Item = &[u8]> {
     response.iter().filter(|(name, _)| is_set_cookie(name)).map(|(_, line)| pair(line).0)
 }
 
-/// Names that frameworks give to the cookie of a session.
+/// Whether a cookie's name is like those that frameworks give to the cookie of a session.
 pub fn names_a_session(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["sess", "sid", "auth", "token", "logged_in"].iter().any(|part| name.contains(part))
 }
 
-/// Whether a name is that of a token against forgery, as Django's `csrftoken` and Laravel's `XSRF-TOKEN`: whoever sends a form back has to
-/// have the same one in a cookie.
+/// Whether a name is that of a token against request forgery, such as Django's `csrftoken` and Laravel's `XSRF-TOKEN`. A client
+/// that sends a form has to have the form's token in a cookie as well.
 pub fn names_forgery_token(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["csrf", "xsrf"].iter().any(|part| name.contains(part))
 }
 
-/// Whether a line sets a cookie that is listed as one to drop.
+/// Whether the field sets a cookie that the operator lists as one to drop. `line` is the field's value.
 pub(crate) fn is_dropped(name: &[u8], line: &[u8], policy: &Policy) -> bool {
-    // Nobody sends its obsolete sibling any more, and what it would mean to drop that is not said.
+    // Set-Cookie2 is obsolete, and what dropping it would mean is not defined.
     let listed = &policy.grant.dropped_cookies;
     !listed.is_empty() && name.eq_ignore_ascii_case(b"set-cookie") && cookies::is_any(listed, pair(line).0)
 }
 
-/// The Set-Cookie lines of the answer to `request`, as it reached the origin, that are dropped where it is kept.
+/// The Set-Cookie lines that are dropped when the response to `request` (as sent to the origin) is stored.
 pub fn dropped<'r>(
     request: &RequestHead,
     response: &'r ResponseHead,
@@ -80,7 +80,8 @@ pub fn dropped<'r>(
     lines.map(|(_, line)| line)
 }
 
-/// The names of the cookies of a response that keep it from being stored: they are not dropped.
+/// The names of the cookies that a response sets and that are not dropped by name: unless `set-cookie` is ignored, they keep the
+/// response from being stored.
 pub fn not_dropped<'r>(
     request: &RequestHead,
     response: &'r ResponseHead,
@@ -94,7 +95,7 @@ pub fn not_dropped<'r>(
     lines.map(|(_, line)| pair(line).0)
 }
 
-/// The cookies with which a browser comes back: those of its request, as the response has set them.
+/// The Cookie field of a browser's next request: the cookies of `request`, replaced and completed by those that `response` sets.
 pub fn cookies_after(request: &Fields, response: &Fields) -> Fields {
     let pair = |line| cookies::pairs_of(line).next();
     let set: Vec<&[u8]> = response.all("set-cookie").filter_map(pair).collect();

@@ -1,5 +1,4 @@
-//! Whether a response may be stored (RFC 9111 section 3): the one place that decides it, also that a response with
-//! `Vary: *` is not.
+//! Decides whether a response may be stored (RFC 9111 section 3). No other place decides it; `Vary: *` is refused here as well.
 
 use crate::credentials;
 use crate::directives::{Directives, directives};
@@ -14,8 +13,8 @@ use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
 use url::Url;
 
-/// Whether `response` to `request` (as sent to the origin, with the client's method) may be stored; `Err` says why not.
-/// `freshness` is [`freshness`](crate::freshness::freshness)'s of the same two.
+/// Whether `response` to `request` (as sent to the origin, with the client's method) may be stored; `Err` says why not. `freshness`
+/// is what [`freshness`](crate::freshness::freshness) computes for this request and response.
 pub fn storable(
     request: &RequestHead,
     response: &ResponseHead,
@@ -28,8 +27,8 @@ pub fn storable(
     checks(&case).try_for_each(|checked| checked)
 }
 
-/// All that keeps `response` from being stored, in the order in which it decides: [`storable`] names the first. For those
-/// who want to know what else would have to change.
+/// All reasons that keep `response` from being stored, in order of precedence: [`storable`] names the first. For callers that need
+/// to know what else would have to change.
 pub fn objections(
     request: &RequestHead,
     response: &ResponseHead,
@@ -42,17 +41,17 @@ pub fn objections(
     checks(&case).filter_map(Result::err).collect()
 }
 
-/// What is decided about.
+/// The request and the response that the rules judge.
 struct StorabilityCase<'c> {
     request: &'c RequestHead,
-    /// As it is heard: without what the operator overrules.
+    /// The response without what the operator overrules.
     response: &'c ResponseHead,
     directives: &'c Directives,
     freshness: &'c Freshness,
     policy: &'c Policy,
 }
 
-/// What each rule says, the one that decides first coming first; each is looked at when it is its turn.
+/// The results of the rules in order of precedence; each rule runs only when its result is taken.
 //= RFC 9111 section 3
 //# A cache MUST NOT store a response to a request unless:
 fn checks(case: &StorabilityCase<'_>) -> impl Iterator<Item = Result<(), Reason>> {
@@ -86,7 +85,7 @@ fn method_allows(request: &RequestHead, response: &ResponseHead, freshness: &Fre
     }
 }
 
-/// "the response status code is final", and understood where that is asked for.
+/// "the response status code is final", and the cache understands it where `must-understand` demands that.
 fn status_allows(response: &ResponseHead, directives: &Directives) -> Result<(), Reason> {
     let status = response.status;
     if status.is_informational() {
@@ -94,7 +93,7 @@ fn status_allows(response: &ResponseHead, directives: &Directives) -> Result<(),
     }
     match status {
         StatusCode::NOT_MODIFIED => return Err(Reason::StatusNotModified),
-        // They answer a condition, a range or a proxy's credentials, none of which is part of the key.
+        // These statuses answer a condition, a range or a proxy's credentials, none of which is part of the key.
         StatusCode::PRECONDITION_FAILED
         | StatusCode::RANGE_NOT_SATISFIABLE
         | StatusCode::PROXY_AUTHENTICATION_REQUIRED => return Err(Reason::RequestSpecificStatus),
@@ -110,8 +109,8 @@ fn status_allows(response: &ResponseHead, directives: &Directives) -> Result<(),
     Ok(())
 }
 
-/// Whoever joined a stream of events would get it from its beginning, and memory would hold all of it for as long as it runs.
-/// So no lifetime counts, granted or stated.
+/// Refuses endless streams, whatever lifetime is granted or stated: a request that joined the fill would get the stream from its
+/// beginning, and memory would hold all of it for as long as it runs.
 fn has_an_end(response: &ResponseHead) -> Result<(), Reason> {
     if is_endless(response) { Err(Reason::EndlessStream) } else { Ok(()) }
 }
@@ -130,7 +129,7 @@ fn varies_by_fields(response: &ResponseHead) -> Result<(), Reason> {
     if vary(&response.fields) == Vary::Star { Err(Reason::VaryStar) } else { Ok(()) }
 }
 
-/// Why the response's own directives forbid a shared cache to keep it, if they do: also asked of a 304 and a HEAD.
+/// Why the response's own directives forbid a shared cache to store it, if they do. Also used for a 304 and a response to HEAD.
 pub(crate) fn forbids(response: &ResponseHead, directives: &Directives, policy: &Policy) -> Option<Reason> {
     may_be_kept(response, directives).and_then(|()| is_no_visitors(directives, policy)).err()
 }
@@ -168,9 +167,9 @@ fn is_cacheable(
     if is_cacheable { Ok(()) } else { Err(Reason::NotCacheable) }
 }
 
-/// An error may say more about the request than about its target: the fields of one odd request (too long, malformed,
-/// forbidden by a filter) provoke it, and everybody would get it (cache-poisoned denial of service). So profile safe keeps only
-/// those that speak of the target, whatever their Cache-Control says, and those for which the operator has granted a lifetime.
+/// An error may say more about the request than about its target: the fields of one odd request (too long, malformed, forbidden by
+/// a filter) provoke it, and all clients would get it (cache-poisoned denial of service). So profile safe stores only errors that
+/// describe the target and errors whose status the operator has granted a lifetime. Cache-Control makes no other error storable.
 fn is_everybodys(status: StatusCode, freshness: &Freshness, policy: &Policy) -> Result<(), Reason> {
     let is_error = status.is_client_error() || status.as_u16() >= 500;
     let speaks_of_the_target = matches!(status.as_u16(), 401 | 404 | 405 | 410 | 451);
@@ -181,8 +180,8 @@ fn is_everybodys(status: StatusCode, freshness: &Freshness, policy: &Policy) -> 
     Ok(())
 }
 
-/// Section 3 again: "some caches will not store a response that has neither a cache validator nor an explicit
-/// expiration time, as such responses are not usually useful to store". Neither is one that arrives stale.
+/// Section 3 again: "some caches will not store a response that has neither a cache validator nor an explicit expiration time, as
+/// such responses are not usually useful to store". Neither is a response that arrives stale.
 fn is_useful(response: &ResponseHead, freshness: &Freshness) -> Result<(), Reason> {
     let has_validator = response.fields.contains("etag") || response.fields.contains("last-modified");
     let window = freshness.lifetime.saturating_add(freshness.stale_while_revalidate.max(freshness.stale_if_error));
@@ -208,7 +207,8 @@ pub fn post_stores_for_get(request_uri: &str, response: &ResponseHead) -> bool {
     target.join(location).is_ok_and(|location| location == target)
 }
 
-/// The same where the scheme is not known: a relative Content-Location fits either, an absolute one brings its own.
+/// Whether Content-Location names the target where the scheme is not known: a relative one fits either scheme, an absolute one has
+/// its own.
 fn names_its_target(request: &RequestHead, response: &ResponseHead) -> bool {
     if request.target.contains("://") {
         return post_stores_for_get(&request.target, response);

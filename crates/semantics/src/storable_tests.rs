@@ -1,4 +1,4 @@
-//! Responses, and whether they may be stored.
+//! Tests which responses may be stored.
 
 use super::*;
 use crate::testing::{NOW, at, cached, fresh, get, ok, rfc, safe, status};

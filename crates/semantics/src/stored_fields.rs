@@ -1,8 +1,8 @@
-//! Which fields of a response are stored (RFC 9111 section 3.1).
+//! Selects the fields of a response that are stored (RFC 9111 section 3.1).
 //!
-//! All but those that belong to a connection, to a proxy, to one visitor (Set-Cookie, in profile safe: the rules
-//! are in `credentials`), that the operator does not want, or that we write anew on each use (Age).
-//! Cache-Status of the caches behind us is kept; ours is added on delivery.
+//! All fields are stored except those of the connection, of a proxy or of one visitor (Set-Cookie, in profile safe or where a
+//! lifetime is granted: see `credentials`), those that the response or the operator excludes, and Age, which Kasoku writes anew on
+//! each use. Cache-Status of the caches behind Kasoku is stored; Kasoku's own is added on delivery.
 
 use crate::directives::directives;
 use crate::hop_by_hop::{is_hop_by_hop, listed};
@@ -11,15 +11,14 @@ use crate::{Now, Policy};
 use kasoku_wire::field::date;
 use kasoku_wire::{Fields, ResponseHead};
 
-/// The fields of `response` as they are stored; with a Date, which a response without a valid one gets from
-/// `response_time`.
+/// The fields of `response` as they are stored. If it has no valid Date, the time of `response_time` becomes its Date.
 pub fn fields_to_store(response: &ResponseHead, response_time: Now, policy: &Policy) -> Fields {
     let mut fields = storable_fields(response, policy);
     complete_date(&mut fields, response_time);
     fields
 }
 
-/// The same without completing Date: for updates from a 304 or a HEAD.
+/// The same without completing Date: for updates from a 304 or a response to HEAD.
 pub(crate) fn storable_fields(response: &ResponseHead, policy: &Policy) -> Fields {
     let control = directives(response, policy).control;
     let listed = listed(&response.fields);

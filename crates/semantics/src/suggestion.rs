@@ -1,15 +1,15 @@
-//! A change that would make the next request a hit. [`advice`](crate::advice) decides which changes are proposed.
+//! Describes a change that would make the next request a hit. [`advice`](crate::advice) decides which changes are proposed.
 
 use http::StatusCode;
 
 /// What to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SuggestedChange {
-    /// The application sends this field, in the place of those of its name.
+    /// The application should send this field in place of all fields of its name.
     Send(String, String),
-    /// The application does not send this field.
+    /// The application should not send this field.
     Omit(String),
-    /// A setting of ours: its key and its value in TOML.
+    /// A setting of Kasoku: its key, and its value in TOML.
     Set(&'static str, String),
 }
 
@@ -18,14 +18,14 @@ pub enum SuggestedChange {
 pub struct Suggestion {
     /// What to change.
     pub change: SuggestedChange,
-    /// When, and what it does: one sentence.
+    /// When the change is right, and what it does: one sentence.
     pub text: &'static str,
-    /// What it may lead to, a sentence each: where it overrules the application.
+    /// What may go wrong, one sentence each, where the change overrules the application.
     pub dangers: Vec<&'static str>,
 }
 
 impl Suggestion {
-    /// One that overrules nothing.
+    /// A suggestion that overrules nothing.
     pub fn of(change: SuggestedChange, text: &'static str) -> Self {
         Self { change, text, dangers: Vec::new() }
     }
@@ -34,17 +34,17 @@ impl Suggestion {
 /// The lifetime that is suggested, in seconds: short enough to be tried, long enough to see a difference.
 pub(crate) const SECONDS: u64 = 60;
 
-/// The same as TOML.
+/// [`SECONDS`] as TOML.
 pub(crate) const GRANTED_MINUTE: &str = "\"1m\"";
 
 pub(crate) const GRANTED: &str =
     "if the page is the same for everybody; it is asked for anonymously then, without cookies and such";
-/// Errors that say nothing lasting about the page.
+/// Whether a status is an error that says nothing lasting about the page.
 pub(crate) fn is_failure(status: StatusCode) -> bool {
     (status.is_client_error() || status.is_server_error()) && !is_negative(status)
 }
 
-/// The statuses that `cache.negative-ttl` speaks of.
+/// Whether `cache.negative-ttl` applies to a status.
 pub(crate) fn is_negative(status: StatusCode) -> bool {
     matches!(status.as_u16(), 404 | 405 | 410 | 414 | 501)
 }

@@ -1,18 +1,20 @@
-//! Tags (surrogate keys): names under which stored responses are dropped together, whatever their URLs.
+//! Makes tags (surrogate keys): names by which stored responses are dropped together, whatever their URLs.
 //!
-//! A [`TagTemplate`] makes tags of the parameters of a URL: `post-{bo_table}-{wr_id:digits}` is the tag `post-free-5` for
-//! `/board.php?bo_table=free&wr_id=5`. What a request changes is named by the same templates, of the parameters of its URL, its form
-//! and its redirection. Where a parameter is missing or empty there is no tag; where it comes several times, there is one for each value. With
-//! `{?name}` the tag has to have that parameter and with `{!name}` not to have it, whatever the value: `list-{bo_table}{!wr_id}` is a tag of lists alone.
+//! A [`TagTemplate`] makes tags from the parameters of a URL: `post-{bo_table}-{wr_id:digits}` makes the tag `post-free-5` for
+//! `/board.php?bo_table=free&wr_id=5`. Templates also name what a write changes, from the parameters of its URL, its form and its
+//! redirection. A missing or empty parameter makes no tag; a repeated one makes a tag for each of its values. `{?name}` requires
+//! that the parameter is present and `{!name}` that it is absent, whatever its value: `list-{bo_table}{!wr_id}` is a tag of lists
+//! alone.
 //!
-//! A tag holds only if both sides spell it alike. Applications read `FREE` as `free` and `05` as `5`, each in its own way; so a value
-//! counts only if it is **plain**: letters, digits, `-` and `_`, compared without case; with `:digits` a number as everybody writes it; with `:word`
-//! letters, digits and `_` alone, at most 20 of them, for programs that strip the rest before they use it (gnuboard5 reads `fr-ee` as `free`).
-//! A URL with another value is that of no page that is shared ([`TagRules::are_plain`]); a change with another value has changed
-//! something nobody knows of ([`Tagged::is_all_known`]).
+//! A tag works only if page and write spell it alike. Applications read `FREE` as `free` and `05` as `5`, each in its own way; so a
+//! value counts only if it is **plain**: letters, digits, `-` and `_`, compared without case; with `:digits` a decimal number
+//! without leading zeros; with `:word` at most 20 letters, digits and `_`, for programs that strip other characters before they use
+//! the value (gnuboard5 reads `fr-ee` as `free`). A page whose URL has another value is not shared ([`TagRules::are_plain`]). A
+//! write with another value has changed pages that its tags do not name ([`Tagged::is_all_known`]).
 //!
-//! What depends on others need not show in a URL: the newest post of a board has no link to the next one, until there is one. A tag that is
-//! written `newest-{bo_table} unless TEXT` is that of a page in which the text does not stand, and of one through which nobody has looked.
+//! A page may depend on others although its URL does not show it: the newest post of a board has no link to the next one until
+//! there is one. The template `newest-{bo_table} unless TEXT` tags a page that does not contain the text, or that was not searched
+//! for it.
 
 use crate::query::{decoded, name_and_value, pairs, read_name};
 use memchr::memmem;
@@ -20,33 +22,33 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Tags of one response, or of one change; who has more can't be told by its tags.
+/// The most tags of one response or one change. If there are more, its tags are not all known ([`Tagged::is_all_known`]).
 pub const TAGS_MAX: usize = 64;
 
-/// Templates of one list.
+/// The most templates of one list.
 pub const TEMPLATES_MAX: usize = 64;
 
 /// The longest text of a template, in bytes.
 pub const TEMPLATE_BYTES_MAX: usize = 256;
 
-/// Placeholders of one template.
+/// The most placeholders of one template.
 pub const PLACEHOLDERS_MAX: usize = 4;
 
 /// The longest value that is plain, in bytes.
 const VALUE_BYTES_MAX: usize = 64;
 
-/// The longest word, in bytes: gnuboard5 cuts the name of a board there.
+/// The longest value of the kind `word`, in bytes: gnuboard5 cuts the name of a board at that length.
 const WORD_BYTES_MAX: usize = 20;
 
-/// Parameters that are read of one request: as many as PHP reads (`max_input_vars`).
+/// The most parameters that are read from one request: as many as PHP reads (`max_input_vars`).
 const PARAMETERS_MAX: usize = 1_000;
 
 /// The tags that responses get.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TagRules {
-    /// Whose tags they are: those of another site are others. Empty: nothing is tagged.
+    /// The site that owns the tags: the same tag of another site is a different one. Empty: responses get no tags.
     pub site: String,
-    /// Of which parameters they are made.
+    /// The templates that make the tags.
     pub templates: Vec<TagTemplate>,
 }
 
@@ -56,7 +58,7 @@ impl TagRules {
         self.needing_the_page().next().is_some()
     }
 
-    /// Those templates whose tags depend on one, with their places in the list.
+    /// The templates whose tags depend on a text in the page, with their positions in the list.
     pub fn needing_the_page(&self) -> impl Iterator<Item = (usize, &TagTemplate)> {
         self.templates.iter().enumerate().filter(|(_, template)| template.needs_the_page())
     }
@@ -72,19 +74,19 @@ impl TagRules {
         excepted
     }
 
-    /// Whether a response may have that tag, in lower case: one of the templates makes such.
+    /// Whether one of the templates can make `tag`, which is in lower case.
     pub fn can_make(&self, tag: &str) -> bool {
         self.templates.iter().any(|template| template.can_make(tag))
     }
 
-    /// Whether all parameters of a query of which tags are made have plain values.
+    /// Whether all parameters of the query that tags are made from have plain values.
     pub fn are_plain(&self, query: &str) -> bool {
         let values = self.templates.iter().flat_map(TagTemplate::values);
         let is_plain = |name: &str, sent: &str| {
             let name = ParameterName::of(name);
             let mut of_name = values.clone().filter(|value| name.is(&value.name)).peekable();
             if of_name.peek().is_none() {
-                // Most parameters make no tag. To read one that is percent-encoded allocates, and each hit comes here.
+                // Most parameters make no tag. Decoding a percent-encoded value allocates, and each hit comes here.
                 return true;
             }
             let text = decoded(sent);
@@ -94,18 +96,18 @@ impl TagRules {
     }
 }
 
-/// How tags are made. It is written as text with placeholders: `{name}`, `{name:digits}`, `{?name}`, `{!name}`; and behind ` unless `
-/// the text whose pages do not get them.
+/// A template of tags: text with the placeholders `{name}`, `{name:digits}`, `{?name}`, `{!name}`. Pages that contain the text
+/// after ` unless ` do not get its tags.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TagTemplate {
     parts: Vec<TagPart>,
     unless: Option<String>,
 }
 
-/// What stands between a template and the text whose pages do not get its tags.
+/// Separates a template from the text whose pages do not get its tags.
 const UNLESS: &str = " unless ";
 
-/// Templates of a list, one bit each: those whose text stands in a page.
+/// The templates of a list whose text stands in a page, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excepted(u64);
 
@@ -114,7 +116,7 @@ impl Excepted {
         self.0 |= u32::try_from(place).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0);
     }
 
-    /// Whether the template in that place of the list is one of them.
+    /// Whether the template at this position of the list is one of them.
     pub fn has(self, place: usize) -> bool {
         u32::try_from(place).ok().and_then(|place| self.0.checked_shr(place)).is_some_and(|bits| bits & 1 == 1)
     }
@@ -129,7 +131,7 @@ impl Excepted {
 enum TagPart {
     Literal(String),
     Value(ParameterValue),
-    /// Nothing is written; the parameter has to be there, or not to be there.
+    /// Writes nothing, but requires that the parameter is present or absent.
     Condition {
         name: String,
         is_there: bool,
@@ -152,7 +154,7 @@ enum ValueKind {
 }
 
 impl ValueKind {
-    /// Behind the name, in braces.
+    /// The kinds as placeholders write them, after the parameter's name and a colon.
     const NAMED: [(&str, Self); 2] = [("digits", Self::Digits), ("word", Self::Word)];
 }
 
@@ -161,7 +163,7 @@ impl ValueKind {
 pub enum TemplateError {
     /// It is empty or too long.
     Length,
-    /// It holds something else than letters, digits, `-`, `_`, `.`, `:` and placeholders.
+    /// It contains a character other than letters, digits, `-`, `_`, `.`, `:` and placeholders.
     Character(char),
     /// A brace without its partner, or a placeholder without a name.
     Placeholder,
@@ -189,7 +191,7 @@ impl fmt::Display for TemplateError {
 impl std::error::Error for TemplateError {}
 
 impl TagTemplate {
-    /// Reads one.
+    /// Parses a template.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -227,9 +229,9 @@ impl TagTemplate {
         self.placeholders().next().is_some()
     }
 
-    /// Whether some parameters give that tag.
+    /// Whether some parameters make `tag`.
     fn can_make(&self, tag: &str) -> bool {
-        // How far into the tag the parts until now may reach.
+        // The offsets in the tag at which the parts so far may end.
         let mut ends = BTreeSet::from([0]);
         for part in &self.parts {
             let mut next = BTreeSet::new();
@@ -263,7 +265,7 @@ impl TagTemplate {
         })
     }
 
-    /// Adds the tags that it makes of these parameters.
+    /// Adds the tags that the template makes from these parameters.
     fn fill(&self, of: &Parameters, tagged: &mut Tagged) {
         let mut made = vec![String::new()];
         for part in &self.parts {
@@ -272,7 +274,7 @@ impl TagTemplate {
                 TagPart::Value(value) => of.plain(value, tagged),
                 TagPart::Condition { name, is_there } => {
                     let has_it = of.has(name);
-                    // Where it may stand was not read.
+                    // The parameter may be among those that were not read.
                     tagged.is_all_known &= has_it || !of.is_cut;
                     if has_it == *is_there { continue } else { return }
                 }
@@ -300,7 +302,7 @@ fn push_literal(parts: &mut Vec<TagPart>, text: &str) -> Result<(), TemplateErro
     }
 }
 
-/// What stands in braces.
+/// Parses the text between braces.
 fn placeholder(text: &str) -> Result<TagPart, TemplateError> {
     for (mark, is_there) in [("?", true), ("!", false)] {
         if let Some(name) = text.strip_prefix(mark) {
@@ -323,17 +325,17 @@ fn parameter(name: &str) -> Result<String, TemplateError> {
     is_name.then(|| name.to_owned()).ok_or(TemplateError::Placeholder)
 }
 
-/// The name of a parameter, to be compared with those of templates.
+/// The name of a parameter, for comparison with the names in templates.
 struct ParameterName<'n> {
     name: &'n str,
-    /// As PHP has it, which takes a dot and a space for an underscore; `None`: the same.
+    /// The name as PHP reads it, with an underscore for each dot and space; `None`: the same.
     mangled: Option<String>,
 }
 
 impl<'n> ParameterName<'n> {
-    /// Of one parameter, or of one of several (`id[]`, `id[3]`).
+    /// The name of a parameter without an index (`id[]`, `id[3]`).
     fn of(read_name: &'n str) -> Self {
-        // A loop, as for the other parts of URLs: names are too short for a search.
+        // A plain loop, as for the other parts of URLs: names are too short for a search to be faster.
         let end = read_name.bytes().position(|byte| byte == b'[');
         let name = end.and_then(|end| read_name.get(..end)).unwrap_or(read_name);
         let is_mangled = name.bytes().any(|byte| matches!(byte, b'.' | b' '));
@@ -360,7 +362,7 @@ impl ParameterValue {
         }
     }
 
-    /// A value as tags spell it, if it is plain.
+    /// A value as tags spell it (in lower case), if it is plain.
     fn plain<'v>(&self, text: &'v str) -> Option<Cow<'v, str>> {
         let has_capitals = text.bytes().any(|byte| byte.is_ascii_uppercase());
         let spelled = || if has_capitals { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) };
@@ -384,7 +386,7 @@ impl fmt::Display for TagTemplate {
     }
 }
 
-/// Parameters as applications read them, wherever they come from.
+/// The parameters of a request as applications read them, from a URL, a form or a redirection.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
     pairs: Vec<(String, String)>,
@@ -392,15 +394,15 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Adds those of a query, or of a form that is written like one.
+    /// Adds the parameters of a query, or of a form in the same format.
     pub fn read(&mut self, query: &str) {
-        // One more, so that it is known that there are more.
+        // Take one more than are read, so that `push` notices the excess.
         for (name, value) in pairs(query).map(name_and_value).take(PARAMETERS_MAX + 1) {
             self.push(read_name(name).into_owned(), decoded(value).into_owned());
         }
     }
 
-    /// Adds one. Those beyond some number are not read.
+    /// Adds a parameter, or notes that it was not read if there are too many.
     pub fn push(&mut self, name: String, value: String) {
         if self.pairs.len() < PARAMETERS_MAX {
             self.pairs.push((name, value));
@@ -409,7 +411,7 @@ impl Parameters {
         }
     }
 
-    /// There are more that were not read.
+    /// Notes that the request has more parameters that were not read.
     pub fn are_cut(&mut self) {
         self.is_cut = true;
     }
@@ -438,24 +440,24 @@ impl Parameters {
     }
 }
 
-/// The tags that templates make of parameters.
+/// The tags that templates make from parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tagged {
     /// In no order, each once.
     pub tags: Vec<String>,
-    /// False: there are more, or others that nobody can name.
+    /// `false`: further tags apply that are not in the list.
     pub is_all_known: bool,
 }
 
 impl Tagged {
-    /// What these templates make of these parameters.
+    /// The tags that these templates make from these parameters.
     pub fn of<'t>(templates: impl IntoIterator<Item = &'t TagTemplate>, parameters: &Parameters) -> Self {
         let mut tagged = Self { tags: Vec::new(), is_all_known: true };
         templates.into_iter().for_each(|template| template.fill(parameters, &mut tagged));
         tagged
     }
 
-    /// What the templates make of these parameters for a page that has the texts of some.
+    /// The tags of a page: those of all templates but the ones in `excepted`.
     pub fn of_page(templates: &[TagTemplate], parameters: &Parameters, excepted: Excepted) -> Self {
         let rest = templates.iter().enumerate().filter(|(place, _)| !excepted.has(*place));
         Self::of(rest.map(|(_, template)| template), parameters)

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a moment, a request, a response.
+//! Helpers that the tests of this crate share: a moment, a request, a response.
 
 use crate::{Freshness, Now, Policy, Profile, freshness};
 use http::{Method, StatusCode};
@@ -12,7 +12,7 @@ pub(crate) fn safe() -> Policy {
     Policy::new(Profile::Safe)
 }
 
-/// The same, granting a minute, with cookies that are dropped: a session's, and those of a program.
+/// Profile safe that grants a lifetime of a minute and drops cookies: a session's, and those of an application.
 pub(crate) fn dropping() -> Policy {
     let mut policy = safe();
     policy.grant.ttl_seconds = 60;

@@ -1,7 +1,7 @@
-//! The time of a decision: an argument, never a call.
+//! Defines the time of a decision: the caller passes it as an argument, and no decision reads a clock.
 //!
-//! Two clocks, because they answer different questions. The wall clock is compared with what the origin wrote (Date,
-//! Expires) and may jump; the monotonic clock measures how long a response has been with us and may not.
+//! There are two clocks, because they answer different questions. The wall clock is compared with the times that the origin wrote
+//! (Date, Expires) and may jump; the monotonic clock measures how long Kasoku has had a response and may not jump.
 
 use std::time::Duration;
 

@@ -1,39 +1,39 @@
-//! Fields by which a request could change an answer without changing the key ("unkeyed inputs").
+//! Lists the request fields that could change a response without changing the key ("unkeyed inputs").
 //!
-//! Proxies, CDNs, application servers and frameworks take host, scheme, path, method, query or the client's address from
-//! them, whoever sent them. On a request whose answer may be shared they are removed, since one visitor would
-//! choose by them what others get: J. Kettle, "Practical Web Cache Poisoning" (2018) and "Web Cache Entanglement" (2020); the
-//! list of Param Miner; Nguyen, Lo Iacono and Federrath, "Your Cache Has Fallen: Cache-Poisoned Denial-of-Service Attack"
-//! (2019). Which fields are ours to write whatever was sent (`Host`, `X-Forwarded-*`) is in `forward`.
+//! Proxies, CDNs, application servers and frameworks take host, scheme, path, method, query or the client's address from these
+//! fields, whoever sent them. Kasoku removes the fields from a request whose response may be shared, since one visitor could choose
+//! by them what others get: J. Kettle, "Practical Web Cache Poisoning" (2018) and "Web Cache Entanglement" (2020); the list of
+//! Param Miner; Nguyen, Lo Iacono and Federrath, "Your Cache Has Fallen: Cache-Poisoned Denial-of-Service Attack" (2019). The
+//! fields that Kasoku always writes itself (`Host`, `X-Forwarded-*`) are in `forward`.
 //!
-//! What this deliberately is not: a list of all that an application may look at. Fields that describe the visitor or what the
-//! visitor's program wants (`User-Agent`, `Accept*`, `Referer`, `X-Requested-With`, `Prefer` ...), and fields that only one
-//! application knows, go to the origin; it has to name them in `Vary`. `engine/tests/visitors/poisoning.rs` lists them. Nor does it know
-//! the fields in which a proxy in front of us says who the visitor is (`X-Remote-User`): an application that believes them must
+//! This is deliberately no list of everything that an application may read. Fields that describe the visitor or what the visitor's
+//! program wants (`User-Agent`, `Accept*`, `Referer`, `X-Requested-With`, `Prefer` ...), and fields that only one application
+//! knows, go to the origin, which has to name them in `Vary`; `engine/tests/visitors/poisoning/open.rs` lists them. Fields in which
+//! a proxy in front of Kasoku names the visitor (`X-Remote-User`) are not listed either: an application that believes them must
 //! answer `private`.
 
 /// The longest name that is read, in bytes; of longer ones only the beginning counts.
 const NAME_BYTES_MAX: usize = 48;
 
-/// Beginnings of names, folded as [`fold`] does it.
+/// Prefixes of field names, folded as [`fold`] does it.
 const FAMILIES: [&str; 21] = [
-    // They describe a body, and a request whose answer may be shared has none.
+    // These fields describe a body, and a request whose response may be shared has none.
     "content-",
     "forwarded-",
     // CGI variables under their own names.
     "http-",
     "server-",
     "wl-proxy-",
-    // IIS behind ARR, Envoy.
+    // IIS behind ARR.
     "x-arr-",
-    // Traces: see [`NAMES`].
+    // Traces (`x-b3-`, `x-datadog-`): see [`NAMES`].
     "x-b3-",
     "x-datadog-",
     "x-envoy-",
     "x-forward-",
     "x-forwarder-",
     "x-http-",
-    // Next.js talks to itself by these.
+    // Next.js passes internal data to itself in these fields.
     "x-invoke-",
     "x-middleware-",
     "x-original-",
@@ -45,10 +45,10 @@ const FAMILIES: [&str; 21] = [
     "x-wap-",
 ];
 
-/// Whole names, folded and in order.
+/// Whole field names, folded and sorted.
 const NAMES: [&str; 88] = [
-    // By these a visitor's trace goes on (W3C Trace Context, Zipkin, Jaeger, Sentry, Google's and others). Libraries write them into pages, so that
-    // scripts go on with the trace: others would get it, and go on with it as well.
+    // Fields that continue a visitor's trace (W3C Trace Context, Zipkin, Jaeger, Sentry, Google's and others). Libraries write the
+    // trace into pages so that scripts continue it: other visitors would get it from the cache, and continue it as well.
     "b3",
     "baggage",
     "base-url",
@@ -83,7 +83,7 @@ const NAMES: [&str; 88] = [
     "script-name",
     "sentry-trace",
     "ssl-offloaded",
-    // Who says that it can put pages together gets them in parts, and we say nothing of the kind.
+    // A client that claims to assemble pages gets them in parts (ESI); Kasoku makes no such claim.
     "surrogate-capability",
     "traceparent",
     "tracestate",
@@ -93,7 +93,7 @@ const NAMES: [&str; 88] = [
     "true-client-ip",
     "uber-trace-id",
     "unencoded-url",
-    // Rack::Sendfile takes from these two how to hand over a file.
+    // Rack::Sendfile decides by this field and `x-sendfile-type` how to hand over a file.
     "x-accel-mapping",
     "x-ajax-real-method",
     "x-amzn-trace-id",
@@ -142,8 +142,8 @@ const NAMES: [&str; 88] = [
     "x-waws-unencoded-url",
 ];
 
-/// Beginnings of names under which a content delivery network in front of us tells about the client. From a trusted proxy they
-/// go to the origin, which may name them in `Vary`; from anybody else they are lies.
+/// Prefixes of the fields in which a content delivery network in front of Kasoku describes the client. From a trusted proxy they go
+/// to the origin, which may name them in `Vary`; from any other peer they are forged.
 const FRONTS: [&str; 11] = [
     "akamai-",
     "cf-",
@@ -158,7 +158,7 @@ const FRONTS: [&str; 11] = [
     "x-vercel-",
 ];
 
-/// Whether a field of that name is kept back from a request whose answer may be shared.
+/// Whether a field of that name is removed from a request whose response may be shared.
 pub fn is_unkeyed(name: &[u8], is_peer_trusted: bool) -> bool {
     let mut memory = [0; NAME_BYTES_MAX];
     let folded = fold(name, &mut memory);
@@ -169,23 +169,23 @@ pub fn is_unkeyed(name: &[u8], is_peer_trusted: bool) -> bool {
         || (!is_peer_trusted && FRONTS.iter().any(begins_with))
 }
 
-/// Beginnings and names of those above that RFC 9110 speaks of: in profile rfc they go to the origin.
+/// Prefixes and names from the lists above that RFC 9110 defines: in profile rfc these fields go to the origin.
 const OF_RFC_9110: [&str; 4] = ["content-", "max-forwards", "proxy-authorization", "trailer"];
 
-/// Whether a field of that name is kept back in profile rfc as well, since no RFC speaks for it: a proxy may block what it is
-/// "specifically configured to block" (RFC 9110 section 5.1).
+/// Whether a field of that name is removed in profile rfc as well, since RFC 9110 does not define it: a proxy may block fields that
+/// it is "specifically configured to block" (RFC 9110 section 5.1).
 pub fn is_unkeyed_by_no_rfc(name: &[u8], is_peer_trusted: bool) -> bool {
     let mut memory = [0; NAME_BYTES_MAX];
     let folded = fold(name, &mut memory);
     is_unkeyed(name, is_peer_trusted) && !OF_RFC_9110.iter().any(|start| folded.starts_with(start.as_bytes()))
 }
 
-/// Whether both names are one to an application.
+/// Whether both names are the same name to an application.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().map(folded).eq(other.iter().map(folded))
 }
 
-/// A name as applications read it, as far as there is room.
+/// A name as applications read it, cut to [`NAME_BYTES_MAX`] bytes.
 fn fold<'m>(name: &[u8], memory: &'m mut [u8; NAME_BYTES_MAX]) -> &'m [u8] {
     let length = name.len().min(NAME_BYTES_MAX);
     for (to, byte) in memory.iter_mut().zip(name) {
@@ -194,7 +194,8 @@ fn fold<'m>(name: &[u8], memory: &'m mut [u8; NAME_BYTES_MAX]) -> &'m [u8] {
     memory.get(..length).unwrap_or_default()
 }
 
-/// CGI, WSGI and PHP fold case and `-` and `_` into one spelling, some servers whatever else is no letter and no digit.
+/// CGI, WSGI and PHP fold case, `-` and `_` into one spelling, and some servers every other character that is no letter and no
+/// digit.
 fn folded(byte: &u8) -> u8 {
     if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' }
 }

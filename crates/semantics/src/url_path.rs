@@ -1,17 +1,17 @@
-//! The path of a URL as the name of a file: decoded once, without empty segments and dot segments.
+//! Reads the path of a URL as the name of a file: decoded once, without empty segments and dot segments.
 //!
-//! Every reading that differs from the kernel's is a way out, so what could be read in two ways names nothing:
+//! A path that Kasoku reads differently from the kernel could lead out of a directory, so an ambiguous path names no file:
 //!
 //! | in the path | what it is |
 //! |---|---|
 //! | `%41` | `A`, decoded once: `%252e` is the name `%2e` |
 //! | `%zz`, `%4` | no path |
 //! | NUL, line ends and other control characters, encoded | no path |
-//! | `.`, `..`, encoded or not | resolved here, so no `..` ever reaches the kernel; one that leads above the root: no path |
+//! | `.`, `..`, encoded or not | resolved here, so no `..` ever reaches the kernel; a `..` that leads above the root: no path |
 //! | `//` | `/`, as nginx and Apache have it |
-//! | `%2f`, `\`, `%5c` | a separator to some, a letter of a name to others: a path, but the name of no file ([`UrlPath::is_odd`]) |
+//! | `%2f`, `\`, `%5c` | a separator to some programs, part of a name to others: a path, but the name of no file ([`UrlPath::is_odd`]) |
 //!
-//! Bytes above 0x7F pass as they are: names are bytes to the kernel, and an overlong `/` or `.` is neither to it.
+//! Bytes above 0x7F stay as they are: a name is bytes to the kernel, and an overlong UTF-8 form of `/` or `.` is neither of them.
 
 /// A decoded path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,36 +38,36 @@ impl UrlPath {
         Some(Self { text: plain.into_text(), is_odd })
     }
 
-    /// The text: it begins with `/`, and ends with one where a directory is meant. No segment is empty or a dot segment.
+    /// The decoded path: it begins with `/`, and ends with `/` where it names a directory. No segment is empty or a dot segment.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether a byte of it is a separator to some and not to others.
+    /// Whether a segment contains a byte that some programs read as a separator and others as part of a name.
     pub fn is_odd(&self) -> bool {
         self.is_odd
     }
 
-    /// What follows `prefix`, which ends where a segment does: empty, or a text that begins with `/`.
+    /// The rest of the path after `prefix`, which has to end at the end of a segment. The rest is empty, or begins with `/`.
     pub fn below(&self, prefix: &str) -> Option<&[u8]> {
         let rest = self.text.strip_prefix(prefix.trim_end_matches('/').as_bytes())?;
         (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
     }
 }
 
-/// A path in the making, of which empty and dot segments leave nothing.
+/// Builds a path from segments, and resolves empty and dot segments.
 pub struct PlainPath {
     text: Vec<u8>,
     is_directory: bool,
 }
 
 impl PlainPath {
-    /// The root, with room for so many bytes.
+    /// The root, with capacity for `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self { text: Vec::with_capacity(bytes + 1), is_directory: true }
     }
 
-    /// Goes on to a segment. `None`: it leads above the root.
+    /// Appends a segment. `None`: it leads above the root.
     pub fn push(&mut self, segment: &[u8]) -> Option<()> {
         self.is_directory = matches!(segment, b"" | b"." | b"..");
         match segment {
@@ -81,7 +81,7 @@ impl PlainPath {
         Some(())
     }
 
-    /// The text: it begins with `/`, and ends with one where a directory is meant.
+    /// The path: it begins with `/`, and ends with `/` where it names a directory.
     pub fn into_text(mut self) -> Vec<u8> {
         if self.is_directory {
             self.text.push(b'/');
@@ -90,14 +90,14 @@ impl PlainPath {
     }
 }
 
-/// Appends `raw` without percent-encoding. `None`: it is malformed.
+/// Appends `raw`, percent-decoded. `None`: an escape is malformed.
 pub fn percent_decode(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut rest = raw;
     while let Some((first, mut after)) = rest.split_first() {
         let mut byte = *first;
         if byte == b'%' {
             let (digits, behind) = after.split_at_checked(2)?;
-            // from_str_radix alone would take a sign.
+            // from_str_radix alone would accept a sign.
             let digits = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()))?;
             byte = u8::from_str_radix(digits, 16).ok()?;
             after = behind;
@@ -108,11 +108,11 @@ pub fn percent_decode(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// `text` as a path of a URL again.
+/// Encodes a decoded path as the path of a URL.
 pub fn encode(text: &[u8]) -> String {
     let mut path = String::with_capacity(text.len());
     for byte in text {
-        // The characters of pchar (RFC 3986 section 3.3) that mean nothing to anybody, and the separator.
+        // The characters of pchar (RFC 3986 section 3.3) that need no encoding, and the separator.
         if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(byte) {
             path.push(char::from(*byte));
         } else {

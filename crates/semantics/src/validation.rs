@@ -1,12 +1,12 @@
-//! Validation with the origin (RFC 9111 section 4.3): the conditional request, and what a 304 or a response to HEAD
-//! changes in a stored response.
+//! Validates stored responses with the origin (RFC 9111 section 4.3): makes the conditional request, and updates the stored
+//! response from a 304 or a response to HEAD.
 //!
-//! These are the rules; a stale response is refreshed by them in `cache/src/verdict.rs` (`on_not_modified`), in the background
-//! where `engine/src/cache/fetch.rs` (`refresh`) drives it.
+//! This file has only the rules. `cache/src/verdict.rs` (`on_not_modified`) refreshes a stale response by them;
+//! `engine/src/cache/fetch.rs` (`in_the_background`) starts a refresh that no client waits for.
 //!
-//! A 304 may carry what must never be kept (`no-store`, `private`, in profile safe Set-Cookie): then the entry goes, and the
-//! stored response, which the 304 has just confirmed, answers this one request. Fields that describe the stored bytes
-//! (Content-Encoding, Content-Length, Content-Range, ETag …) never change without them.
+//! A 304 may carry what forbids to keep the response (`no-store`, `private`, in profile safe Set-Cookie). Then the entry is
+//! dropped, and the stored response, which the 304 has just confirmed, answers this one request. Fields that describe the stored
+//! bytes (Content-Encoding, Content-Length, Content-Range, ETag …) change only together with the bytes.
 
 use crate::directives::directives;
 use crate::effective::{effective_update, with_key};
@@ -20,11 +20,11 @@ use kasoku_wire::field::date;
 use kasoku_wire::field::etag::EntityTag;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
-/// Turns `request` into one that asks whether `stored` still holds, in place of the client's own conditions. `false`:
-/// `stored` has no validator, and the request is now unconditional.
+/// Replaces the client's conditions in `request` with those that validate `stored`. `false`: `stored` has no validator, and the
+/// request is now unconditional.
 ///
-/// A client's If-Range goes, and with it its Range: it would be compared with another representation than the one we ask
-/// about. A Range without If-Range stays.
+/// A client's If-Range is removed together with its Range, since it may name another representation than `stored`. A Range without
+/// If-Range stays.
 pub fn make_conditional(request: &mut RequestHead, stored: &ResponseHead) -> bool {
     if request.fields.remove("if-range") > 0 {
         request.fields.remove("range");
@@ -46,12 +46,12 @@ pub fn make_conditional(request: &mut RequestHead, stored: &ResponseHead) -> boo
     tag.is_some() || modified.is_some()
 }
 
-/// What a 304 made of a stored response.
+/// The result of applying a 304 to a stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freshened {
     /// The stored response with the 304's fields; status and body as stored.
     Updated(ResponseHead),
-    /// The entry must go; the stored response may still answer the request that was waiting for the 304.
+    /// The entry must be dropped; the stored response may still answer the request that was waiting for the 304.
     Drop(Reason),
 }
 
@@ -65,7 +65,8 @@ pub fn freshen(stored: &ResponseHead, not_modified: &ResponseHead, response_time
     }
 }
 
-/// The freshness of a response that a 304 (or a HEAD) has just updated: the directives of the whole, the age of the update.
+/// The freshness of a response that a 304 (or a response to HEAD) has just updated: its lifetime follows from the updated head, its
+/// age from the update.
 pub fn freshness_after_validation(
     request: &RequestHead,
     updated: &ResponseHead,
@@ -81,11 +82,11 @@ pub fn freshness_after_validation(
 /// What a response to HEAD says about a stored response to GET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadOutcome {
-    /// It is the same: the stored response with the new fields.
+    /// Both heads are of the same representation: this is the stored response with the new fields.
     Update(ResponseHead),
-    /// It is another one: the stored response is stale.
+    /// The response to HEAD is of another representation, or forbids to keep the stored response, which is now stale.
     Invalidate(Reason),
-    /// It says nothing.
+    /// The response to HEAD says nothing about the stored response.
     Ignore,
 }
 
@@ -107,7 +108,7 @@ pub fn head_response(stored: &ResponseHead, head: &ResponseHead, response_time: 
     HeadOutcome::Update(updated(stored, head, response_time, policy))
 }
 
-/// Whether each validator that the HEAD brought, and its length, is the stored one's.
+/// Whether the validators and the length in the response to HEAD, as far as it has them, are those of the stored response.
 fn same_representation(stored: &ResponseHead, head: &ResponseHead) -> bool {
     let same = |name| head.fields.first(name).is_none() || head.fields.only(name) == stored.fields.only(name);
     same("etag") && same("last-modified") && same("content-length")
@@ -123,7 +124,7 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
         return Some(Reason::SetCookie);
     }
     match vary(&update.fields) {
-        // Not sent, it says nothing; sent and empty, it says that nothing selects the response any more.
+        // A missing Vary changes nothing; an empty one says that no field selects the response any more.
         Vary::None if !update.fields.contains("vary") => None,
         Vary::Star => Some(Reason::VaryStar),
         // The entry is keyed by the fields of the stored Vary; under another Vary it would answer the wrong requests.
@@ -135,7 +136,8 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
     }
 }
 
-/// The head of what is stored once `new`'s part is added to it. The caller checked [`combinable`](crate::combinable).
+/// The head of the stored response after the part of `new` is added to it. The caller has checked
+/// [`combinable`](crate::combinable).
 //= RFC 9111 section 3.4
 //# When combining the new response with one or more stored responses, a cache MUST update the stored response header
 //# fields using the header fields provided in the new response, as per Section 3.2.
@@ -143,7 +145,7 @@ pub fn combined_head(stored: &ResponseHead, new: &ResponseHead, response_time: N
     updated(stored, new, response_time, policy)
 }
 
-/// `stored` with the fields of `update`, or with its Date alone where its validators are another representation's.
+/// `stored` with the fields of `update`, or with its Date alone where the validators of `update` are another representation's.
 //= RFC 9111 section 4.3.4
 //# For each stored response identified, the cache MUST update its header fields with the header fields provided in the
 //# 304 (Not Modified) response, as per Section 3.2.
@@ -162,17 +164,17 @@ pub(crate) fn updated(
         //= RFC 9111 section 4.3.4
         //# If none of the initial set contains at least one of the same strong validators, then the cache MUST NOT use
         //# the new response to update any stored responses.
-        // Its status still answers our If-None-Match (RFC 9110 section 15.4.5), so the stored response is current as of now.
+        // The status still answers Kasoku's If-None-Match (RFC 9110 section 15.4.5), so the stored response is current as of now.
         new.retain(|name, _| name.eq_ignore_ascii_case(b"date"));
     }
     replace(&mut result.fields, &new);
-    // The new no-cache or private may name fields that were stored under the old one.
+    // The new no-cache or private may name fields that were stored before.
     result.fields = storable_fields(&result, policy);
     result
 }
 
-/// Whether the update's validators are the stored response's (RFC 9111 section 4.3.4). One without any is: we asked
-/// about one response.
+/// Whether the update's validators are those of the stored response (RFC 9111 section 4.3.4). An update without validators counts
+/// as matching, since Kasoku asked about one response only.
 fn identifies(stored: &ResponseHead, update: &ResponseHead) -> bool {
     match (EntityTag::of(&update.fields), EntityTag::of(&stored.fields)) {
         (Some(new), Some(old)) if new.weak => new.weak_eq(&old),
@@ -185,8 +187,8 @@ fn identifies(stored: &ResponseHead, update: &ResponseHead) -> bool {
     }
 }
 
-/// Fields that describe the stored bytes: they never change without them (RFC 9111 section 3.2: "Header fields that the
-/// cache's stored response depends upon", "and the Content-Length header field").
+/// Whether the field describes the stored bytes, and so changes only together with them (RFC 9111 section 3.2: "Header fields that
+/// the cache's stored response depends upon", "and the Content-Length header field").
 fn describes_content(name: &[u8]) -> bool {
     const NAMES: [&str; 6] =
         ["content-encoding", "content-length", "content-md5", "content-range", "etag", "content-digest"];

@@ -1,4 +1,4 @@
-//! A stored response, the request that asks about it, and what the origin answers.
+//! Tests the request that validates a stored response, and what the origin's answer changes in it.
 
 use super::*;
 use crate::testing::{NOW, at, cached, get, later, ok, rfc, safe, status};

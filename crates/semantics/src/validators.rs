@@ -1,17 +1,17 @@
 //! Chooses the validators that a client gets (the application's or the cache's), and which of its conditions count.
 //!
-//! A validator names a representation. Where the operator grants a lifetime, a URL has one representation for everybody, which the
-//! cache keeps, and others for visitors whom the application knows. The application's validators do not tell them apart:
-//! Last-Modified is often the time of rendering, and an entity tag may be a constant. A browser that has kept a
-//! member's page would hear from the cache that its page is current, and would show it to whoever uses that browser next.
+//! A validator names a representation. Where the operator grants a lifetime, a URL has one shared representation, which the cache
+//! keeps, and others for visitors whom the application knows. The application's validators may not tell them apart: Last-Modified
+//! is often the time of rendering, and an entity tag may be a constant. A browser that has kept a member's page would hear from the
+//! cache that its page is current, and would show it to the next person who uses that browser.
 //!
-//! So a client gets neither validator of the application where the policy grants ([`withhold`]). It gets a strong entity tag that the
-//! cache makes from the stored bytes, and that tag is the only condition that counts ([`Validators::OwnTag`]). The
+//! So a client gets neither validator of the application where the policy grants a lifetime ([`withhold`]). It gets a strong entity
+//! tag that the cache makes from the stored bytes, and that tag is the only condition that counts ([`Validators::OwnTag`]). The
 //! application's validators stay with the stored response, and are sent when it is validated ([`restore`]).
 //!
-//! One thing of the application's stays visible: the Last-Modified of what is named like a file and is one (a style
-//! sheet, an image), if it is older than the answer. Browsers keep such files by heuristics (RFC 9111 section 4.2.2) and would
-//! otherwise ask for all of them with each page. It confirms nothing all the same.
+//! One validator of the application stays visible: the Last-Modified of a response that is named like a file and is one (a style
+//! sheet, an image), if it is at least a minute older than the response. Browsers keep such files by heuristics (RFC 9111 section
+//! 4.2.2) and would otherwise request all of them with each page. A condition on this date does not count either.
 
 use crate::deception::is_named_file;
 use crate::{Now, Policy};
@@ -21,7 +21,7 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 /// Which validators decide whether a client has a response already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validators {
-    /// Those of the response, by the rules of RFC 9110 section 13.2.2.
+    /// The validators of the response, by the rules of RFC 9110 section 13.2.2.
     #[default]
     Any,
     /// Only the strong entity tag of the response, which the cache made of its bytes: no date, and not `*`.
@@ -29,17 +29,17 @@ pub enum Validators {
 }
 
 impl Validators {
-    /// Those by which clients may name a response that is shared under `policy`. `is_file`: it is a file that this program has read
-    /// itself, so its validators are of its bytes.
+    /// The validators that count in conditions on a response that is shared under `policy`. `is_file`: Kasoku has read the response
+    /// from a file itself, so its validators describe its bytes.
     pub fn of(policy: &Policy, is_file: bool) -> Self {
         if policy.grant.is_granting() && !is_file { Self::OwnTag } else { Self::Any }
     }
 }
 
-/// How much older than its answer a Last-Modified is that can't be the time of rendering, in seconds.
+/// How much older than its response a Last-Modified must be so that it can't be the time of rendering, in seconds.
 const MODIFIED_BEFORE_SECONDS: i64 = 60;
 
-/// Takes the application's validators from a head that goes to clients; returns what [`restore`] puts back.
+/// Removes the application's validators from a head that goes to clients, and returns them for [`restore`].
 pub fn withhold(request: &RequestHead, head: &mut ResponseHead, response_time: Now) -> Fields {
     let keeps_date = is_named_file(&request.target, head) && is_modified_before(head, response_time);
     let mut withheld = Fields::new();
@@ -50,7 +50,7 @@ pub fn withhold(request: &RequestHead, head: &mut ResponseHead, response_time: N
     withheld
 }
 
-/// Puts the application's validators back in the place of what clients got.
+/// Puts the application's validators back in place of those that clients get.
 pub fn restore(head: &mut ResponseHead, withheld: &Fields) {
     head.fields.retain(|name, _| !is_validator(name));
     head.fields.extend(withheld);

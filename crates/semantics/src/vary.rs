@@ -1,18 +1,18 @@
-//! Which requests a stored response fits, by Vary (RFC 9111 section 4.1).
+//! Decides by Vary which requests a stored response fits (RFC 9111 section 4.1).
 //!
-//! A response nominates fields; a request's values of those fields, normalised, make the variant's key. Normalising is
-//! a promise that two values mean the same, so it is done only where the field's definition says so:
+//! A response nominates fields; a request's values of those fields, normalised, make the variant's key. Normalising is a promise
+//! that two values mean the same, so Kasoku normalises only where the field's definition says so:
 //!
 //! - all fields: lines are combined, white space around commas outside quoted strings goes away;
 //! - Accept, Accept-Encoding, Accept-Language: case is folded, a quality of 1 is dropped;
 //! - Accept-Encoding: order goes away too; Accept-Language: only in profile rfc. Two languages of equal quality mean
 //!   no preference by the letter, but servers and people take the first: another order may pick another page.
 //!
-//! Cookie, Authorization, User-Agent and Referer are no lists: they count byte by byte.
+//! Cookie, Authorization, User-Agent and Referer are no lists: they are compared byte by byte.
 //!
-//! Where the operator grants lifetimes (see `grant`), a field that does not go to the origin can't have changed the answer: it
-//! counts as absent, and of Cookie only what is in the key counts. So a request selects the same variant as it was received and
-//! as it is sent on.
+//! Where the operator grants lifetimes (see `grant`), a field that does not go to the origin can't have changed the response: it
+//! counts as absent, and only the cookies that are in the key count. So a request selects the same variant as received and as
+//! forwarded.
 
 use crate::{Policy, classes, cookies};
 use kasoku_wire::Fields;
@@ -20,10 +20,10 @@ use kasoku_wire::field::accept_language::{Preference, QUALITY_ONE, preferences};
 use kasoku_wire::field::list;
 use std::io::Write;
 
-/// The most fields that we follow; a response that nominates more is treated like `Vary: *`.
+/// The most fields that may be nominated; a response that nominates more is treated like `Vary: *`.
 pub const NOMINATED_MAX: usize = 32;
 
-/// What Vary says.
+/// The requests that a stored response fits, by its Vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vary {
     /// Nothing: the response fits all requests for its URI.
@@ -34,7 +34,7 @@ pub enum Vary {
     Fields(Vec<String>),
 }
 
-/// Reads Vary. A member that is no field name counts like `*`: who knows what it means.
+/// Reads Vary. A member that is no field name counts like `*`, since its meaning is unknown.
 pub fn vary(fields: &Fields) -> Vary {
     let mut nominated = Vec::new();
     for member in list::members(fields, "vary") {
@@ -53,16 +53,16 @@ pub fn vary(fields: &Fields) -> Vary {
     }
 }
 
-/// Appends to `out` the key of the variant that `request` selects: for each nominated field its name, whether it is there,
-/// and its normalised value with its length, so that no two selections share a key.
+/// Appends to `out` the key of the variant that `request` selects: for each nominated field its name, whether it is present, and
+/// its normalised value with its length, so that no two selections share a key.
 //= RFC 9111 section 4.1
 //# the cache MUST NOT use that stored response without revalidation unless all the presented request header fields
 //# nominated by that Vary field value match those fields in the original request
 pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
     for name in nominated {
-        // A name is a token, so the byte that says whether the field is there also ends the name.
+        // A name is a token, so the byte that says whether the field is present also ends the name.
         out.extend_from_slice(name.as_bytes());
-        // Who does not say it belongs to a class as well.
+        // A request without the field belongs to a class as well.
         let is_class = is_class(name, policy);
         let is_present = is_class || (request.contains(name) && reaches_origin(name, request, policy));
         out.push(u8::from(is_present));
@@ -79,12 +79,12 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
     }
 }
 
-/// Whether it is the visitor's class that counts of that field.
+/// Whether the visitor's class enters the key in place of that field's value.
 fn is_class(name: &str, policy: &Policy) -> bool {
     policy.grant.is_granting() && policy.grant.has_as_class(name.as_bytes())
 }
 
-/// Whether the origin gets that field, or anything of it.
+/// Whether the origin gets that field, at least in part.
 fn reaches_origin(name: &str, request: &Fields, policy: &Policy) -> bool {
     let grant = &policy.grant;
     match name {
@@ -109,10 +109,10 @@ fn normalise(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
     }
 }
 
-/// The most members that are sorted; a longer list keeps its order, and may make one variant more than it need.
+/// The most members that are sorted; a longer list keeps its order, and may select a variant more than necessary.
 const SORTED_MAX: usize = 16;
 
-/// The members in an order of our own. On the stack: this runs on each hit.
+/// Writes the members in a fixed order. It sorts on the stack, since it runs on each hit.
 fn sorted(request: &Fields, name: &str, out: &mut Vec<u8>) {
     let mut members = [Preference { value: &[], quality: 0 }; SORTED_MAX];
     let mut count = 0;
@@ -131,7 +131,7 @@ fn sorted(request: &Fields, name: &str, out: &mut Vec<u8>) {
     join(members.iter().copied(), write_weighed, out);
 }
 
-/// In lower case, with the quality in thousandths unless it is 1.
+/// Writes a member in lower case, with its quality in thousandths unless that is 1.
 fn write_weighed(one: Preference<'_>, out: &mut Vec<u8>) {
     out.extend(lower_case(one.value));
     if one.quality != QUALITY_ONE {
@@ -157,8 +157,8 @@ fn join<T>(members: impl Iterator<Item = T>, write: impl Fn(T, &mut Vec<u8>), ou
     }
 }
 
-/// Whether a stored response in this language is among what the client likes best (RFC 9111 section 4.1: a known
-/// mechanism for ranking preference may choose a response). For profile rfc only: see the [module](self).
+/// Whether a stored response in this language is among those that the client prefers most (RFC 9111 section 4.1: a known mechanism
+/// for ranking preference may choose a response). For profile rfc only: see the [module](self).
 pub fn language_selects(stored_content_language: &[u8], accept_language: &[u8]) -> bool {
     let stored = list::trim(stored_content_language);
     let best = preferences(accept_language).map(|one| one.quality).max().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! Keeps and returns entries by key; never reads a header.
+//! Stores and returns entries by key, and never reads a header.
 //!
-//! Only the memory tier so far. What is kept is the caller's type: a clone must be cheap (an `Arc`), and it must know
-//! its weight.
+//! There is only the memory tier so far. The caller chooses the type of the values: a clone must be cheap (an `Arc`), and a value
+//! must know its weight.
 
 pub mod memory;
 mod sync;

@@ -1,9 +1,9 @@
-//! The memory tier: a concurrent map with a bound in bytes and S3-FIFO-class eviction (quick_cache).
+//! Implements the memory tier: a concurrent map with a bound in bytes and S3-FIFO-class eviction (quick_cache).
 //!
-//! The index uses a 128-bit hash keyed by a random seed, so that nobody outside can make keys collide; the value is
-//! asked whether it really belongs to the key, so a collision is a miss, never another page. Reads take one shard's
-//! lock for a moment. Changes to one key go through [`Memory::update`], one at a time for that key: without that, a
-//! writer that adds to a value it read before an invalidation would bring the invalidated value back.
+//! The index uses a 128-bit hash keyed by a random seed, so that no client can make keys collide. A look-up asks the value whether
+//! it belongs to the key, so a collision is a miss and never answers with another page. Reads take one shard's lock for a moment.
+//! Changes to one key go through [`Memory::update`], one at a time for that key: otherwise a writer that adds to a value it read
+//! before an invalidation would bring the invalidated value back.
 
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use foldhash::quality::RandomState;
@@ -12,7 +12,7 @@ use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
-/// A value's share of the tier.
+/// A value that the tier can store.
 pub trait Weigh {
     /// Bytes of memory that the value holds, overhead included.
     fn weight_bytes(&self) -> u64;
@@ -36,35 +36,35 @@ impl<V: Weigh> Weigh for Arc<V> {
 pub struct KeyHash(u128);
 
 impl KeyHash {
-    /// A number below `count`, for tables that are cut into that many parts.
+    /// A number below `count`, for tables that are divided into that many parts.
     pub fn spread(self, count: usize) -> usize {
         (self.0 % count.max(1) as u128) as usize
     }
 }
 
-/// Bytes that the index itself needs for one value: a part of each value's weight.
+/// Bytes that the index needs for one value; each value's weight includes them.
 pub const INDEX_BYTES_PER_ENTRY: u64 = 96;
 
-/// The least size of a shard, in bytes and in largest values. An insertion makes room within its shard, so a value that is
-/// a good part of it drives out what is new there before it can be asked for again. Measured on a Zipf trace (alpha 0.7) of
-/// sizes up to 1 MiB in 25 MB: one shard is level with S3-FIFO, four of 6 MB are 1.8 percentage points below, sixteen of
-/// 1.5 MB 4.3 below.
+/// The least size of a shard, in bytes and as a multiple of the largest value. An insertion makes room within its shard, so a value
+/// that takes a large part of the shard evicts new values before they can be requested again. Measured on a Zipf trace (alpha 0.7)
+/// of sizes up to 1 MiB in 25 MB: one shard is level with S3-FIFO, four of 6 MB are 1.8 percentage points below, sixteen of 1.5 MB
+/// 4.3 below.
 const SHARD_BYTES_MIN: u64 = 16 << 20;
 const SHARD_VALUES_MIN: u64 = 4;
 
-/// Shards that there are at most: beyond that, workers do not get into each other's way.
+/// The most shards: with this many, workers do not get into each other's way.
 const SHARDS_MAX: u64 = 64;
 
-/// Which part of the tier is for values that were asked for again; the rest is for new ones. S3-FIFO's is 0.9, quick_cache's
-/// default 0.97: at either some traces lose up to 0.4 percentage points.
+/// The share of the tier for values that were requested again; the rest is for new ones. S3-FIFO uses 0.9, quick_cache 0.97 by
+/// default: with either, some traces lose up to 0.4 percentage points.
 const HOT_SHARE: f64 = 0.95;
 
-/// Bytes of the tier for each key that is remembered after its value was evicted, so that it enters the hot part when it
-/// comes back: about one for each value of a usual size. With half as many, traces of 4 KiB objects lose a percentage
-/// point; with twice as many, those of mixed sizes lose 0.7.
+/// Bytes of the tier for each ghost: the key of an evicted value, which is remembered so that the value enters the hot part when it
+/// comes back. This makes about one ghost for each value of a usual size. With half as many, traces of 4 KiB objects lose a
+/// percentage point; with twice as many, those of mixed sizes lose 0.7.
 const BYTES_PER_GHOST: u64 = 16 << 10;
 
-/// Locks for [`Memory::update`].
+/// The number of locks for [`Memory::update`].
 const UPDATE_LOCKS: usize = 64;
 
 /// See the [module](self).
@@ -86,23 +86,23 @@ impl<V: Weigh> Weighter<KeyHash, V> for ByWeight {
     }
 }
 
-/// What was driven out for want of room, since the start.
+/// The values that were evicted for want of room, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// How many values.
+    /// The number of values.
     pub values: u64,
-    /// Their bytes, by their own account.
+    /// The sum of their weights, in bytes.
     pub bytes: u64,
 }
 
-/// Where that is counted: by whoever inserts, under a shard's lock already, and by nobody who reads.
+/// The counters of [`Evicted`]. Only insertions write them, under a shard's lock; reads of values do not touch them.
 #[derive(Debug, Default)]
 struct EvictedCells {
     values: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// Counts what is driven out, and leaves the rest to quick_cache's own: that drops values when no lock is held any more.
+/// Counts evicted values, and leaves the rest to quick_cache's default, which drops values after the lock is released.
 struct Counting<V> {
     dropping: DefaultLifecycle<KeyHash, V>,
     evicted: Arc<EvictedCells>,
@@ -121,7 +121,7 @@ impl<V: Weigh> Lifecycle<KeyHash, V> for Counting<V> {
         self.dropping.begin_request()
     }
 
-    /// Of what is replaced or removed, quick_cache does not call this.
+    /// quick_cache does not call this for values that are replaced or removed.
     fn before_evict(&self, _: &mut Self::RequestState, _: &KeyHash, value: &mut V) {
         self.evicted.values.fetch_add(1, Ordering::Relaxed);
         self.evicted.bytes.fetch_add(value.weight_bytes(), Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl<V: Weigh + Clone> Memory<V> {
         }
     }
 
-    /// The hash under which `key` is kept, in this process.
+    /// The hash under which `key` is stored, in this process.
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         let half = |seed: &RandomState| {
             let mut hasher = seed.build_hasher();
@@ -175,8 +175,8 @@ impl<V: Weigh + Clone> Memory<V> {
         self.cache.get(&hash).filter(|value| value.belongs_to(key))
     }
 
-    /// Replaces the value of `key` by what `change` makes of the present one; `None` removes it. One change at a time
-    /// for a key. A value that is too large for the tier is not kept, and then neither is the old one.
+    /// Replaces the value of `key` with what `change` makes of the present one; `None` removes it. Changes to a key run one at a
+    /// time. A value that is too large for the tier is not stored, and the old value is removed.
     pub fn update(&self, hash: KeyHash, key: &[u8], change: impl FnOnce(Option<V>) -> Option<V>) {
         let _one_at_a_time = self.update_lock(hash);
         match change(self.value(hash, key)) {
@@ -187,23 +187,23 @@ impl<V: Weigh + Clone> Memory<V> {
         }
     }
 
-    /// Bytes in use, by the values' own account.
+    /// Bytes in use: the sum of the values' weights.
     pub fn used_bytes(&self) -> u64 {
         self.cache.weight()
     }
 
-    /// How many bytes that may be.
+    /// The bound of the tier, in bytes.
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max
     }
 
-    /// What was driven out so far.
+    /// The values that were evicted so far.
     pub fn evicted(&self) -> Evicted {
         let read = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         Evicted { values: read(&self.evicted.values), bytes: read(&self.evicted.bytes) }
     }
 
-    /// Values in the tier.
+    /// The number of values in the tier.
     pub fn len(&self) -> usize {
         self.cache.len()
     }
@@ -220,8 +220,8 @@ impl<V: Weigh + Clone> Memory<V> {
     }
 }
 
-/// How many shards there are: a power of two, since quick_cache would round up to one and make the shares smaller. A
-/// shard refuses a value larger than itself, so each must be larger than the largest.
+/// The number of shards: a power of two, since quick_cache would round up to one and make the shards smaller. A shard refuses a
+/// value larger than itself, so each must be larger than the largest value.
 fn shards(bytes_max: u64, value_bytes_max: u64) -> usize {
     let shard_bytes_min = value_bytes_max.saturating_mul(SHARD_VALUES_MIN).max(SHARD_BYTES_MIN);
     let shards = (bytes_max / shard_bytes_min).clamp(1, SHARDS_MAX);

@@ -1,6 +1,6 @@
-//! What threads share state with: the primitives of std, or, where the models of `crates/cache/tests/models` run, those
-//! of shuttle, whose scheduler switches threads at each of them. quick_cache has the same switch, so that its shards' locks
-//! are part of the models.
+//! Chooses the locks and atomics of this crate: those of std, or those of shuttle where the models of `crates/cache/tests/models`
+//! run. shuttle's scheduler switches threads at each of them. quick_cache has the same switch, so the locks of its shards are part
+//! of the models.
 
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic::AtomicU64};

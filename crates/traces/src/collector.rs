@@ -1,4 +1,4 @@
-//! A request to the collector: a connection each, a few times a second at most.
+//! Sends a request to the collector over hyper, each on a connection of its own, since there are few.
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -19,7 +19,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// One that may take so long for a request.
+    /// A client that gives a request up after `timeout`.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self { timeout }
     }
@@ -38,7 +38,7 @@ async fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let stream = TcpStream::connect((host, authority.port_u16().unwrap_or(80))).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // To a server directly, the target is the path alone (RFC 9112 section 3.2.1).
+    // The request goes to a server directly, so its target is the path alone (RFC 9112 section 3.2.1).
     head.headers.insert(HOST, HeaderValue::from_str(authority.as_str())?);
     head.uri = head.uri.path_and_query().map_or("/", |path| path.as_str()).parse()?;
     let exchange = async {
@@ -53,7 +53,7 @@ async fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         answered = &mut exchange => answered,
         ended = &mut connection => {
             ended?;
-            // What it has sent before it closed is here.
+            // The connection has ended, but what the collector sent before is here.
             exchange.await
         }
     }

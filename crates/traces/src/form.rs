@@ -1,4 +1,4 @@
-//! A span in OpenTelemetry's form.
+//! Converts a span into OpenTelemetry's form.
 
 use kasoku_engine::trace::{AttributeValue, Span, SpanKind};
 use opentelemetry::trace::{self, Link, SpanContext, SpanId, Status, TraceFlags, TraceId, TraceState};

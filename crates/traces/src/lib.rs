@@ -1,9 +1,9 @@
 //! Sends spans of requests to a collector, by OTLP over HTTP (protobuf).
 //!
-//! The engine makes spans and puts them into a bounded queue; this takes them out again, on a thread of its own, in batches. So no worker ever waits for a
-//! collector, and one that is slow or away costs nothing but its spans: what is not taken within a few seconds is dropped and counted, and nothing
-//! is sent twice. The form is that of OpenTelemetry's own crates; the bytes go out through hyper, which the operator's listener uses as well, so
-//! no other HTTP client comes along (docs/decisions/0037).
+//! The engine makes spans and puts them into a bounded queue; this crate sends them in batches on a thread of its own. So no worker
+//! ever waits for a collector, and a collector that is slow or unreachable costs only spans: a batch that it does not take within a
+//! few seconds is dropped and counted, and no batch is sent twice. OpenTelemetry's own crates encode the spans; hyper sends the
+//! bytes, which the operator's listener uses as well, so that no other HTTP client is needed (docs/decisions/0037).
 //!
 //! | file | job |
 //! |---|---|
@@ -30,16 +30,16 @@ use tokio::sync::oneshot;
 /// How often spans are sent.
 const EXPORT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Spans that go out at a time.
+/// The most spans in a batch.
 const BATCH_SPANS_MAX: usize = 512;
 
-/// How long the collector may take for them.
+/// How long the collector may take for a batch.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the end of the program waits for what is left.
+/// How long the end of the program waits for the remaining spans to be sent.
 const LAST_EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A thread that sends spans. Dropped, it sends what is there, and ends.
+/// A thread that sends spans. When it is dropped, it sends the waiting spans and ends.
 #[derive(Debug)]
 pub struct Exporter {
     stop: Option<oneshot::Sender<()>>,
@@ -47,10 +47,10 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Sends what comes from `spans`, and counts it in `cells`. `None`: no collector is set.
+    /// Starts to send the spans of the queue `spans`, and counts them in `cells`. `None`: no collector is set.
     ///
     /// # Errors
-    /// There can be no thread, or the collector's URL is none.
+    /// The thread can't be started, or the collector's URL is invalid.
     pub fn start(traces: &Traces, spans: Spans, cells: Arc<Cells>) -> io::Result<Option<Self>> {
         let Some(url) = &traces.collector else { return Ok(None) };
         let exporter = exporter(url, &traces.service_name)?;
@@ -93,7 +93,7 @@ struct SpanBatches {
     exporter: SpanExporter,
     spans: Spans,
     cells: Arc<Cells>,
-    /// Whether the collector has taken what it was sent last: a change is told once.
+    /// Whether the collector took the last batch, so that only a change is logged.
     was_taken: bool,
 }
 
@@ -120,7 +120,7 @@ impl SpanBatches {
         }
     }
 
-    /// What waits at present: what comes meanwhile has its turn after the next interval.
+    /// Sends the spans that wait at present; spans that come meanwhile are sent after the next interval.
     async fn send_all(&mut self) {
         let mut left = self.spans.len();
         while left > 0 {

@@ -1,17 +1,17 @@
-//! The cookies that go along with each anonymous request (`anonymous-request-cookies`), as they are written into one, and taken out again.
+//! Adds the configured cookies to each anonymous request (`anonymous-request-cookies`), and takes them out again.
 
 use crate::RouteRules;
 use kasoku_semantics::cookies;
 use kasoku_wire::{Fields, RequestHead};
 use std::borrow::Cow;
 
-/// The cookies of whoever is told to have that address, as a value of Cookie; empty: there are none.
+/// The cookies of a request that tells `address`, as a value of Cookie; empty: there are none.
 pub fn of_address(route: RouteRules<'_>, address: &str) -> String {
     let pairs: Vec<String> = route.declared.cookies.anonymous.iter().map(|cookie| cookie.pair(address)).collect();
     pairs.join("; ")
 }
 
-/// A request that asks for a page anonymously, as it is sent. The cache goes on deciding by the one that it was made of.
+/// An anonymous request as it is sent, with those cookies. The cache goes on deciding by the original.
 pub fn sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: &str) -> Cow<'r, RequestHead> {
     if route.declared.cookies.anonymous.is_empty() || !route.policy.grant.is_granting() {
         return Cow::Borrowed(request);
@@ -26,11 +26,11 @@ pub fn sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: &str) 
     Cow::Owned(sent)
 }
 
-/// What a request says of its visitor, without the cookies that `route` may have added: they say nothing of anybody.
+/// The fields of a request without the cookies that [`sent`] may have added, since those say nothing of a visitor.
 pub fn without<'r>(request: &'r Fields, route: RouteRules<'_>) -> Cow<'r, Fields> {
     let is_anonymous_page =
         |pair: &[u8]| route.declared.cookies.anonymous.iter().any(|one| one.name().as_bytes() == cookies::name(pair));
-    // Where nothing is granted, such a cookie is the visitor's own.
+    // Without a granted lifetime, such a cookie is the visitor's own.
     if !route.policy.grant.is_granting() || !cookies::pairs(request).any(is_anonymous_page) {
         return Cow::Borrowed(request);
     }

@@ -1,12 +1,13 @@
 //! Records in which responses the application sets each of its cookies, to tell whether a cookie may be listed as noise (that is,
-//! identifies nobody).
+//! identifies no visitor).
 //!
-//! A cookie that a log-in sets looks like any other: gnuboard5 calls one `2e61f26e7a4e8194d3d5d054536403e0`. So `kasoku explain` and `kasoku doctor`
-//! propose a cookie as noise only if it was seen to be set for nobody, and never otherwise: not in the answer to a POST, to a request with a cookie
-//! or credentials, at a URL for logging in, or with a redirection, and not by a name like that of a session or a credential.
+//! A cookie that a log-in sets looks like any other: gnuboard5 calls one `2e61f26e7a4e8194d3d5d054536403e0`. So `kasoku explain`
+//! and `kasoku doctor` propose a cookie as noise only if the application was seen to set it in anonymous answers, and in no others.
+//! An answer to a POST, to a request with a cookie or credentials, at a URL for logging in, or with a redirection is not anonymous.
+//! A cookie whose name looks like that of a session or a credential is never proposed.
 //!
-//! One table for the process, of names alone. It is written where an origin's answer sets a cookie, which is no hit. What does not fit is not
-//! known, and nothing is proposed of it.
+//! The process has one table, of names alone. Only an origin's answer that sets a cookie writes to it, never a hit. A cookie that
+//! does not fit is not proposed.
 
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
@@ -17,7 +18,7 @@ use kasoku_wire::{RequestHead, ResponseHead};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Names that are remembered.
+/// Names that the table remembers.
 const NAMES_MAX: usize = 1024;
 
 /// The longest name that is remembered, in bytes.
@@ -29,7 +30,7 @@ const LOGIN_PARTS: [&str; 12] = [
     "password",
 ];
 
-/// For whom the application sets each of its cookies. All workers share one table.
+/// For which requests the application sets each of its cookies. All workers share one table.
 #[derive(Default)]
 pub struct CookieSetters(Mutex<HashMap<Box<str>, SetFor>>);
 
@@ -40,7 +41,7 @@ struct SetFor {
 }
 
 impl CookieSetters {
-    /// An origin has answered.
+    /// Notes an origin's answer.
     pub fn has_answered(&self, request: &RequestHead, response: &ResponseHead, policy: &Policy) {
         if !response.fields.contains("set-cookie") {
             return;
@@ -58,12 +59,12 @@ impl CookieSetters {
         }
     }
 
-    /// Whether a cookie may be noise, as far as anybody has seen.
+    /// Whether a cookie may be noise, by the answers seen so far.
     pub fn may_be_noise(&self, name: &str) -> bool {
         !names_visitor(name) && self.seen(name).is_some_and(|seen| seen.anonymous && !seen.others)
     }
 
-    /// The same of a cookie that has just been set in an answer to nobody.
+    /// The same for a cookie that an anonymous answer has just set.
     pub fn may_be_noise_as_set_for_nobody(&self, name: &str) -> bool {
         !names_visitor(name) && !self.seen(name).unwrap_or_default().others
     }
@@ -73,18 +74,18 @@ impl CookieSetters {
     }
 }
 
-/// Whether a name is like that of a session or a credential.
+/// Whether a name looks like that of a session or a credential.
 fn names_visitor(name: &str) -> bool {
     names_a_session(name) || names_token(name)
 }
 
-/// Whether people log in at a URL, as far as it tells.
+/// Whether visitors log in at a URL, by the words in it.
 pub fn is_login(target: &str) -> bool {
     let target = target.to_ascii_lowercase();
     LOGIN_PARTS.iter().any(|part| target.contains(part))
 }
 
-/// Whether an answer was made for nobody: what it sets says nothing of whoever gets it.
+/// Whether an answer is anonymous: the cookies that it sets identify no visitor.
 pub fn is_for_anonymous(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> bool {
     matches!(request.method, Method::GET | Method::HEAD)
         && !has_unkeyed_credentials(&request.fields, policy)
@@ -123,7 +124,7 @@ mod tests {
             assert!(!known.may_be_noise("seen"), "nobody has seen it");
             answered(&known, method.clone(), target, cookie, status, "seen");
             assert_eq!(known.may_be_noise("seen"), expected, "{method} {target} {cookie} {status}");
-            // Once is enough.
+            // One answer decides.
             answered(&known, get.clone(), "/other", "", 200, "seen");
             assert_eq!(known.may_be_noise("seen"), expected, "{method} {target} {cookie} {status}");
             assert_eq!(known.may_be_noise_as_set_for_nobody("seen"), expected);

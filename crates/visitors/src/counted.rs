@@ -1,18 +1,19 @@
-//! Which visitors the application has counted, and when: by an address at a site, hashed. All workers share it.
+//! Records when the application last counted each visitor: a hash of the address and the site. All workers share the table.
 //!
-//! It is bounded in number. A visitor who was evicted gets one more beacon; applications count one address once a day in any case.
+//! The table is bounded. A visitor who was evicted causes one more beacon, which is harmless: applications count an address once a
+//! day.
 
 use crate::{FactId, FactTable};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Visitors of whom it is known.
+/// Visitors that the table remembers.
 const VISITORS_MAX: usize = 64 << 10;
 
 /// See the [module](self).
 pub struct CountedVisitors {
-    /// When each was counted last.
+    /// When the application last counted each visitor, in milliseconds.
     known: FactTable<Option<u64>>,
     hashers: [RandomState; 2],
 }
@@ -24,12 +25,12 @@ impl Default for CountedVisitors {
 }
 
 impl CountedVisitors {
-    /// Whether the application has not heard of a visitor for so long. `site` is the mark of the site.
+    /// Whether the application has not counted a visitor for `every`. `site` is the mark of the site.
     pub fn is_due(&self, site: u64, address: IpAddr, every: Duration, now_ms: u64) -> bool {
         is_long_ago(self.known.get(self.id(site, address)).flatten(), every, now_ms)
     }
 
-    /// Whether it is up to the caller to tell the application: of all who see that it is due, it is one.
+    /// Whether the caller is to tell the application. Of all callers that see that a visitor is due, one gets `true`.
     pub fn claim(&self, site: u64, address: IpAddr, every: Duration, now_ms: u64) -> bool {
         self.known.change(self.id(site, address), |last| {
             let is_due = is_long_ago(*last, every, now_ms);

@@ -6,14 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Parts of the table, each under a lock of its own.
 const SHARDS: usize = 16;
 
-/// Two hashes under different keys: nobody can make two things look like one.
+/// Two hashes under different keys, so that no client can make two things look the same.
 pub(crate) type FactId = [u64; 2];
 
 /// See the [module](self).
 pub(crate) struct FactTable<V>([Mutex<unsync::Cache<FactId, V>>; SHARDS]);
 
 impl<V: Copy + Default> FactTable<V> {
-    /// With room for so many.
+    /// A table with room for `count` facts.
     pub(crate) fn with_room_for(count: usize) -> Self {
         Self(std::array::from_fn(|_| Mutex::new(unsync::Cache::new(count / SHARDS))))
     }
@@ -22,7 +22,7 @@ impl<V: Copy + Default> FactTable<V> {
         self.shard(id).get(&id).copied()
     }
 
-    /// Changes what is known; what was not known begins as its default.
+    /// Changes a fact; an unknown one begins as the default.
     pub(crate) fn change<T>(&self, id: FactId, change: impl FnOnce(&mut V) -> T) -> T {
         let mut shard = self.shard(id);
         if let Some(mut value) = shard.get_mut(&id) {
@@ -34,7 +34,7 @@ impl<V: Copy + Default> FactTable<V> {
         result
     }
 
-    /// The same, where anything is known.
+    /// Changes a fact if it is known.
     pub(crate) fn change_known<T>(&self, id: FactId, change: impl FnOnce(&mut V) -> T) -> Option<T> {
         self.shard(id).get_mut(&id).map(|mut value| change(&mut value))
     }
@@ -43,7 +43,7 @@ impl<V: Copy + Default> FactTable<V> {
         let [hash, _] = id;
         let [first, rest @ ..] = &self.0;
         let shard = rest.get((hash % SHARDS as u64) as usize).unwrap_or(first);
-        // What is behind the lock is whole between any two calls.
+        // Each change under the lock is complete in itself, so a panic elsewhere leaves facts that can be read.
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

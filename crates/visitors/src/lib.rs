@@ -1,22 +1,22 @@
 //! Which visitors are anonymous, and which pages depend on the visitor.
 //!
-//! An application that does not know of a shared cache opens a session for everybody, and renders pages of which nobody has said that they
-//! are the same for all. This crate decides, without I/O and with the time as an argument: which requests pass because of their sender,
-//! which sessions are anonymous, what in a response is one visitor's, and whether a page is the same for two visitors. The engine asks the
-//! application, and does what follows.
+//! Some applications know nothing of shared caches: they open a session for every client, and do not say which pages are the same
+//! for all visitors. This crate decides which requests pass because of their sender, which sessions are anonymous, what in a
+//! response is one visitor's, and whether a page is the same for two visitors. It does no I/O, and gets the time as an argument.
+//! The engine asks the application, and acts on the decisions.
 //!
 //! | file | job |
 //! |---|---|
 //! | [`route_rules`] | what a route says of visitors |
 //! | [`passing`] | which requests pass because of their sender: cookies, credentials, sessions |
 //! | [`session`] | which sessions are anonymous; which requests can't change that |
-//! | [`scan`] | what is looked for in a response before it is shared: values of dropped cookies, texts of pages |
-//! | [`pattern`] | which URLs the leak guard looks at together |
+//! | [`scan`] | searches a response before it is shared: for values of dropped cookies, texts of pages |
+//! | [`pattern`] | groups the URLs that the leak guard judges together |
 //! | [`leak_guard`] | whether the pages of a URL pattern are the same for all visitors |
-//! | [`anonymous_cookies`] | the cookies that go along with each anonymous request |
-//! | [`cookie_setters`] | in which responses the application sets a cookie: whether it may be noise |
+//! | [`anonymous_cookies`] | the cookies that Kasoku adds to each anonymous request |
+//! | [`cookie_setters`] | in which responses the application sets a cookie: whether the cookie may be noise |
 //! | [`counted`] | which visitors the application has counted |
-//! | `fact_table` | the bounded table below sessions and counted visitors |
+//! | `fact_table` | the bounded table that keeps sessions and counted visitors |
 
 pub mod anonymous_cookies;
 pub mod cookie_setters;

@@ -1,17 +1,18 @@
-//! Separates visitors from anonymous requests on routes that grant lifetimes.
+//! Decides which requests pass because of their sender, on routes that grant lifetimes.
 //!
-//! A granted lifetime is right only where the answer does not depend on who asks (see `semantics::grant`). So a request that
-//! says who sends it, by Authorization or by a cookie that the route neither has in its key nor takes for noise, passes: it goes to
-//! the origin untouched, and neither reads nor changes what is stored. From any other, the origin gets nothing of the client but
-//! what is in the key. This is a list of what is sent, and not of what is removed as `unkeyed` has it: a field that nobody here
-//! has heard of can't change an answer either.
+//! A granted lifetime is right only where the answer does not depend on the visitor (see `semantics::grant`). A request identifies
+//! its visitor by Authorization, or by a cookie that is neither in the route's key nor noise. Such a request passes: it goes to the
+//! origin unchanged, and neither reads nor changes what is stored. Any other request is sent to the origin with only those client
+//! fields that are in the key. This is a list of what is sent, not of what is removed (as `unkeyed` is), so an unknown field can't
+//! change an answer either.
 //!
-//! Where the operator has listed the cookies by which an application knows somebody, those alone make a request pass, and all
-//! others are removed: what nobody has listed is not taken for noise in silence, since the list itself says so.
+//! If the operator lists the cookies by which an application knows a visitor (`cookies.pass`), only those make a request pass, and
+//! all others are removed. The operator has then decided about the others too, so no cookie is taken for noise silently.
 //!
-//! In the place of what programs say of themselves the origin gets what every anonymous request says
-//! ([`ANONYMOUS_FIELDS`](kasoku_semantics::anonymous_request::ANONYMOUS_FIELDS)), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
-//! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
+//! In place of the client's own description the origin gets the fields of every anonymous request
+//! ([`ANONYMOUS_FIELDS`](kasoku_semantics::anonymous_request::ANONYMOUS_FIELDS)), since applications and filters refuse requests
+//! without them. A range is not forwarded: the cache fetches the whole and sends the client its part. If the whole is known to be
+//! too large to be stored, the request passes. Cache directives of the client are for this cache, and are not forwarded.
 
 use crate::RouteRules;
 use kasoku_options::{OtherCookies, SessionRules};
@@ -22,11 +23,11 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::Fields;
 
-/// Fields of which nobody has to be told that they are not sent on: they are about the message or in the URL, or are told apart.
+/// Fields that need no mention among those that are kept back: they describe the message, are in the URL, or are listed by cookie.
 const HANDLED: [&str; 6] = ["host", "connection", "cookie", "content-length", "transfer-encoding", "te"];
 
-/// Why a request passes, if it does, although its answer might be kept: it says who sends it. `is_anonymous`: the session that it
-/// carries, if it carries one, is known to be nobody's.
+/// Why a request passes, if it identifies its visitor. `is_anonymous`: the session that it carries, if any, is known to be
+/// anonymous.
 pub fn passes(request: &Fields, route: RouteRules<'_>, is_anonymous: bool) -> Option<Reason> {
     refusal(request, route, is_anonymous).map(|refusal| match refusal {
         GrantRefusal::Authorization => Reason::PassAuthorization,
@@ -38,7 +39,7 @@ pub fn passes(request: &Fields, route: RouteRules<'_>, is_anonymous: bool) -> Op
 /// The same as [`passes`], with the name of the cookie.
 pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: bool) -> Option<GrantRefusal<'r>> {
     if !has_a_say(route) {
-        // Where nothing else is said of visitors, who has a session passes all the same.
+        // A request with a session passes even on a route that says nothing else of visitors.
         return session(request, &route.declared.session);
     }
     if let Some(name) = listed(request, route)
@@ -47,7 +48,7 @@ pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: boo
         return Some(GrantRefusal::Cookie(name));
     }
     let is_granting = route.policy.grant.is_granting();
-    // Where nothing is granted, no cookie would be kept back.
+    // Without a granted lifetime, the origin gets all cookies, so the session can't be set aside.
     let is_set_aside = is_anonymous && is_granting;
     if !is_set_aside
         && !request.contains("authorization")
@@ -61,12 +62,12 @@ pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: boo
         |name: &[u8]| removes || cookies::is_any(&route.declared.cookies.noise, name) || is_sessions(name);
     match &route.policy.grant {
         grant if is_granting => grant.refuses(request, may_be_taken),
-        // Where nothing is granted, no cookie is in the key.
+        // Without a granted lifetime, no cookie is in the key.
         _ => Grant::default().refuses(request, may_be_taken),
     }
 }
 
-/// The first cookie of a session, or of somebody who has none and says to be known.
+/// The first cookie that belongs to a session, or by which the application says that the visitor is known.
 fn session<'r>(request: &'r Fields, rules: &SessionRules) -> Option<GrantRefusal<'r>> {
     if rules.cookies.is_empty() {
         return None;
@@ -78,7 +79,7 @@ fn session<'r>(request: &'r Fields, rules: &SessionRules) -> Option<GrantRefusal
     cookies::pairs(request).find(is_identified).map(|pair| GrantRefusal::Session(cookies::name(pair)))
 }
 
-/// The first of a request's cookies with which the operator wants it to pass, be it in the key or noise as well.
+/// The first cookie that makes a request pass by configuration (`cookies.pass`), even if it is in the key or noise.
 pub fn listed<'r>(request: &'r Fields, route: RouteRules<'_>) -> Option<&'r [u8]> {
     if route.declared.cookies.pass.is_empty() {
         return None;
@@ -86,22 +87,23 @@ pub fn listed<'r>(request: &'r Fields, route: RouteRules<'_>) -> Option<&'r [u8]
     cookies::pairs(request).map(cookies::name).find(|name| cookies::is_any(&route.declared.cookies.pass, name))
 }
 
-/// Whether anybody has to pass for who they are: where a lifetime is granted, or where the operator has said so. An application that
-/// ties sessions to addresses has to be told them, and may be only where the answer is for nobody else.
+/// Whether requests of the route may pass because of their sender: a lifetime is granted, or the operator has set which cookies
+/// pass. An application that ties sessions to addresses needs the client's address, and may get it only for an answer that is not
+/// shared.
 pub fn has_a_say(route: RouteRules<'_>) -> bool {
     let is_said = route.declared.cookies.others == Some(OtherCookies::Pass) || !route.declared.cookies.pass.is_empty();
     route.policy.grant.is_granting() || is_said
 }
 
-/// What becomes of a cookie that is in no list: it may be somebody's, unless the operator says that it is not. Where no lifetime is
-/// granted, none makes a request pass unless the operator says so, and none is removed.
+/// How a cookie in no list is treated. With a granted lifetime, it makes the request pass, unless the operator says otherwise.
+/// Without one, it neither makes the request pass nor is removed, unless the operator says so.
 fn others(route: RouteRules<'_>) -> OtherCookies {
     let by_default = if route.policy.grant.is_granting() { OtherCookies::Pass } else { OtherCookies::Remove };
     route.declared.cookies.others.unwrap_or(by_default)
 }
 
-/// Whether an answer is one visitor's: the request says who sends it, or the answer begins or ends a session. Noise and what is in the
-/// key say nothing of anybody.
+/// Whether an answer is one visitor's: the request identifies its visitor, or the answer begins or ends a session. Noise and
+/// cookies in the key identify no visitor.
 pub fn is_of_a_visitor(request: &Fields, response: &Fields, route: RouteRules<'_>) -> bool {
     let says_nothing = |name: &[u8]| {
         cookies::is_any(&route.declared.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
@@ -113,7 +115,7 @@ pub fn is_of_a_visitor(request: &Fields, response: &Fields, route: RouteRules<'_
             || set_cookies::names(response).any(names_visitor))
 }
 
-/// What of a received request is in the key, and what is kept back: each line, of Cookie each cookie, and why.
+/// The parts of a received request that are in the key or kept back: each field line (for Cookie, each cookie), and the reason.
 pub fn kept_apart<'r>(
     received: &'r Fields,
     route: RouteRules<'r>,

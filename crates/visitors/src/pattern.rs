@@ -1,11 +1,13 @@
-//! Which URLs are looked at together: those that one part of an application makes pages for, as far as that shows in the URL.
+//! Groups URLs into URL patterns: the URLs whose pages one part of an application seems to make.
 //!
-//! A pattern is a host as the configuration names it ([`GuardedHosts`]), the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
-//! has the shape `/bbs/board.php?bo_table&wr_id`, whatever the values, and `/2026/11/a-day-out` has `/{n}/{n}/*`. What names a
-//! script, or a place near the root, stays as it is; what names one thing of many does not. It goes by what the application reads, so a
-//! short address has the pattern of the one for which it stands.
+//! A pattern is a host as the configuration names it ([`GuardedHosts`]), the shape of a path, the names of the query's parameters,
+//! and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5` has the shape `/bbs/board.php?bo_table&wr_id`, and
+//! `/2026/11/a-day-out` has `/{n}/{n}/*`. Segments that name a script, or a place near the root, stay in the shape; segments that
+//! name one item of many do not. The target is the one that the application reads, so a short address has the pattern of the script
+//! that it stands for.
 //!
-//! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept (`guard`).
+//! A shape is bounded in length. Clients choose URLs, so the table of patterns bounds the number of shapes
+//! ([`leak_guard`](crate::leak_guard)).
 
 mod hosts;
 
@@ -17,48 +19,47 @@ use kasoku_wire::Fields;
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 
-/// Segments of a path that count.
+/// Segments of a path that the shape shows.
 const SEGMENTS_MAX: usize = 12;
 
-/// Parameters that count.
+/// Parameters that the shape shows.
 const PARAMETERS_MAX: usize = 24;
 
-/// The longest name of a parameter that is told from others, in bytes.
+/// The longest parameter name that the shape shows, in bytes.
 const NAME_BYTES_MAX: usize = 32;
 
 /// The longest name of a script, in bytes.
 const SCRIPT_BYTES_MAX: usize = 48;
 
-/// The longest first segment that names a place with others below it, in bytes.
+/// The longest first segment that names a place with other segments below it, in bytes.
 const PLACE_BYTES_MAX: usize = 32;
 
 /// The longest word that is the whole path, in bytes: `/about`, but not the title of a post.
 const WORD_BYTES_MAX: usize = 16;
 
-/// What stands for a number, and for anything else.
+/// Stand in a shape for a number, and for any other text.
 const NUMBER: &str = "{n}";
 const ANYTHING: &str = "*";
 
-/// What the pattern of a request is named by besides its URL.
+/// The parts of a pattern's name that do not come from the request's target.
 pub struct PatternNames<'r> {
-    /// The rules under which patterns are known: other rules of a route make other patterns.
+    /// The mark of the rules that hold for the route: the same URL under other rules is another pattern.
     pub rules: &'r str,
-    /// The host, as [`GuardedHosts::name`] has it.
+    /// The host, as [`GuardedHosts::name`] returns it.
     pub host: Cow<'r, str>,
 }
 
 /// See the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
-    /// For people, and to tell it from others under the same rules: `a.org/bbs/board.php?bo_table&wr_id (mobile)`.
+    /// For people, and unique under the same rules: `a.org/bbs/board.php?bo_table&wr_id (mobile)`.
     pub shown: String,
-    /// The tags of its responses: its own, and that of all that its rule's are.
+    /// The tags of its responses: the pattern's own, and the one of all patterns of its rule.
     pub tags: [String; 2],
 }
 
 impl Pattern {
-    /// That of a request; `None`: its pages are not guarded.
-    /// `target`: as the application reads it.
+    /// The pattern of a request; `None`: its pages are not guarded. `target`: as the application reads it.
     pub fn of(route: RouteRules<'_>, named: PatternNames<'_>, target: &str, request: &Fields) -> Option<Self> {
         if !is_guarded(route) {
             return None;
@@ -68,35 +69,35 @@ impl Pattern {
         Some(Self { shown, tags: [own, all] })
     }
 
-    /// By what it is known.
+    /// The key of the pattern in the guard's table.
     pub fn key(&self) -> &str {
         let [own, _] = &self.tags;
         own
     }
 
-    /// By what all patterns of its rule are known together.
+    /// The key that all patterns of the same rule share.
     pub fn key_of_rule(&self) -> &str {
         let [_, all] = &self.tags;
         all
     }
 
-    /// The same of a pattern's key.
+    /// The key of the rule ([`Self::key_of_rule`]) that is part of a pattern's key.
     pub fn rule_of(key: &str) -> &str {
         key.match_indices(' ').nth(1).and_then(|(end, _)| key.get(..end)).unwrap_or(key)
     }
 }
 
-/// A pattern for people, of a request of any route. `target`: as the application reads it.
+/// The name of a request's pattern for people, on any route. `target`: as the application reads it.
 pub fn shown(route: RouteRules<'_>, host: &str, target: &str, request: &Fields) -> String {
     format!("{host}{}{}", shape(target), class(route, request))
 }
 
-/// Whether pages of a route are looked at before they are shared.
+/// Whether the guard compares pages of a route before they are shared.
 pub fn is_guarded(route: RouteRules<'_>) -> bool {
     route.declared.guard.is_enabled && route.policy.grant.is_granting()
 }
 
-/// The class of visitors, where there are some.
+/// The class of visitors in the key, in parentheses; empty: the key has none.
 fn class(route: RouteRules<'_>, request: &Fields) -> String {
     let grant = &route.policy.grant;
     let device = grant.key_device.then(|| classes::device_name(request));
@@ -106,7 +107,7 @@ fn class(route: RouteRules<'_>, request: &Fields) -> String {
     if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
 }
 
-/// Path and query as they have others of the same kind.
+/// Path and query, reduced to what URLs of the same kind share.
 fn shape(target: &str) -> String {
     let (path, query) = path_and_query(target);
     let segments: Vec<&str> = path.split('/').skip(1).collect();
@@ -144,7 +145,7 @@ fn kind(segment: &str, is_first: bool, is_last: bool) -> Cow<'_, str> {
     if is_script || is_place { text } else { Cow::Borrowed(ANYTHING) }
 }
 
-/// Whether digits stand together that number things: `post-1234.html`.
+/// Whether a text has three digits in a row, which number an item: `post-1234.html`.
 fn has_long_number(text: &str) -> bool {
     text.as_bytes().windows(3).any(|three| three.iter().all(u8::is_ascii_digit))
 }

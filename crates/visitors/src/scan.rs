@@ -1,10 +1,10 @@
-//! What is looked for in a response before any client gets a byte of it, where its content decides whether it may be shared.
+//! Searches a response whose content decides whether it may be shared, before any client gets a byte of it. It looks for:
 //!
-//! - The value of a cookie that would be dropped: a response is kept without the cookie that it sets only if the cookie's value stands nowhere
-//!   in the response ([`set_cookies`](kasoku_semantics::set_cookies)).
-//! - A text by which the configuration knows a page ([`PageRules`]): an answer without that text is no page, whatever its status. The application
-//!   says in its place that a post is gone, is for members only, or that the database is away.
-//! - A text that a page with certain tags does not have ([`TagRules`]): a page that can't be looked through has those tags as well.
+//! - The value of a cookie that would be dropped. A response is stored without the cookie that it sets only if the cookie's value
+//!   stands nowhere in the response ([`set_cookies`](kasoku_semantics::set_cookies)).
+//! - A text that marks a page ([`PageRules`]). An answer without that text is no page, whatever its status: the application says
+//!   instead that a post is gone, is for members only, or that the database is down.
+//! - A text that exempts a page from certain tags ([`TagRules`]). A page that can't be searched gets those tags as well.
 //! - The whole page, where the leak guard compares it with another visitor's.
 
 use crate::RouteRules;
@@ -19,28 +19,28 @@ use kasoku_semantics::tags::{Excepted, TagRules};
 use kasoku_wire::{Fields, ResponseHead};
 use memchr::memmem;
 
-/// What is looked for in one response.
+/// What to look for in one response.
 pub struct ScanTargets<'s> {
     /// Values of cookies that would be dropped.
     secrets: &'s Secrets,
-    /// By what a page is known, where the response should be one.
+    /// The texts that mark a page, where the response should be one.
     page: Option<&'s PageRules>,
-    /// Where some tags depend on what stands in the page.
+    /// The rules of tags, where some tags depend on the text of the page.
     tags: Option<&'s TagRules>,
-    /// All of it is wanted, to be compared with another visitor's.
+    /// The caller needs the whole body, to compare it with another visitor's page.
     is_compared: bool,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct ScanResult {
     /// Why the response may not be shared, if it may not.
     pub reason: Option<Reason>,
-    /// The templates of tags that it does not get.
+    /// The templates of tags that the response does not get.
     pub excepted: Excepted,
-    /// All of the body, where it could be looked through.
+    /// The whole body, if it could be searched.
     pub body: Bytes,
-    /// It could not be looked through this time, which says nothing of the page.
+    /// The response could not be searched this time, which says nothing of the page.
     pub is_late: bool,
 }
 
@@ -51,7 +51,8 @@ impl From<Reason> for ScanResult {
 }
 
 impl<'s> ScanTargets<'s> {
-    /// In the answer to a request for `target`. `is_file`: it is a file that this program has read itself, which is what it is.
+    /// What to look for in the answer to a request for `target`. `is_file`: Kasoku read the body from a file itself, so it can't be
+    /// an error page.
     pub fn of(route: RouteRules<'s>, target: &str, head: &ResponseHead, is_file: bool, secrets: &'s Secrets) -> Self {
         let has_texts = !route.declared.page.texts.is_empty() || !route.declared.page.privates.is_empty();
         let is_known = route.policy.grant.is_granting() && has_texts;
@@ -60,7 +61,7 @@ impl<'s> ScanTargets<'s> {
         Self { secrets, page: (is_known && should_be_page).then_some(&*route.declared.page), tags, is_compared: false }
     }
 
-    /// The same of a response that is compared with another visitor's.
+    /// The same, for a response that is compared with another visitor's.
     pub fn compared(self) -> Self {
         Self { is_compared: true, ..self }
     }
@@ -75,7 +76,7 @@ impl<'s> ScanTargets<'s> {
         self.secrets.occur_in_head(head)
     }
 
-    /// What is known of a response that can't be looked through.
+    /// The result for a response that can't be searched.
     pub fn unseen(&self) -> ScanResult {
         let reason = match self.page {
             _ if !self.secrets.is_empty() => Some(Reason::CookieValueUnchecked),
@@ -85,7 +86,7 @@ impl<'s> ScanTargets<'s> {
         ScanResult { reason, ..ScanResult::default() }
     }
 
-    /// What its bytes say, once all are there.
+    /// The result for a whole body.
     pub fn judge(&self, body: &[u8], trailers: Option<&Fields>) -> ScanResult {
         if self.secrets.occur_in(body) || trailers.is_some_and(|fields| self.secrets.occur_in_fields(fields)) {
             return Reason::CookieValueInResponse.into();
@@ -95,10 +96,10 @@ impl<'s> ScanTargets<'s> {
         }
         let has_any = |texts: &[String]| texts.iter().any(|text| memmem::find(body, text.as_bytes()).is_some());
         let reason = match self.page {
-            // A token of a session, for one: who writes the words into a page has it kept for nobody.
+            // Such as a session's token. A visitor who writes the text into a page only keeps that page from being shared.
             Some(page) if has_any(&page.privates) => Some(Reason::PersonalPage),
             Some(page) if page.texts.is_empty() => None,
-            // A visitor may have written the words of an outage into a page.
+            // The page's own text decides first: a visitor may have written the words of an outage into a page.
             Some(page) if has_any(&page.texts) => None,
             Some(page) if has_any(&page.outages) => Some(Reason::Outage),
             Some(_) => Some(Reason::PageTextMissing),

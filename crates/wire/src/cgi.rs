@@ -1,23 +1,24 @@
-//! The head of what a CGI program prints (RFC 3875 section 6), be it run as CGI, over FastCGI or over SCGI.
+//! Parses the head that a CGI program prints (RFC 3875 section 6), whether it runs as CGI, over FastCGI or over SCGI.
 //!
-//! A program prints fields and an empty line, then the body. Three fields speak to the server: Status, Location and
-//! Content-Type; one of them at least has to be there, or a field that names a file to be sent in the place of a body (X-Sendfile and
-//! its like, which servers take alone), or what came is no CGI output but an error message or source text. The rest becomes the head of a response as it would have come from an origin that speaks HTTP.
+//! A program prints fields and an empty line, then the body. At least one of Status, Location and Content-Type must be present, or
+//! a field that names a file to send in the place of a body (X-Sendfile and its like, which other servers accept alone, too).
+//! Otherwise the output is no CGI output but an error message or source text. The other fields become the head of a response, as
+//! from an HTTP origin.
 //!
-//! * Lines end in LF or CRLF, each as it likes (RFC 3875 leaves the newline to the system). A CR elsewhere, a NUL or another
-//!   control character, a folded line, white space before a colon: refused, nothing is repaired.
-//! * Status, Location and Content-Type come once each (RFC 3875 section 6.3).
-//! * Transfer-Encoding is refused: a program has no say in how its body travels, and one that sends it has likely encoded the
-//!   body as well. The other fields of the connection are removed with those that Connection names, and so is X-CGI-*, which
-//!   is meant for servers (RFC 3875 sections 6.3.4 and 6.3.5). Content-Length stays: the caller holds the body to it.
-//! * A Location without a Status is a redirect. A local path, alone or beside Content-Type, is for the server to follow (RFC
-//!   3875 section 6.2.2); anything else goes to the client with 302: a URL, a reference that begins with `//` or has a
-//!   fragment, and a local path beside fields that would get lost, such as Set-Cookie.
+//! * Each line ends in LF or CRLF (RFC 3875 leaves the newline to the system); one head may mix them. The parser refuses a CR
+//!   elsewhere, a NUL or another control character than HTAB, a folded line, and white space before a colon. It repairs nothing.
+//! * Status, Location and Content-Type occur at most once each (RFC 3875 section 6.3).
+//! * Transfer-Encoding is refused: a program does not decide how its body travels, and a program that sends it has probably encoded
+//!   the body as well. The parser removes the other fields of the connection, the fields that Connection names, and X-CGI-*, which
+//!   is meant for servers (RFC 3875 sections 6.3.4 and 6.3.5). Content-Length stays: the caller checks the body against it.
+//! * A Location without a Status is a redirect. The server follows a local path that stands alone or beside Content-Type (RFC 3875
+//!   section 6.2.2). Any other Location goes to the client with 302: a URL, a reference that begins with `//` or has a fragment,
+//!   and a local path beside fields that would get lost, such as Set-Cookie.
 //!
-//! As for HTTP, the verdict does not depend on how the bytes arrived, and nothing is kept between calls.
+//! As for HTTP, the verdict does not depend on how the bytes arrived, and the parser keeps no state between calls.
 //!
-//! What it does not do: a program of the kind `nph-` prints HTTP, which is [`parse_response`](crate::http1::parse_response)'s.
-//! A status line (`HTTP/1.1 200 OK`) is no field, so it is refused here. The type of the body is not checked.
+//! Not done here: a program whose name begins with `nph-` prints HTTP, which [`parse_response`](crate::http1::parse_response)
+//! reads. A status line (`HTTP/1.1 200 OK`) is not a field, so it is refused here. The type of the body is not checked.
 
 use crate::http1::grammar::trim_ows;
 use crate::http1::head::{HeadLine, says_its_row, split_field};
@@ -25,33 +26,33 @@ use crate::http1::{HeadError, HeadLimits, connection_options};
 use crate::{Fields, ResponseHead};
 use http::StatusCode;
 
-/// What a program wants.
+/// What a program's head asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CgiHead {
-    /// The head of a response; what follows is its body. Status is removed from the fields.
+    /// A response; its body follows. Status is removed from the fields.
     Response(ResponseHead),
-    /// The server is to answer as if this had been asked for: a path that begins with one `/`, and a query if there is one
-    /// (RFC 3875 section 6.2.2). Printable ASCII without `#`. What follows is not to be read.
+    /// A local redirect (RFC 3875 section 6.2.2): the server answers as if the client had requested this path and query. Begins
+    /// with exactly one `/`; visible ASCII without `#` and `\`. The caller ignores the rest of the output.
     LocalRedirect(String),
 }
 
-/// Fields that name a file to be sent.
+/// Fields that name a file to send in the place of a body.
 const NAMING: [&str; 3] = ["x-sendfile", "x-lighttpd-send-file", "x-accel-redirect"];
 
-/// Why the output of a program is refused. The origin is the guilty party.
+/// Why the output of a program is refused. The fault lies with the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CgiError {
     /// The lines or fields are malformed or too many.
     Head(HeadError),
-    /// Neither Status nor Location nor Content-Type.
+    /// Neither Status nor Location nor Content-Type, nor a field that names a file.
     NoCgiField,
     /// Status, Location or Content-Type more than once.
     CgiFieldRepeated,
-    /// Status is not a final code, 200 to 999, and perhaps a reason.
+    /// Status is not a final code (200 to 999) with an optional reason.
     Status,
     /// Location is empty.
     Location,
-    /// Transfer-Encoding.
+    /// Transfer-Encoding is present.
     TransferEncoding,
 }
 
@@ -78,10 +79,9 @@ impl CgiError {
 
 says_its_row!(CgiError);
 
-/// Parses the head at the front of `buf`: what the program wants, and how many bytes it took, the empty line included.
-/// `None`: need more.
+/// Parses the head at the front of `buf`. Returns it and its length in bytes, the empty line included; `None`: need more.
 ///
-/// `target_bytes_max` of the limits bounds a local redirect: one that is longer goes to the client.
+/// `target_bytes_max` of the limits bounds a local redirect: a longer one goes to the client.
 ///
 /// # Errors
 /// When the head cannot become valid or exceeds a limit, also while it is still incomplete.
@@ -158,12 +158,12 @@ fn meaning(mut fields: Fields, limits: &HeadLimits) -> Result<CgiHead, CgiError>
     Ok(CgiHead::Response(head))
 }
 
-/// What concerns the connection to the client, which is not the program's, and extensions that no server here knows.
+/// Removes the fields that concern the connection to the client, and the X-CGI-* extensions, of which Kasoku knows none.
 fn remove_what_is_for_the_server(fields: &mut Fields) {
     const OF_THE_CONNECTION: [&str; 7] =
         ["connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "http2-settings"];
     let listed: Vec<Vec<u8>> = connection_options(fields).map(<[u8]>::to_vec).collect();
-    // A program that names a CGI field in Connection does not lose what it has to say.
+    // A CGI field stays even if Connection names it.
     let is_cgi = |name: &[u8]| ["status", "location", "content-type"].iter().any(|cgi| is_name(name, cgi));
     fields.retain(|name, _| {
         let is_listed = listed.iter().any(|one| one.eq_ignore_ascii_case(name)) && !is_cgi(name);
@@ -176,7 +176,7 @@ fn is_name(name: &[u8], other: &str) -> bool {
     name.eq_ignore_ascii_case(other.as_bytes())
 }
 
-/// `3DIGIT [ SP reason ]`. An interim status is none: nothing would follow it, and 101 would hand the connection over.
+/// `3DIGIT [ SP reason ]`. An interim status is refused: no final response would follow it, and 101 would hand the connection over.
 fn split_status(value: &[u8]) -> Result<(StatusCode, Option<&[u8]>), CgiError> {
     let (code, rest) = value.split_at_checked(3).ok_or(CgiError::Status)?;
     let reason = match rest {
@@ -188,7 +188,7 @@ fn split_status(value: &[u8]) -> Result<(StatusCode, Option<&[u8]>), CgiError> {
     if status.is_informational() { Err(CgiError::Status) } else { Ok((status, reason)) }
 }
 
-/// A path of ours. `//host/` is another's, and a fragment would get lost.
+/// `location`, if the server can follow it. `//host/` names another host, as `/\host/` does to browsers; a fragment would get lost.
 fn local_path(location: &[u8], bytes_max: usize) -> Option<&str> {
     let is_path = matches!(location, [b'/', rest @ ..] if rest.first() != Some(&b'/'));
     let is_plain = location.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'#' && *byte != b'\\');

@@ -1,4 +1,4 @@
-//! What programs print, and what it means.
+//! Tests of [`super`]: what CGI programs print, and how the parser reads it.
 
 use super::*;
 use proptest::prelude::*;
@@ -141,7 +141,7 @@ fn an_endless_head_is_stopped() {
     assert_eq!(parse(b"A:\nB:\nC:\n"), Err(HeadError::TooManyFields.into()));
 }
 
-/// Lines that get far, and bytes that fail everywhere.
+/// Fragments that often form a valid head, and random bytes.
 fn cgi_like() -> impl Strategy<Value = Vec<u8>> {
     let fragment = prop_oneof![
         prop::sample::select(vec![

@@ -1,12 +1,11 @@
-//! Header and trailer fields: one block of `Name: value` lines and a table of offsets.
+//! Stores header and trailer fields as one block of `Name: value` lines and a table of offsets.
 //!
-//! HTTP/1 writes [`Fields::block`] as it is; everything else walks the table. The block is owned, so nothing
-//! keeps a borrow of the parser's buffer, and a head is cloned with two copies of memory, not one for each field.
-//! Names keep the case in which they came and are compared without it (RFC 9110 section 5.1). Values are bytes:
-//! obs-text (0x80 to 0xFF) passes through untouched.
+//! The HTTP/1 encoder writes [`Fields::block`] as it is; all other code walks the table. The block is owned, so fields borrow
+//! nothing from the parser's buffer, and a clone copies two allocations instead of one for each field. Names keep their case and
+//! are compared without it (RFC 9110 section 5.1). Values are bytes: obs-text (0x80 to 0xFF) passes through unchanged.
 //!
-//! What it does not do: it does not validate. Parsers hand it names that are tokens and values without CR, LF
-//! and NUL; code of our own writes constants. In debug builds a violation of that asserts.
+//! This type does not validate. Parsers pass it names that are tokens and values without CR, LF and NUL; other code passes names
+//! and values that it wrote itself. Debug builds assert this.
 
 use std::fmt;
 
@@ -15,20 +14,21 @@ use std::fmt;
 pub struct Fields {
     block: Vec<u8>,
     lines: Vec<FieldLine>,
-    /// One bit for each of 64 kinds of names ([`kind`]) that are here: most names that anybody asks for are not.
+    /// The set of the kinds ([`kind`]) of all names, one bit for each of 64 kinds. Most look-ups are for absent names; this set
+    /// answers them without a scan.
     kinds: u64,
 }
 
-/// Which of 64 kinds a name is of, by its length and its first and last letter, as a mask of one bit. Names that differ only
-/// in case are of one kind.
+/// The kind of a name, one of 64, as a mask of one bit: a hash of the name's length and of its first and last letter. Names that
+/// differ only in case have the same kind.
 fn kind(name: &[u8]) -> u64 {
     let (Some(first), Some(last)) = (name.first(), name.last()) else { return 1 };
-    // The letters of both cases differ in bit 5, which is left out.
+    // Upper and lower case letters differ only in bit 5, which the hash leaves out.
     let mixed = (first & 0x1f).wrapping_add((last & 0x1f) << 2).wrapping_add((name.len() as u8).wrapping_mul(5));
     1 << (mixed & 63)
 }
 
-/// Where one line stands in the block: `start..start + name_len` is the name, the value follows `": "`.
+/// The position of one line in the block: `start..start + name_len` is the name, the value follows `": "`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FieldLine {
     start: u32,
@@ -47,7 +47,7 @@ impl FieldLine {
 }
 
 impl Fields {
-    /// No fields, and no memory.
+    /// No fields; allocates no memory.
     pub const fn new() -> Self {
         Self { block: Vec::new(), lines: Vec::new(), kinds: 0 }
     }
@@ -72,7 +72,7 @@ impl Fields {
         self.lines.is_empty()
     }
 
-    /// The memory that this value holds, in bytes.
+    /// The heap memory of this value, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.block.capacity() + self.lines.capacity() * size_of::<FieldLine>()
     }
@@ -117,7 +117,7 @@ impl Fields {
         before - self.len()
     }
 
-    /// Keeps the lines for which `keep(name, value)` is true, in their order, and the room for others.
+    /// Keeps the lines for which `keep(name, value)` is true, in their order. The capacity stays the same.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
         let mut kept = Self::with_capacity(self.block.capacity(), self.lines.capacity());
         for (name, value) in self.iter() {
@@ -180,7 +180,7 @@ impl Fields {
         Some(value)
     }
 
-    /// `false`: there is no line of that name.
+    /// `false`: no line has that name. `true` proves nothing.
     fn may_have(&self, name: &str) -> bool {
         self.kinds & kind(name.as_bytes()) != 0
     }

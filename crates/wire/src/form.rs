@@ -1,26 +1,27 @@
-//! The fields of a form that is sent as multipart/form-data (RFC 7578): as many as are there.
+//! Reads the fields of a multipart/form-data form (RFC 7578), as far as its body is there.
 //!
-//! For whoever has to know what a request changes, and has only the beginning of its body. The application reads the form itself, so nothing
-//! is refused here: what can't be read is left out, and the reader is told that there may be more. Files are left out too.
+//! The tags that a write purges depend on its parameters, and the cache holds only the beginning of the body. The application reads
+//! the form itself, so the parser refuses nothing: it leaves out parts that it cannot read, and [`FormParameters::is_whole`] tells
+//! whether it reached the form's end. Files are left out too.
 
 use memchr::memmem;
 
-/// Fields that are read, at most.
+/// The most fields that are read.
 pub const FIELDS_MAX: usize = 1024;
 
 /// The longest boundary, in bytes (RFC 2046 section 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
 
-/// What was read of a form.
+/// The fields that were read of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FormParameters {
-    /// Names and values, in their order. Bytes that are no UTF-8 are U+FFFD.
+    /// Names and values, in their order. Invalid UTF-8 becomes U+FFFD.
     pub fields: Vec<(String, String)>,
     /// Whether the form was read to its end.
     pub is_whole: bool,
 }
 
-/// The boundary that a Content-Type of multipart/form-data names.
+/// The boundary that a Content-Type of multipart/form-data names; `None` if there is no valid one.
 pub fn boundary(content_type: &[u8]) -> Option<Vec<u8>> {
     let (media_type, rest) = split(content_type, b';');
     if !media_type.trim_ascii().eq_ignore_ascii_case(b"multipart/form-data") {
@@ -36,7 +37,7 @@ pub fn read(body: &[u8], boundary: &[u8]) -> FormParameters {
     let mut form = FormParameters::default();
     let delimiter = [b"--", boundary].concat();
     let within = [b"\r\n", &*delimiter].concat();
-    // What stands before the first delimiter is nobody's.
+    // Text before the first delimiter belongs to no part.
     let mut rest = match body.strip_prefix(&*delimiter).or_else(|| after(body, &within)) {
         Some(rest) => rest,
         None => return form,
@@ -82,7 +83,7 @@ fn parameter(text: &[u8], wanted: &[u8]) -> Option<Vec<u8>> {
     let mut rest = text;
     while !rest.is_empty() {
         let (name, behind) = split(rest, b'=');
-        // A parameter without a value, before the one that was found.
+        // Parameters without a value may stand before this one (`x; name=…`): they are cut off.
         let name = name.rsplit(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         let (value, behind) = value(behind?.trim_ascii_start());
         if name.eq_ignore_ascii_case(wanted) {
@@ -93,7 +94,7 @@ fn parameter(text: &[u8], wanted: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// A value, and what stands behind it.
+/// The value at the front of `text`, and the text behind it.
 fn value(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let end = text.iter().position(|byte| *byte == b';').unwrap_or(text.len());
@@ -105,7 +106,7 @@ fn value(text: &[u8]) -> (Vec<u8>, &[u8]) {
     while let Some((at, byte)) = bytes.next() {
         match byte {
             b'"' => return (value, quoted.get(at + 1..).unwrap_or_default()),
-            // Only what would end the string, or begin an escape, is escaped: browsers write paths of Windows as they are.
+            // A backslash escapes only a quote or a backslash: browsers send Windows paths unescaped.
             b'\\' if matches!(quoted.get(at + 1), Some(b'"' | b'\\')) => {
                 value.extend(bytes.next().map(|(_, byte)| *byte));
             }
@@ -122,7 +123,7 @@ fn split(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// What follows the first occurrence.
+/// The text after the first occurrence of `what`.
 fn after<'t>(text: &'t [u8], what: &[u8]) -> Option<&'t [u8]> {
     text.get(memmem::find(text, what)? + what.len()..)
 }

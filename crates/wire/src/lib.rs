@@ -1,10 +1,10 @@
-//! Bytes to messages and back, without I/O.
+//! Parses and writes the bytes of HTTP/1 and of the protocols beside it, without I/O.
 //!
-//! Everything that an outside party can send us is parsed here, and nowhere else: HTTP/1 heads and body
-//! framing ([`http1`]), header field values ([`field`]), forms ([`form`]), the PROXY protocol ([`proxy_protocol`]), what CGI programs print
-//! ([`cgi`]), and how FastCGI and SCGI carry it ([`fastcgi`], [`scgi`]).
-//! Nothing in this crate reads a socket, a file or a clock, so each parser can be tested and fuzzed with bytes
-//! alone. A parser never panics and never guesses: what RFC 9112 does not allow is an error that names the fault.
+//! The crate covers HTTP/1 heads and body framing ([`http1`]), header field values ([`field`]), multipart forms ([`form`]), the
+//! PROXY protocol ([`proxy_protocol`]), the output of CGI programs ([`cgi`]), and FastCGI and SCGI, which carry that output
+//! ([`fastcgi`], [`scgi`]). Nothing in this crate reads a socket, a file or a clock, so each parser can be tested and fuzzed with
+//! bytes alone. No parser panics. The parsers of messages never guess: what RFC 9112 does not allow is an error that names the
+//! fault.
 
 pub mod cgi;
 pub mod fastcgi;

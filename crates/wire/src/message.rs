@@ -36,7 +36,7 @@ impl RequestHead {
         Self { method, target: target.into(), version: Version::HTTP_11, fields: Fields::new() }
     }
 
-    /// The same with one more field: for tests and for heads that we write ourselves.
+    /// Returns the head with one more field: for tests, and for heads that Kasoku writes itself.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.fields.push(name, value);
@@ -51,7 +51,7 @@ impl ResponseHead {
         Self { status, reason, version: Version::HTTP_11, fields: Fields::new() }
     }
 
-    /// The same with one more field: for tests and for heads that we write ourselves.
+    /// Returns the head with one more field: for tests, and for heads that Kasoku writes itself.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.fields.push(name, value);

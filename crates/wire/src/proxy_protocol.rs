@@ -1,14 +1,14 @@
-//! The PROXY protocol, versions 1 and 2: who the client of the load balancer in front of us was.
+//! Parses PROXY protocol headers, versions 1 and 2, in which a load balancer names the client of a connection.
 //!
-//! Written after the specification "The PROXY protocol", section 2. A listener that expects the header requires it:
-//! a connection that does not begin with it is an error at its first wrong byte, and nothing is guessed. The header
-//! is only worth what the sender is worth, so listeners must accept it from load balancers alone.
+//! Source: section 2 of the specification "The PROXY protocol". A listener that expects the header requires it: a connection that
+//! begins differently is refused at its first wrong byte. Any sender can claim any client address, so a listener must accept the
+//! header from load balancers alone.
 //!
-//! The crate `ppp` was considered. Its version 1 takes a CR for a space between addresses and asks for more
-//! bytes after errors that cannot be mended, which a strict listener may not.
+//! The crate `ppp` was considered. It is not strict enough: its version 1 parser accepts a CR in the place of a space between
+//! addresses, and asks for more bytes after errors that no further bytes can repair.
 //!
-//! Not done here: type-length-values of version 2 are skipped unread, the CRC-32C among them; datagram protocols are
-//! refused, since what follows is HTTP over a stream.
+//! Not done here: the parser skips the type-length-values of version 2, the CRC-32C among them. It refuses datagram protocols,
+//! because HTTP over a stream follows.
 
 use crate::http1::head::next_line;
 use std::fmt;
@@ -18,22 +18,23 @@ const V1_START: &[u8] = b"PROXY ";
 /// The longest line of version 1 with its CRLF, in bytes, as the specification says.
 const V1_BYTES_MAX: usize = 107;
 const V2_START: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
-/// The most bytes of addresses and type-length-values that we accept in version 2. The format allows 64 KiB.
+/// The most bytes of addresses and type-length-values that Kasoku accepts in version 2. The format allows 64 KiB.
 const V2_PAYLOAD_BYTES_MAX: usize = 4096;
-/// Two addresses, each long enough for the path of a Unix socket.
+/// The length of two Unix socket addresses, in bytes.
 const V2_UNIX_BYTES: usize = 216;
 
-/// Both ends of the connection that the load balancer accepted. Both `None` when it speaks for itself (LOCAL), does
-/// not know (UNKNOWN, UNSPEC), or accepted on a Unix socket: then the real ends of the connection count.
+/// Both ends of the connection that the load balancer accepted. Both are `None` if the load balancer opened the connection for
+/// itself (LOCAL), does not know the client (UNKNOWN, UNSPEC), or accepted the client on a Unix socket; then the addresses of the
+/// connection itself count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProxyHeader {
     /// The client.
     pub source: Option<SocketAddr>,
-    /// Where the client connected to.
+    /// The address to which the client connected.
     pub destination: Option<SocketAddr>,
 }
 
-/// Why a PROXY header is refused. The load balancer is the guilty party, or somebody who is none.
+/// Why a PROXY header is refused. The fault lies with the load balancer, or the peer is no load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyProtocolError {
     /// The connection does not begin with a PROXY header.
@@ -76,7 +77,7 @@ impl fmt::Display for ProxyProtocolError {
 
 impl std::error::Error for ProxyProtocolError {}
 
-/// Parses the header at the front of `buf`: the header, and how many bytes it took. `None`: need more.
+/// Parses the header at the front of `buf`. Returns the header and its length in bytes; `None`: need more.
 ///
 /// # Errors
 /// When the bytes cannot become a valid header, or it is longer than the limit.

@@ -1,14 +1,16 @@
-//! SCGI: what a request is sent as. The answer is what a CGI program prints ([`cgi`](crate::cgi)), until the connection closes.
+//! Encodes SCGI requests. An SCGI server answers with the output of a CGI program ([`cgi`](crate::cgi)), then closes the
+//! connection.
 //!
-//! A request is one netstring of headers (`name NUL value NUL`), CONTENT_LENGTH first and SCGI second, then the body
-//! without any framing. So the body's length has to be known, and neither names nor values may hold a NUL.
+//! A request is one netstring of headers (`name NUL value NUL`), CONTENT_LENGTH first and SCGI second, then the body without any
+//! framing. So the caller must know the body's length, and neither names nor values may contain a NUL.
 //!
 //! Source: "SCGI: A Simple Common Gateway Interface alternative", Neil Schemenauer, 2008.
 
 use std::io::Write as _;
 
-/// Appends a request's headers; the body, `content_length` bytes, follows. `params` must not hold CONTENT_LENGTH, nor names
-/// twice. A parameter with a NUL would add others, so it is left out: no field that our parser accepts has one.
+/// Appends a request's headers; the caller sends the body, `content_length` bytes, behind them. `params` must contain neither
+/// CONTENT_LENGTH nor a name twice. A NUL in a parameter would add further headers, so such a parameter is left out; no field that
+/// Kasoku's parser accepts has one.
 pub fn encode_scgi_request<'p>(
     content_length: u64,
     params: impl IntoIterator<Item = (&'p [u8], &'p [u8])>,

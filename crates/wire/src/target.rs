@@ -1,11 +1,11 @@
-//! What a request is about: the request-target's four forms (RFC 9112 section 3.2), and the authority.
+//! Parses the request-target in its four forms (RFC 9112 section 3.2), and normalises the authority.
 //!
-//! The authority becomes a part of the cache key and picks the site, so two spellings of one authority have to end in
-//! the same text, and nothing that another parser could read as a different host may pass. Hence the grammar is
-//! that of RFC 3986 without userinfo, without IPvFuture and without zone identifiers, and the result is normalised.
+//! The authority is part of the cache key and selects the site. So all spellings of one authority must give the same text, and a
+//! text that another parser could read as a different host must be refused. Hence the grammar is that of RFC 3986 without userinfo,
+//! sub-delims, IPvFuture and zone identifiers, and the result is normalised.
 //!
-//! Not done here: percent-encoding and dot segments of paths stay as they are (rules normalise them later), and
-//! scheme, Host and configuration are not weighed against each other; that is the router's.
+//! Not done here: paths keep their percent-encoding and their dot segments. `kasoku-semantics` and the engine's router decide
+//! whether the target, Host or the configuration gives scheme and host.
 
 use crate::http1::RequestError;
 use crate::http1::grammar::trim_ows;
@@ -28,7 +28,7 @@ pub enum RequestTarget<'a> {
         scheme: &'a str,
         /// The authority as sent; valid, so [`authority`] accepts it.
         authority: &'a str,
-        /// Path and query, beginning with `/`, which is added where it was left out; `*` for OPTIONS with neither.
+        /// Path and query. Begins with `/`, which the parser adds if it is missing; `*` for OPTIONS without path and query.
         path_and_query: Cow<'a, str>,
     },
     /// `host:port` of CONNECT, as sent; valid.
@@ -37,7 +37,7 @@ pub enum RequestTarget<'a> {
     Asterisk,
 }
 
-/// Reads a request-target, which the method's rules decide too. `target` is visible ASCII without `#`, as in
+/// Parses a request-target. The method decides which forms are allowed. `target` is visible ASCII without `#`, as in
 /// [`crate::RequestHead`].
 ///
 /// # Errors
@@ -90,21 +90,21 @@ fn absolute_form<'a>(method: &Method, target: &'a str) -> Result<RequestTarget<'
     Ok(RequestTarget::Absolute { scheme, authority, path_and_query })
 }
 
-/// The value of Host, or an authority, in the one spelling that keys and rules use: lower case, the canonical text of
+/// Normalises the value of Host, or an authority, to the one spelling that keys and rules use: lower case, the canonical text of
 /// IPv6 literals, without the default port, without an empty port, without the trailing dot of a name.
 ///
 /// # Errors
-/// [`RequestError::Authority`] unless it is `uri-host [ ":" port ]` with a host in it.
+/// [`RequestError::Authority`] unless `value` is `uri-host [ ":" port ]` with a non-empty host.
 pub fn authority(value: &[u8], default_port: u16) -> Result<String, RequestError> {
     let mut text = String::new();
     write_authority(value, default_port, &mut text)?;
     Ok(text)
 }
 
-/// Appends [`authority`] to `out`.
+/// Appends the result of [`authority`] to `out`.
 ///
 /// # Errors
-/// As [`authority`]; then nothing is appended.
+/// As [`authority`]; then `out` is unchanged.
 pub fn write_authority(value: &[u8], default_port: u16, out: &mut String) -> Result<(), RequestError> {
     let Authority { host, port } = parse_authority(value)?;
     match host {
@@ -176,8 +176,8 @@ fn parse_name(name: &[u8]) -> Result<&[u8], RequestError> {
     if is_valid { Ok(bare) } else { Err(RequestError::Authority) }
 }
 
-/// `*( unreserved / pct-encoded )`. RFC 3986 section 3.2.2 has sub-delims as well, but no host's name has one, and fields
-/// that repeat the host (Forwarded, X-Forwarded-Host) are lists that break at them: a client could write members of its own.
+/// `*( unreserved / pct-encoded )`. RFC 3986 section 3.2.2 allows sub-delims as well. No host name has one, and fields that repeat
+/// the host (Forwarded, X-Forwarded-Host) are lists that are split at some of them, so a client could add members of its own.
 fn is_reg_name(name: &[u8]) -> bool {
     let mut rest = name;
     loop {

@@ -1,4 +1,4 @@
-//! The compressed forms of a stored body; they share its lifetime. `coding` makes them.
+//! The compressed forms of a stored body, which live as long as the body. `coding` makes them.
 
 use super::Body;
 use crate::sync::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct CodedBodies {
     /// In the order of [`Coding::ALL`].
     made: [OnceLock<Arc<Body>>; Coding::ALL.len()],
-    /// A bit for each coding that somebody makes, has made or has tried in vain.
+    /// One bit for each coding that is being made, has been made or was found useless.
     begun: AtomicU64,
 }
 
@@ -19,38 +19,38 @@ impl CodedBodies {
         1 << coding as u64
     }
 
-    /// Memory held, in bytes, with the heads that go with them.
+    /// Memory held by the codings, in bytes, with the prepared heads that belong to them.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.made.iter().filter_map(OnceLock::get).map(|body| body.charged_bytes()).sum()
     }
 }
 
 impl Body {
-    /// This body in that coding, if it has been made.
+    /// This body in that coding, if the coding has been made.
     pub fn coded(&self, coding: Coding) -> Option<&Arc<Self>> {
         self.codings.made.get(coding as usize)?.get()
     }
 
-    /// The codings in which it has been made.
+    /// The codings that have been made of this body.
     pub fn codings(&self) -> impl Iterator<Item = Coding> {
         Coding::ALL.into_iter().filter(|coding| self.coded(*coding).is_some())
     }
 
-    /// Takes over making that coding; `false`: somebody has already. Who can't go through with it says so by
+    /// Claims the making of this coding. `false` means that another caller has claimed it. A caller that can't finish it calls
     /// [`Body::give_up_coding`].
     pub fn begin_coding(&self, coding: Coding) -> bool {
         let bit = CodedBodies::bit(coding);
-        // Nearly always somebody has, and reading is cheaper.
+        // Nearly always the coding is claimed already, and a load is cheaper than a write.
         self.codings.begun.load(Ordering::Relaxed) & bit == 0
             && self.codings.begun.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
-    /// Leaves it to the next who wants it.
+    /// Gives the claim back, so that the next caller that wants this coding may make it.
     pub fn give_up_coding(&self, coding: Coding) {
         self.codings.begun.fetch_and(!CodedBodies::bit(coding), Ordering::Relaxed);
     }
 
-    /// Keeps it, once. Whoever has begun it is the only one to do so.
+    /// Keeps the coded body. Only the caller that claimed the coding calls this, once.
     pub(crate) fn keep_coded(&self, coding: Coding, coded: Arc<Self>) {
         if let Some(place) = self.codings.made.get(coding as usize) {
             let _ = place.set(coded);

@@ -1,38 +1,38 @@
-//! The marks of tags: what was dropped by a tag, or with all that has tags in a site.
+//! The purge marks of tags: drops of one tag, or of all tagged responses of a site.
 //!
-//! There is a bound on marks, as on those of prefixes: the older half is widened to all that is tagged in their sites. A response that has
-//! tags nobody knows is dropped with any tag of its site.
+//! The number of marks is bounded, as for prefixes: at the bound, the older half is widened to all tagged responses of their sites. A
+//! response whose tags are not all known is dropped with any tag of its site.
 
 use super::{Epoch, Now, Purge, PurgeMark, SITES_MAX, Validity, median};
 use crate::tags::{TagHash, Tags};
 use std::collections::HashMap;
 
-/// Tags that are marked, in all sites.
+/// The most tags that are marked, in all sites.
 const TAGS_MARKED_MAX: usize = 64 << 10;
 
 #[derive(Default)]
 pub(super) struct TagMarks {
     sites: HashMap<TagHash, OfSite>,
-    /// In all sites.
+    /// The number of marked tags, in all sites.
     tags: usize,
 }
 
 #[derive(Default)]
 struct OfSite {
-    /// All that has tags.
+    /// Covers all tagged responses of the site.
     whole: PurgeMark,
-    /// What has tags that nobody knows.
+    /// Covers responses whose tags are not all known: marked with each tag.
     unknown: PurgeMark,
     tags: HashMap<TagHash, PurgeMark>,
 }
 
 impl TagMarks {
-    /// Marks all that has tags in a site.
+    /// Marks all tagged responses of a site.
     pub(super) fn mark_site(&mut self, site: TagHash, purge: Purge, epoch: Epoch, now: Now) {
         let of_site = self.sites.entry(site).or_default();
         of_site.whole.set(purge, epoch, now);
         if purge != Purge::Soft {
-            // What they say is said by the site's mark now.
+            // The site's mark now covers what the marks of its tags covered.
             self.tags = self.tags.saturating_sub(std::mem::take(&mut of_site.tags).len());
         }
     }
@@ -55,7 +55,7 @@ impl TagMarks {
         met.map(|mark| mark.validity(born)).fold(Validity::Valid, Validity::worse)
     }
 
-    /// Makes marks of sites of the older half.
+    /// Widens the older half of the tags' marks to their sites.
     fn widen(&mut self) {
         let up_to = median(self.sites.values().flat_map(|site| site.tags.values()).map(PurgeMark::last));
         for OfSite { whole, tags, .. } in self.sites.values_mut() {
@@ -70,12 +70,12 @@ impl TagMarks {
         self.tags = self.sites.values().map(|site| site.tags.len()).sum();
     }
 
-    /// Whether there are marks of so many sites that names of sites must have come and gone.
+    /// Whether so many sites have marks that sites must have been renamed or removed.
     pub(super) fn has_too_many_sites(&self) -> bool {
         self.sites.len() > SITES_MAX
     }
 
-    /// Forgets all, which the caller has marked elsewhere.
+    /// Forgets all marks, after the caller has marked everything.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,6 +1,7 @@
-//! The head of what goes to a client of a stored response: the stored fields, those that describe a part or a coding, and our own (Age, Via).
+//! Writes the head of what a client gets of a stored response: the stored fields, those that describe a part or a coding, and the cache's
+//! own (Age, Via).
 //!
-//! The fields that frame a message are never copied from what was received: whoever sends the response writes its own.
+//! Fields that frame a message are never copied from the received head: each sender writes its own.
 
 use crate::{Body, Entry, Meta};
 use http::{StatusCode, Version};
@@ -16,20 +17,20 @@ use kasoku_wire::field::date;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::fmt::Display;
 
-/// Takes a head field by field: HTTP/1.1 writes lines, other callers collect fields.
+/// Receives a head field by field: HTTP/1.1 writes lines, other callers collect fields.
 pub trait HeadSink {
-    /// Status and reason phrase. Called once, first.
+    /// Status and reason phrase. Called once, before any field.
     fn status(&mut self, status: StatusCode, reason: &[u8]);
 
-    /// One field.
+    /// A field.
     fn field(&mut self, name: &[u8], value: &[u8]);
 
-    /// One field with a number.
+    /// A field whose value is a number.
     fn number(&mut self, name: &str, value: u64) {
         self.written(name, &value);
     }
 
-    /// One field with a value that is written out.
+    /// A field whose value is formatted by [`Display`].
     fn written(&mut self, name: &str, value: &dyn Display) {
         self.field(name.as_bytes(), value.to_string().as_bytes());
     }
@@ -51,18 +52,18 @@ impl HeadSink for ResponseHead {
 pub struct HeadContext<'a> {
     /// The client's request.
     pub request: &'a RequestHead,
-    /// Whether the request has a session: then no cache but the visitor's own may keep the page.
+    /// Whether the request has a session: then only the visitor's own browser may keep the page.
     pub has_session: bool,
-    /// Fields that the caller writes itself: stored ones of these names are left out.
+    /// Names of fields that the caller writes itself. Stored fields of these names are left out.
     pub replaced: &'a [&'a str],
     /// Whether there may be several representations.
     pub varies: bool,
-    /// The present.
+    /// The present time.
     pub now: Now,
 }
 
 impl HeadContext<'_> {
-    /// The part of the head of the whole that is the same for all clients that get it. [`HeadContext::rest`] completes it.
+    /// The part of the whole response's head that is the same for all clients. [`HeadContext::rest`] completes it.
     pub fn whole(&self, entry: &Entry, to: &mut impl HeadSink) {
         let Entry { meta, body, .. } = entry;
         to.status(meta.head.status, &meta.head.reason);
@@ -73,7 +74,7 @@ impl HeadContext<'_> {
         }
     }
 
-    /// The same of the whole in a coding.
+    /// The same for the whole response in a coding.
     pub fn coded(&self, meta: &Meta, coding: Coding, coded: &Body, to: &mut impl HeadSink) {
         to.status(meta.head.status, &meta.head.reason);
         self.coded_fields(&meta.head.fields, coding, |name| is_for_all(meta, name), to);
@@ -83,21 +84,21 @@ impl HeadContext<'_> {
         to.number("Content-Length", length(coded));
     }
 
-    /// What the head of the whole, or of a response that is being filled, says to this client alone: how long it may keep the response, and
-    /// how old that is.
+    /// The part of the head that depends on the client: Cache-Control (how long it may keep the response) and Age. It completes the head
+    /// of a whole response.
     pub fn rest(&self, meta: &Meta, status: &CacheStatus, to: &mut impl HeadSink) {
         self.cache_control(meta, to);
         self.age(meta, status, to);
     }
 
-    /// The head of a part; `complete` is the length of the whole.
+    /// The head of a 206 with one part; `complete` is the length of the whole, in bytes.
     pub fn part(&self, meta: &Meta, part: ByteRange, complete: u64, status: &CacheStatus, to: &mut impl HeadSink) {
         self.partial(meta, &["content-length", "content-range"], status, to);
         let ByteRange { first, last } = part;
         to.written("Content-Range", &ContentRange::Part { first, last, complete: Some(complete) });
     }
 
-    /// The head of several parts.
+    /// The head of a 206 with several parts.
     pub fn parts(&self, meta: &Meta, content_type: &str, status: &CacheStatus, to: &mut impl HeadSink) {
         self.partial(meta, &["content-length", "content-range", "content-type"], status, to);
         to.field(b"Content-Type", content_type.as_bytes());
@@ -110,14 +111,14 @@ impl HeadContext<'_> {
         self.rest(meta, status, to);
     }
 
-    /// The head that says that no part exists of those that the client asks for.
+    /// The head of a 416; `complete` is the length of the whole, in bytes.
     pub fn unsatisfiable(&self, complete: u64, to: &mut impl HeadSink) {
         start(StatusCode::RANGE_NOT_SATISFIABLE, to);
         date_unless_in(&Fields::new(), self.now, to);
         to.written("Content-Range", &ContentRange::Unsatisfied { complete });
     }
 
-    /// The head that says that the client has that representation already. `age`: of a stored response, in seconds.
+    /// The head of a 304: the client has this representation already. `age` is the age of a stored response, in seconds.
     pub fn not_modified(&self, meta: &Meta, representation: Representation, age: Option<u64>, to: &mut impl HeadSink) {
         self.not_modified_fields(&meta.head, representation, |name| is_for_all(meta, name), to);
         self.cache_control(meta, to);
@@ -126,7 +127,7 @@ impl HeadContext<'_> {
         }
     }
 
-    /// The same of a response that is not stored.
+    /// The head of a 304 for a response that is not stored.
     pub fn not_modified_origin(&self, response: &ResponseHead, to: &mut impl HeadSink) {
         self.not_modified_fields(response, None, |_| true, to);
     }
@@ -152,7 +153,7 @@ impl HeadContext<'_> {
         via(of.version, to);
     }
 
-    /// The head of a response that is being filled, or of a part of it; `length` is that of the whole, where it is known.
+    /// The head of a response that a fill brings, or of a part of it; `length` is the length of the whole, where it is known.
     pub fn filling(
         &self,
         meta: &Meta,
@@ -177,7 +178,7 @@ impl HeadContext<'_> {
         self.age(meta, &CacheStatus { collapsed: false, ..*status }, to);
     }
 
-    /// The stored fields that are the same for all, and Vary.
+    /// The stored fields that are the same for all clients, and Vary.
     fn stored_fields(&self, meta: &Meta, without: &[&str], to: &mut impl HeadSink) {
         self.fields_where(&meta.head.fields, |name| is_for_all(meta, name) && !is_any(name, without), to);
         if self.varies {
@@ -185,7 +186,7 @@ impl HeadContext<'_> {
         }
     }
 
-    /// Cache-Control, where it is not the same for all.
+    /// Cache-Control, where it depends on the client.
     fn cache_control(&self, meta: &Meta, to: &mut impl HeadSink) {
         if is_for_all(meta, CACHE_CONTROL) {
             return;
@@ -216,15 +217,15 @@ impl HeadContext<'_> {
     }
 }
 
-/// Each field of whose name `goes` says so, but for those that the caller writes itself.
+/// Writes each field whose name `goes` accepts, except those that the caller writes itself.
 pub fn fields_where(fields: &Fields, replaced: &[&str], goes: impl Fn(&[u8]) -> bool, to: &mut impl HeadSink) {
     for (name, value) in fields.iter().filter(|(name, _)| goes(name) && !is_any(name, replaced)) {
         to.field(name, value);
     }
 }
 
-/// Completes what a response says that it varies by, where codings may be made of it. A line of its own, so that what the origin has sent
-/// stays as it is.
+/// Adds Accept-Encoding to Vary, where codings may be made of the response. It is a line of its own, so that the origin's Vary stays as
+/// it is.
 //= RFC 9110 section 12.5.5
 //# An origin server SHOULD generate a Vary header field on a cacheable response when it wishes that response to be
 //# selectively reused for subsequent requests.
@@ -234,7 +235,7 @@ fn vary_by_coding(fields: &Fields, to: &mut impl HeadSink) {
     }
 }
 
-/// Date, where the message has none.
+/// Writes Date, where the message has none.
 //= RFC 9110 section 6.6.1
 //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was received and append a corresponding Date header field to the message's header section if it is cached or forwarded downstream.
 pub fn date_unless_in(fields: &Fields, now: Now, to: &mut impl HeadSink) {
@@ -243,12 +244,13 @@ pub fn date_unless_in(fields: &Fields, now: Now, to: &mut impl HeadSink) {
     }
 }
 
-/// Via, with the version that the message came in.
+/// Writes Via, with the version of the message that was received.
 pub fn via(version: Version, to: &mut impl HeadSink) {
     to.field(b"Via", if version == Version::HTTP_10 { b"1.0 kasoku" } else { b"1.1 kasoku" });
 }
 
-/// Whether a stored field is the same for all who get the response. Cache-Control is not, where visitors with a session get the response as well.
+/// Whether a stored field is the same for all clients that get the response. Cache-Control is not, where visitors with a session get the
+/// response as well.
 fn is_for_all(meta: &Meta, name: &[u8]) -> bool {
     meta.validators() == Validators::Any || !name.eq_ignore_ascii_case(CACHE_CONTROL)
 }

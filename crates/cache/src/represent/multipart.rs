@@ -6,18 +6,18 @@ use kasoku_semantics::range::ByteRange;
 use kasoku_wire::field::content_range::ContentRange;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The parts, ready to be sent.
+/// The parts of the body, ready to be sent.
 pub struct Multipart {
-    /// The media type with its boundary.
+    /// The media type, with the boundary.
     pub content_type: String,
-    /// The body.
+    /// The body, in order.
     pub pieces: Vec<Bytes>,
 }
 
 impl Multipart {
-    /// The ranges of `body`, which has all of them, each with the whole's media type.
+    /// A body with these ranges of `body`, which must hold all of them. Each part gets the media type of the whole.
     pub fn new(body: &Body, ranges: &[ByteRange], content_type: Option<&[u8]>) -> Self {
-        // Random, so that no body can be written to contain it.
+        // The boundary is random, so that no author can write a body that contains it.
         let random = || RandomState::new().build_hasher().finish();
         let boundary = format!("{:016x}{:016x}", random(), random());
         let mut pieces = Vec::new();

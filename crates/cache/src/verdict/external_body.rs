@@ -1,8 +1,8 @@
 //! The verdict on a response whose body is a file outside the cache ([`ExternalBody`]).
 //!
-//! Such a response is stored when its head has come. So its fill is not streamed but settled: each waiting request gets the entry and opens
-//! the file itself. It is stored by the rules for all responses, and by one more: the response itself must say how long it holds. Neither a
-//! guess nor a lifetime that an operator grants says that an application need not be asked whether somebody may have a file.
+//! The cache stores such a response as soon as its head has come. So its fill does not stream but settles: each waiting request gets the
+//! entry and opens the file itself. Beyond the rules for all responses, one more rule holds: the response itself must state its lifetime.
+//! The application decides who may have a file, so neither a heuristic lifetime nor a granted one may stand in for asking it.
 
 use super::{FillWriter, OriginExchange, Verdict};
 use crate::external_body::ExternalBody;
@@ -12,12 +12,12 @@ use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
 
 impl FillWriter {
-    /// Whether the stored response that is validated lies elsewhere.
+    /// Whether this fill validates a stored response whose body is a file outside the cache.
     pub fn validates_external_body(&self) -> bool {
         self.validated().is_some_and(|base| base.body.external_body().is_some())
     }
 
-    /// What a response means whose body lies elsewhere: [`Verdict::Kept`], or [`Verdict::Private`].
+    /// What a response with an external body means: [`Verdict::Kept`] or [`Verdict::Private`].
     pub fn on_external_body(self, exchange: &OriginExchange<'_>, external_body: ExternalBody) -> Verdict {
         let meta = match self.may_keep(exchange) {
             Ok(meta) => meta,

@@ -10,9 +10,8 @@ use kasoku_wire::ResponseHead;
 use std::sync::Arc;
 
 impl Cache {
-    /// Applies the origin's answer to a HEAD request to the stored response that a GET would have selected
-    /// (RFC 9111 section 4.3.5), unless there was an invalidation since the request's `own` fill began: then what is
-    /// stored is younger than this answer.
+    /// Applies the origin's answer to a HEAD request to the stored response that a GET would have selected (RFC 9111 section 4.3.5). Does
+    /// nothing where the key was invalidated since `own`, the fill of this request, began: what is stored is younger than this answer.
     pub fn on_head(&self, response: &ResponseHead, request_time: Now, response_time: Now, own: &FillWriter) {
         let (key, policy, request) = (own.key(), own.policy(), own.sent());
         if request_directives(&request.fields).no_store || own.is_poisoned() {
@@ -20,13 +19,13 @@ impl Cache {
         }
         let Some(resource) = self.0.memory.value(key.hash(), key.bytes()) else { return };
         let Some(old) = resource.select(&request.fields, policy) else { return };
-        // An answer that names no file says nothing about the file that another one named.
+        // The stored body is a file that an earlier answer named. This answer names no file, so it says nothing about that file.
         if !old.meta.is_under(policy) || old.body.external_body().is_some() {
             return;
         }
         match head_response(&old.meta.head, response, response_time, policy) {
             HeadOutcome::Ignore => {}
-            // What one visitor was told neither changes nor drops what all get.
+            // The answer to one visitor neither changes nor drops the shared response.
             HeadOutcome::Invalidate(_) if has_unkeyed_credentials(&request.fields, policy) => {}
             HeadOutcome::Update(head) if may_share(request, &head, policy).is_err() => {}
             HeadOutcome::Invalidate(_) => self.remove(key, old),

@@ -1,4 +1,4 @@
-//! Entries that are evicted while somebody reads them. What the index itself promises: `index`.
+//! A model of entries that are evicted while clients read them. The guarantees of the index itself: `index`.
 
 use crate::explore::explore;
 use crate::site::{NOW, answer, get, ok, push};
@@ -8,7 +8,7 @@ use kasoku_semantics::policy::{Policy, Profile};
 use shuttle::thread;
 use std::sync::Arc;
 
-/// Room for few of the pages.
+/// Limits with room for only a few of the pages.
 const LIMITS: CacheLimits = CacheLimits { memory_bytes_max: 64 << 10, object_bytes_max: 8 << 10 };
 
 const PAGE_BYTES: usize = 4000;
@@ -19,7 +19,7 @@ fn page(key: &Key) -> Vec<u8> {
     key.bytes().iter().copied().cycle().take(PAGE_BYTES).collect()
 }
 
-/// Reads a page as slowly as can be, or writes it where it is missing. Returns whether it has stored it.
+/// Reads a page as slowly as possible, or writes it where it is missing. Returns whether it stored the page.
 fn visit(cache: &Cache, policy: &Arc<Policy>, number: usize) -> bool {
     let mut is_stored = false;
     let key = cache.key(format!("http://a.example/{number}"));
@@ -35,7 +35,7 @@ fn visit(cache: &Cache, policy: &Arc<Policy>, number: usize) -> bool {
             assert_eq!(read, page(&key));
         }
         Lookup::Fill(writer, _) => {
-            // It may be that all together hold too much by now: then it is not stored, and nobody reads it.
+            // Memory may be full by now: then the page is not stored, and its fill has no readers.
             let Verdict::Write(mut body) = answer(writer, &ok(), NOW) else { return false };
             is_stored = push(&mut body, page(&key).into()).is_ok() && body.finish(None);
         }

@@ -1,4 +1,4 @@
-//! Fetches that fail, and fills that somebody finds too slow, whoever comes at any point.
+//! Models of fetches that fail and of fills that a client finds too slow, with clients that come at any point.
 
 use crate::explore::explore;
 use crate::site::{Got, NOW, Site, get, page, read, spawn, text};

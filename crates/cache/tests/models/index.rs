@@ -1,4 +1,4 @@
-//! The index of the memory tier by itself: changes, evictions and reads at the same time.
+//! Models of the memory tier's index by itself: changes, evictions and reads at the same time.
 
 use crate::explore::explore;
 use kasoku_store::{KeyHash, Memory, Weigh};
@@ -6,12 +6,12 @@ use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Room for few of the values.
+/// A bound with room for only a few of the values.
 const BYTES_MAX: u64 = 4000;
 
 const VALUE_BYTES_MAX: u64 = 1500;
 
-/// How many values exist. std's atomic: no place for the scheduler to switch threads at.
+/// How many values exist. The atomic is std's, so the scheduler does not switch threads at it.
 type Alive = Arc<AtomicUsize>;
 
 struct Value {
@@ -50,7 +50,7 @@ fn key(index: &Index, number: usize) -> (KeyHash, Vec<u8>) {
     (index.hash(&key), key)
 }
 
-/// Runs a thread for each of `threads` and waits for all.
+/// Runs this many threads and waits for all of them.
 fn together(threads: usize, run: impl Fn(usize) + Clone + Send + 'static) {
     let threads = (0..threads).map(|number| {
         let run = run.clone();
@@ -92,7 +92,7 @@ fn a_value_that_is_evicted_lives_while_it_is_read_and_the_account_is_right_in_th
                 for number in (0..KEYS).map(|number| (number + 2 * me) % KEYS) {
                     let (hash, key) = key(&index, number);
                     let held = index.value(hash, &key);
-                    // A value of another weight takes its place, sometimes one that is too large, or none.
+                    // A value of another weight takes its place, sometimes one that is too large; weight 0 removes it.
                     let bytes = 300 * ((number + me) as u64 % 7);
                     index.update(hash, &key, |_| (bytes > 0).then(|| Value::new(&key, number as u64, bytes, &alive)));
                     thread::yield_now();

@@ -1,4 +1,4 @@
-//! Who asks while a fill runs, and what a writer leaves behind that goes away.
+//! Models of clients that come while a fill runs, and of writers that leave before its end.
 
 use crate::explore::explore;
 use crate::site::{Got, NOW, Site, begin, get, ok, page, pieces, push, push_page, read, spawn, version};
@@ -13,7 +13,7 @@ const CLIENTS: usize = 3;
 fn of_clients_that_come_at_once_one_asks_and_all_get_the_whole_in_order() {
     explore(|| {
         let site = Site::new();
-        // The origin holds the rest back until everybody has come.
+        // The origin holds the rest of the page back until all clients have come.
         let come = Arc::new((Mutex::new(0), Condvar::new()));
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {

@@ -5,14 +5,13 @@
 //! cargo test -p kasoku-cache --features shuttle --test models
 //! ```
 //!
-//! Each model runs some threads against one cache in thousands of schedules, half of them random, half with few preemptions
-//! at chosen places (PCT), and asserts what must hold in all of them. A thread that waits for ever is a failure too:
-//! shuttle sees that nobody can go on. The cache is the real one; its locks and counters, and those of quick_cache, are
-//! shuttle's here (`src/sync.rs`).
+//! Each model runs some threads against one cache in thousands of schedules, half of them random, half with few preemptions at chosen
+//! places (PCT), and asserts what must hold in all of them. A thread that waits for ever is a failure too: shuttle sees that no thread
+//! can run. The cache is the real one, except that its locks and counters, and those of quick_cache, are shuttle's here (`src/sync.rs`).
 //!
-//! What this does not show: what the processor may reorder (shuttle is sequentially consistent; the counters that are
-//! `Relaxed` are sums and hints, nothing is published through them), and what tokio's `Notify` does inside (one step
-//! here). That a run passes is evidence and no proof: the schedules are a sample.
+//! The models do not show what the processor may reorder: shuttle is sequentially consistent. (The counters that are `Relaxed` are sums
+//! and hints, and publish no other data.) Nor do they show what tokio's `Notify` does inside, which is one step here. A run that passes
+//! is evidence and no proof: the schedules are a sample.
 //!
 //! | variable | meaning |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! A body that is too large to be stored goes at the pace of its readers.
+//! A model of a body that is too large to be stored, and so goes at the pace of its readers.
 
 use crate::explore::explore;
 use crate::site::{NOW, Site, begin, get, ok, push, spawn};
@@ -8,7 +8,7 @@ use kasoku_cache::{CacheLimits, FillEvent, Lookup};
 use shuttle::future::block_on;
 use shuttle::rand::{Rng, thread_rng};
 
-/// So large that the writer waits after each second piece.
+/// A piece so large that the writer waits after every second one.
 static PIECE: [u8; 768 << 10] = [b'x'; 768 << 10];
 
 const PUSHES: usize = 5;
@@ -22,14 +22,14 @@ fn a_writer_that_waits_for_its_readers_goes_on_when_they_read_and_stops_when_the
             .map(|_| {
                 let Lookup::Join(mut reader, _) = site.look_up(&get(), NOW) else { panic!("not a join") };
                 spawn(&site, move |_| {
-                    // 0 to all pieces, or to the end.
+                    // The reader takes no piece, some, all of them, or reads to the end.
                     let pieces_max = thread_rng().gen_range(0..=PUSHES + 1);
                     let mut bytes = 0;
                     for _ in 0..pieces_max {
                         match block_on(reader.next()) {
                             FillEvent::Chunk(piece) => bytes += piece.len(),
                             FillEvent::End(_) => return (bytes, true),
-                            // Before the head there is nothing to read.
+                            // The fill was abandoned, or its head has not come: before the head, `next` returns `Cut`.
                             FillEvent::Cut => return (bytes, false),
                         }
                     }

@@ -1,4 +1,4 @@
-//! A page that turns out to be for the one who asked: who waited asks for itself.
+//! Models of a page that turns out to be for one client only: each client that waited asks for itself.
 
 use crate::explore::explore;
 use crate::site::{Got, NOW, Site, answer, get, ok, read, spawn, text};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const CLIENTS: usize = 3;
 
-/// Waits for a fill: what there is to read of it, if it is for all.
+/// Waits for a fill. Returns its text, or `None` where the response is for another client only.
 fn wait(reader: FillReader) -> Option<String> {
     match read(reader) {
         Got::Released => None,
@@ -60,7 +60,7 @@ fn a_private_answer_reaches_the_one_who_asked_alone_and_nobody_waits_for_the_nex
     });
 }
 
-/// The origin writes a visitor's name into its page, and forgets to say that the page is private.
+/// A client gets the page. The origin writes the client's own name into it, and does not mark it as private.
 fn visit(site: &Site, request: &RequestHead, own: &'static str) -> String {
     for _ in 0..2 {
         match site.look_up(request, NOW) {

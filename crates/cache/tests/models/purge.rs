@@ -1,5 +1,5 @@
-//! A purge at any point of a fill, of the one key or of all that begins like it: nobody who asks after it is answered by what
-//! the origin said before it.
+//! Models of a purge at any point of a fill, of the one key or of a prefix: no request that comes after the purge gets a response that
+//! the origin made before it.
 
 use crate::explore::explore;
 use crate::site::{Got, NOW, Site, get, spawn, version};
@@ -8,10 +8,10 @@ use kasoku_semantics::time::Now;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// The version from which on a client must be answered: that of the last purge that has returned.
+/// The oldest version that a client may get: the one to which the page changed before the last purge that has returned.
 type Purged = Arc<AtomicUsize>;
 
-/// A client whose answer must be whole and not older than the purges before it.
+/// A client, whose answer must be whole and not older than the purges before its request.
 fn visit(site: &Site, purged: &Purged, now: Now) {
     let purged = purged.load(Ordering::SeqCst);
     let Got::Whole(text) = site.visit(now) else { panic!("not whole") };
@@ -29,19 +29,19 @@ fn by_prefix(site: &Site) {
     site.cache.purge_all_of(PurgeScope::Prefix("http://a.example/p"), Purge::Hard, NOW).unwrap();
 }
 
-/// The response is validated before it is used again: the origin's answer of that moment counts.
+/// After a soft purge the response is validated before it is used again, so the client gets the origin's current version.
 fn softly(site: &Site) {
     site.cache.purge_all_of(PurgeScope::Site("a.example"), Purge::Soft, NOW).unwrap();
 }
 
-/// The page changes, and is purged.
+/// Changes the page, and purges it.
 fn purge(site: &Site, purged: &Purged, way: Way) {
     let changed = site.change();
     way(site);
     purged.store(changed, Ordering::SeqCst);
 }
 
-/// Clients and a purge at any time, and a client after each.
+/// Two clients and a purge at any point, a client after the purge, and one after all of them.
 fn purge_among_clients(site: &Arc<Site>, now: Now, way: Way) {
     let purged = Purged::default();
     let clients: Vec<_> = (0..2)
@@ -70,7 +70,7 @@ fn during_a_fill(way: Way) {
     explore(move || purge_among_clients(&Site::new(), NOW, way));
 }
 
-/// A purge while what is stored is validated.
+/// A purge while the stored response is validated.
 fn during_a_validation(way: Way) {
     explore(move || {
         let site = Site::new();
@@ -81,7 +81,7 @@ fn during_a_validation(way: Way) {
     });
 }
 
-/// A purge while what is stored is fresh, and after one of another site, so that the clients have to look what it has met.
+/// A purge while the stored response is fresh. It follows a purge of another site, so the clients compare the response with the marks.
 fn of_what_is_stored(way: Way) {
     explore(move || {
         let site = Site::new();

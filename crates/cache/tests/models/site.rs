@@ -1,4 +1,4 @@
-//! One page, its origin, and clients: what the models have in common.
+//! The site of the models: one page, its origin, and clients.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub(crate) const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
 
-/// What the page's body is made of, behind the version that each piece begins with.
+/// The pieces of the page's body. Each follows the version of the page.
 const PIECES: [&str; 3] = [":first ", ":second ", ":third"];
 
 pub(crate) struct Site {
@@ -28,7 +28,7 @@ pub(crate) struct Site {
     policy: Arc<Policy>,
     /// Requests that reached the origin.
     asked: AtomicUsize,
-    /// What the origin says at present.
+    /// The version of the page at the origin.
     version: AtomicUsize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Got {
     Cut(String),
     /// No response.
     Failed,
-    /// Word that the response is not for it.
+    /// No response: it was for another client only.
     Released,
 }
 
@@ -70,13 +70,13 @@ impl Site {
         self.cache.look_up(&self.shared(request), now)
     }
 
-    /// Asks the origin: what it says at this moment.
+    /// Asks the origin. Returns the version of the page at this moment.
     pub(crate) fn origin(&self) -> usize {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.version.load(Ordering::SeqCst)
     }
 
-    /// The page changes at the origin. Returns the new version.
+    /// Changes the page at the origin. Returns the new version.
     pub(crate) fn change(&self) -> usize {
         self.version.fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -95,7 +95,7 @@ impl Site {
         }
     }
 
-    /// Fetches the page: with the validator of what is stored, if the cache adds one.
+    /// Fetches the page, with the validator of the stored response where the cache adds one.
     pub(crate) fn fill(&self, mut writer: FillWriter, now: Now) -> Got {
         let asked = writer.prepare();
         let version = self.origin();
@@ -114,7 +114,7 @@ impl Site {
         }
     }
 
-    /// Nothing goes on, and nothing is held but what is stored.
+    /// Asserts that no fill runs, and that only stored responses hold memory.
     pub(crate) fn assert_idle(&self) {
         let found = (self.cache.fills_running(), self.cache.held_bytes());
         assert_eq!(found, (0, self.cache.used_bytes()), "fills left, or bytes that nobody reads");
@@ -158,7 +158,7 @@ pub(crate) fn page(version: usize) -> String {
     pieces(version).concat()
 }
 
-/// The version of a page that is one.
+/// The version of a page. Asserts that the text is one version of the page.
 pub(crate) fn version(text: &str) -> usize {
     let version = text.split(':').next().unwrap().parse().unwrap();
     assert_eq!(text, page(version), "not a page, or made of two");

@@ -1,7 +1,7 @@
-//! As whom the program runs, as far as it matters for what that user may write.
+//! The user as whom the program runs, and which directories that user may write to.
 //!
-//! The bits of a directory's mode are looked at, as the kernel looks at them: of its owner, of its group, or of all others. Access control
-//! lists are not.
+//! It reads the bits of a directory's mode as the kernel does: those of its owner, of its group, or of all others. It ignores
+//! access control lists.
 
 use nix::unistd::{self, Gid, Group, User};
 use std::ffi::CString;
@@ -17,12 +17,12 @@ pub(super) struct Identity {
     groups: Vec<u32>,
 }
 
-/// To write to a directory takes both: to make entries, and to reach them.
+/// The bits that allow writing to a directory: one to make entries, and one to reach them.
 const WRITE_AND_SEARCH: u32 = 0o3;
 
 impl Identity {
-    /// Of the setting `user` (`name` or `name:group`), else of this process. `None`: it is root, who may write everywhere, or nobody here knows
-    /// the name.
+    /// The identity of the setting `user` (`name` or `name:group`), or else of this process. `None`: it is root, which may write
+    /// everywhere, or the name is unknown here.
     pub(super) fn of(written: Option<&str>) -> Option<Self> {
         let identity = match written {
             None => Self {
@@ -50,7 +50,7 @@ impl Identity {
         (identity.user != 0).then_some(identity)
     }
 
-    /// Whether they may write to that directory.
+    /// Whether the user may write to that directory.
     pub(super) fn may_write(&self, directory: &Metadata) -> bool {
         let bits = if directory.uid() == self.user {
             directory.mode() >> 6
@@ -68,14 +68,14 @@ fn groups_of(name: &str, own_group: Gid) -> Vec<u32> {
     listed.unwrap_or_else(|| vec![own_group]).iter().map(|gid| gid.as_raw()).collect()
 }
 
-/// Whether anybody may write to that directory.
+/// Whether any user may write to that directory.
 pub(super) fn anybody_may_write(directory: &Metadata) -> bool {
     directory.mode() & WRITE_AND_SEARCH == WRITE_AND_SEARCH
 }
 
 #[cfg(test)]
 impl Identity {
-    /// Of no name.
+    /// An identity without a name.
     pub(super) fn for_test(user: u32, groups: &[u32]) -> Self {
         Self { name: None, user, groups: groups.to_vec() }
     }

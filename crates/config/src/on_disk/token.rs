@@ -1,12 +1,12 @@
-//! An admin listener that answers less than its operator may expect, for want of a token.
+//! Warns of an admin listener on TCP without a token, which answers less than its operator may expect.
 //!
-//! For scrapers it is enough, so `kasoku serve` says nothing of it; `kasoku check` does.
+//! That is enough for scrapers, so `kasoku serve` does not warn of it; `kasoku check` does.
 
 use crate::issue::Issue;
 use crate::raw::Raw;
 use kasoku_options::{ListenAddress, Options};
 
-/// Warns of it.
+/// Warns of such a listener.
 pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
     let is_tcp = matches!(options.admin, Some(ListenAddress::Tcp(_)));
     let Some(written) = raw.admin.as_ref().filter(|_| is_tcp && raw.admin_token_file.is_none()) else { return };

@@ -1,8 +1,8 @@
-//! Which directories below a document root others than their owner may write to.
+//! Finds the directories below a document root that any user, or the program's user, may write to.
 //!
-//! The walk takes a bounded number of entries, in the order of their depth, so what lies near the root is found also where it is cut short.
-//! It follows no link and leaves alone what is never served: hidden directories, and names that are no UTF-8, below which no script is found.
-//! What can't be read is passed over.
+//! The walk takes a bounded number of entries, in the order of their depth, so it finds directories near the root even if it is cut
+//! short. It follows no link, and skips what is never served: hidden directories, and names that are no UTF-8, below which no
+//! script is found. It also skips what it can't read.
 
 use super::identity::{Identity, anybody_may_write};
 use std::collections::VecDeque;
@@ -10,10 +10,10 @@ use std::fs::{self, DirEntry, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The most entries that are looked at below one root.
+/// The most entries of a walk.
 const ENTRIES_MAX: usize = 20_000;
 
-/// How far below the root they are looked at, in directories.
+/// How deep below the root a walk goes, in directories.
 const DEPTH_MAX: usize = 16;
 
 /// Who may write to a directory.
@@ -27,25 +27,25 @@ pub(super) enum WriteAccess {
 /// What was found below a root.
 #[derive(Debug, Default)]
 pub(super) struct WalkResult {
-    /// The path below the root, `/data` or empty for the root itself, and who may write there. What lies below a directory that is listed is not
-    /// listed again for the same writer.
+    /// The path below the root, `/data` or empty for the root itself, and who may write there. Directories below a listed one are
+    /// not listed again for the same writer.
     pub(super) directories: Vec<(String, WriteAccess)>,
-    /// Whether something was not looked at, since there is too much, or too little time.
+    /// Whether the walk has left something out: there were too many entries or levels, or too little time.
     pub(super) is_cut_short: bool,
 }
 
-/// What may be left out of a walk.
+/// Says what a walk may leave out.
 pub(super) trait Interest {
     /// Whether it matters who may write to that directory.
     fn counts(&self, below: &str) -> bool;
-    /// Whether nothing matters that lies in that directory or below.
+    /// Whether neither that directory nor any below it matters.
     fn is_over(&self, below: &str) -> bool;
 }
 
 /// Walks through the directories below `root`, until `ends`.
 pub(super) fn walk(root: &Path, user: Option<&Identity>, interest: &impl Interest, ends: Instant) -> WalkResult {
     let mut walk = Walk { user, interest, found: WalkResult::default(), waiting: VecDeque::new() };
-    // The root may be a link that a deployment turns.
+    // The root may be a link that a deployment switches.
     if let Ok(metadata) = fs::metadata(root) {
         walk.meet(
             WalkedDirectory { path: root.to_owned(), below: String::new(), depth: 0, is_users: false },
@@ -70,7 +70,7 @@ struct WalkedDirectory {
     path: PathBuf,
     below: String,
     depth: usize,
-    /// Whether one above it is listed as the user's.
+    /// Whether a directory above it is listed as the user's.
     is_users: bool,
 }
 
@@ -85,7 +85,7 @@ impl<I: Interest> Walk<'_, I> {
     fn enter(&mut self, parent: &WalkedDirectory, entry: &DirEntry) {
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| is_served(name, parent.depth)) else { return };
-        // Neither of the two follows a link.
+        // Neither `file_type` nor `metadata` follows a link.
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let Some(metadata) = entry.metadata().ok().filter(|_| is_directory) else { return };
         let below = format!("{}/{name}", parent.below);
@@ -101,7 +101,7 @@ impl<I: Interest> Walk<'_, I> {
         self.meet(directory, &metadata);
     }
 
-    /// Notes who may write to a directory, and has what is in it looked at later.
+    /// Notes who may write to a directory, and queues it to be read.
     fn meet(&mut self, mut directory: WalkedDirectory, metadata: &Metadata) {
         if self.interest.counts(&directory.below) {
             if anybody_may_write(metadata) {
@@ -116,7 +116,7 @@ impl<I: Interest> Walk<'_, I> {
     }
 }
 
-/// Whether anything is served from a directory of that name, so many directories below the root.
+/// Whether files are served from a directory of that name, `depth` directories below the root.
 fn is_served(name: &str, depth: usize) -> bool {
     !name.starts_with('.') || (depth == 0 && name == ".well-known")
 }
@@ -128,7 +128,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
-    /// A directory of its own for a test, which goes with it. All below it is 0755 unless said otherwise.
+    /// A test's own directory, removed with it. All directories in it are 0755 unless the test changes them.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -158,7 +158,7 @@ mod tests {
             fs::set_permissions(self.at(below), fs::Permissions::from_mode(mode)).unwrap();
         }
 
-        /// Whoever has made it, as the user of the program.
+        /// The user who made the directory, as the user of the program.
         fn owner(&self) -> Identity {
             Identity::for_test(fs::metadata(&self.0).unwrap().uid(), &[])
         }

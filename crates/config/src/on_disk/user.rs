@@ -1,14 +1,14 @@
-//! Whether this machine knows the user and the group that the program is to become.
+//! Checks whether this machine knows the user and the group that the program is to become.
 //!
-//! Users may be on a server (LDAP), so they are looked up where a slow answer holds nothing up. A look-up that fails is no fault of the
-//! configuration: then nothing is said.
+//! Users may be on a server (LDAP), so a separate thread looks them up, and a slow answer blocks nothing. A look-up that fails is
+//! no fault of the configuration, and is not reported.
 
 use super::{WAIT_MAX, in_time};
 use crate::issue::{Issue, quoted};
 use crate::raw::Raw;
 use nix::unistd::{Group, User};
 
-/// Warns of a user or a group that is not there.
+/// Warns of an unknown user or group.
 pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     let Some(written) = &raw.user else { return };
     let Some(found) = in_time(vec![written.value.clone()], WAIT_MAX, |written: &String| unknown(written)) else {
@@ -20,7 +20,7 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     }
 }
 
-/// What of `user` or `user:group` is not known, in words.
+/// The unknown part of `user` or `user:group`, in words.
 fn unknown(written: &str) -> Option<String> {
     let (user, group) = written.split_once(':').map_or((written, None), |(user, group)| (user, Some(group)));
     if matches!(User::from_name(user), Ok(None)) {

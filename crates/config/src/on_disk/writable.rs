@@ -1,11 +1,11 @@
-//! Warns of directories below a document root where what visitors have written would run.
+//! Warns of directories below a document root where scripts that visitors have uploaded would run.
 //!
-//! An application that takes uploads has a directory that its user, or anybody, may write to. Apache keeps scripts there from running by a
-//! .htaccess that the application brings along, which nothing else reads: here `no-programs` does that. So each directory that
-//! the program's user or anybody may write to is compared with what a request for a script in it would lead to: the first rule that
-//! matches, the suffixes of scripts, `no-programs` and `refuse-urls`.
+//! An application that takes uploads has a directory that its user, or any user, may write to. The application brings along a
+//! .htaccess that keeps scripts there from running, but only Apache reads it: here `no-programs` does that. So for each directory
+//! that the program's user or any user may write to, this module works out whether a request would run a script in it: by the first
+//! rule that matches, the suffixes of scripts, `no-programs` and `refuse-urls`.
 //!
-//! Not looked at is who else runs the scripts: a php-fpm under another user may write where Kasoku may not.
+//! It ignores which user runs the scripts: a php-fpm under another user may write where Kasoku may not.
 
 use super::identity::Identity;
 use super::in_time;
@@ -19,13 +19,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// For how long all roots together are looked at.
+/// The longest time for all roots together.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The most directories that one warning names.
 const NAMED_MAX: usize = 8;
 
-/// Warns of them. The options are those of the file, without errors.
+/// Warns of such directories. `options`: those of the file, without errors.
 pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
     let ends = Instant::now() + WAIT_MAX;
     let user = options.user.clone();
@@ -42,33 +42,33 @@ pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
     }
 }
 
-/// A directory from which programs run, and what of the URL's path stands before the path below it.
+/// A directory from which programs run, and the prefix of the URL paths that lead there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Root {
     root: PathBuf,
     prefix: String,
 }
 
-/// A root of a site, which is to be looked at.
+/// A root of a site that is to be walked.
 struct WalkJob {
     at: Root,
     routes: Arc<Routes>,
     place: Option<SourceLocation>,
 }
 
-/// What a site does with paths.
+/// How a site routes paths.
 struct Routes {
-    /// By the path of the rule.
+    /// The rules, by their paths.
     rules: Vec<(String, Runner)>,
     otherwise: Runner,
 }
 
-/// What of a route decides whether a script runs.
+/// The parts of a route that decide whether a script runs.
 struct Runner {
-    /// From where, and how a script there may be called.
+    /// The roots of its programs, each with a name that a script there may have.
     runs: Vec<(Root, String)>,
     no_programs: Vec<PathGlob>,
-    /// Patterns of paths.
+    /// Patterns of refused paths.
     refused: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<WalkJob> {
     let rules = site.rules.iter().map(|rule| (rule.path.as_str().to_owned(), Runner::of(&rule.route))).collect();
     let routes = Arc::new(Routes { rules, otherwise: Runner::of(&site.route) });
     let around = RouteLevels { routes: vec![&raw.route, &written.route], origins: vec![written.origins.as_ref()] };
-    // An application's own rules stand behind those of the file.
+    // This leaves out an application's own rules, which stand behind those of the file.
     let of_rules = routes.rules.iter().map(|(_, runner)| runner).zip(&written.rules).map(|(runner, rule)| {
         let mut levels = around.clone();
         levels.routes.push(&rule.route);
@@ -94,7 +94,7 @@ fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<WalkJob> {
     jobs
 }
 
-/// Where a route is written: from the outside in.
+/// The levels at which a route is written, from the outside in.
 #[derive(Clone)]
 struct RouteLevels<'r> {
     routes: Vec<&'r RawRoute>,
@@ -102,7 +102,7 @@ struct RouteLevels<'r> {
 }
 
 impl RouteLevels<'_> {
-    /// Where a root is written: as an origin, or as `root`.
+    /// The place where a root is written: as an origin, or as `root`.
     fn place(&self, at: &Root) -> Option<SourceLocation> {
         let urls =
             self.origins.iter().rev().flatten().flat_map(|origins| &origins.value).filter_map(|one| one.url.as_ref());
@@ -173,7 +173,7 @@ impl Interest for WalkJob {
 }
 
 impl WalkJob {
-    /// What is said of the directories that one of the two may write to.
+    /// The warning about the directories that `writer` may write to.
     fn issue(&self, found: &WalkResult, writer: WriteAccess, user: Option<&str>) -> Option<Issue> {
         let is_writers = |(_, of): &&(String, WriteAccess)| *of == writer;
         let below: Vec<&str> = found.directories.iter().filter(is_writers).map(|(below, _)| below.as_str()).collect();
@@ -199,7 +199,7 @@ impl WalkJob {
         })
     }
 
-    /// The line to add.
+    /// The help: the line to add.
     fn help(&self, below: &[&str]) -> String {
         let pattern = |below: &&str| format!("\"{}/*\"", encoded(&format!("{}{below}", self.at.prefix)));
         let patterns = below.iter().take(NAMED_MAX).map(pattern).collect::<Vec<_>>().join(", ");
@@ -218,7 +218,7 @@ impl WalkJob {
     }
 }
 
-/// A path as a pattern has it, in which no `*` of a name stands for anything.
+/// A path as a pattern. A `*` in a name is encoded, so it stands for itself.
 fn encoded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for byte in path.bytes() {

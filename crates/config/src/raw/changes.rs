@@ -1,9 +1,9 @@
-//! The keys that say what requests change.
+//! The keys that say which requests change which pages.
 
 use super::LocatedTexts;
 use crate::reader::Keys;
 
-/// In no table of their own.
+/// Keys that stand in no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawChanges {
     pub(crate) tags: Option<LocatedTexts>,

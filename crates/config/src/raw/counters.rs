@@ -1,10 +1,10 @@
-//! The keys by which the application's own counters go on counting.
+//! The keys that keep the application's own counters counting.
 
 use super::LocatedTexts;
 use crate::issue::Located;
 use crate::reader::Keys;
 
-/// In no table of their own.
+/// Keys that stand in no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawCounters {
     pub(crate) anonymous_request_cookies: Option<LocatedTexts>,

@@ -1,10 +1,10 @@
-//! The keys by which pages are compared before they are shared.
+//! The keys of the leak guard.
 
 use super::LocatedTexts;
 use crate::issue::Located;
 use crate::reader::Keys;
 
-/// In no table of their own.
+/// Keys that stand in no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawGuard {
     pub(crate) guard: Option<Located<bool>>,

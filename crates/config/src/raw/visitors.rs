@@ -5,7 +5,7 @@ use crate::issue::Located;
 use crate::reader::Keys;
 use std::time::Duration;
 
-/// In no table of their own, but for `[session]`.
+/// Keys that stand in no table of their own, except those of `[session]`.
 #[derive(Debug, Default)]
 pub(crate) struct RawVisitors {
     pub(crate) pass_urls: Option<LocatedTexts>,

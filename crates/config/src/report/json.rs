@@ -1,4 +1,4 @@
-//! A report for programs: editors, and whoever checks configurations before they are rolled out.
+//! A report for programs: editors, and checks before a roll-out.
 //!
 //! ```json
 //! {
@@ -18,15 +18,15 @@
 //! }
 //! ```
 //!
-//! Lines and columns begin at 1 and count characters; the end is the place behind the last one. `place` is null where something is missing
-//! altogether. No line of the file is in it, and messages show no credentials.
+//! Lines and columns begin at 1 and count characters; the end is the place behind the last one. `place` is null where something is
+//! missing altogether. The report contains no line of the file, and messages show no credentials.
 
 use super::ConfigReport;
 use super::lines::TextLines;
 use crate::issue::{Issue, SettingsSource, Severity, SourceLocation};
 use serde_json::json;
 
-/// The most issues that are told one by one; `errors` and `warnings` count all.
+/// The most issues that are listed; `errors` and `warnings` count all.
 const ISSUES_TOLD_MAX: usize = 1000;
 
 impl ConfigReport {

@@ -4,7 +4,7 @@ use super::{ConfigReport, ISSUES_SHOWN_MAX};
 use crate::issue::{SettingsSource, Severity};
 
 impl ConfigReport {
-    /// Each issue as one line, with its place before it and the way out behind it: `kasoku.toml:4:3: unknown key ...`.
+    /// Each issue as one line, with its place before it and the help behind it: `kasoku.toml:4:3: unknown key ...`.
     pub fn to_lines(&self) -> Vec<(Severity, String)> {
         let (file, flags) = (TextLines::of(&self.file), TextLines::of(&self.flags));
         let issues = self.issues.iter().take(ISSUES_SHOWN_MAX).map(|issue| {

@@ -1,4 +1,4 @@
-//! The access log: where to, and how a line looks.
+//! Resolves the access log: its target and its format.
 
 use crate::bounds;
 use crate::issue::Issue;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The formats in the order of the table's words.
 const FORMATS: [LogFormat; 4] = [LogFormat::Combined, LogFormat::CombinedCache, LogFormat::Common, LogFormat::Json];
 
-/// That the file can be opened is seen at the start, by the user who serves; not here.
+/// Does not open the file: the program does so at its start, as the user that serves.
 pub(super) fn access_log(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> AccessLogOptions {
     AccessLogOptions { target: target(raw, issues), format: format(raw, issues) }
 }

@@ -1,7 +1,8 @@
-//! A rule's `ttl` that a `ttl-override` from further out beats.
+//! Warns of a rule's `ttl` that a `ttl-override` from further out beats.
 //!
-//! `ttl` is for responses that state no expiry. Where `ignore` overrules what a response states, `ttl-override` counts, and it holds in a rule
-//! as well: whoever writes `ttl = "1m"` into a rule for pages that change often gets the hour of the site for most of them.
+//! `ttl` is for responses that state no expiry. Where `ignore` overrules what a response states, `ttl-override` counts, and it
+//! holds in a rule as well. So an operator who writes `ttl = "1m"` into a rule for pages that change often gets the hour of the
+//! site for most of them.
 
 use super::with_related;
 use crate::issue::Issue;
@@ -10,7 +11,7 @@ use crate::value::show_duration;
 use kasoku_options::Route;
 use std::time::Duration;
 
-/// Warns of it. `route` is the rule's; `outer` is what its site and the top say, the innermost first.
+/// `route`: the rule's. `outer`: the keys of its site and of the top, the innermost first.
 pub(super) fn warn(raw: &RawRule, route: &Route, outer: [&RawRoute; 2], issues: &mut Vec<Issue>) {
     let own = &raw.route.expiry;
     let override_seconds = route.policy.grant.ttl_override_seconds;

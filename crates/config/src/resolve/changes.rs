@@ -1,4 +1,4 @@
-//! Tags, and what drops them.
+//! Resolves tags, and the changes that drop tagged pages.
 
 use super::visitors::{after, own, url_pattern, urls_after};
 use crate::issue::{Issue, quoted};
@@ -9,16 +9,16 @@ use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TEMPLATES_MAX;
 use std::sync::Arc;
 
-/// The most changes of one list: each is compared with what passes.
+/// The most changes of one list: each is compared with each request that passes.
 const CHANGES_MAX: usize = 64;
 
 /// The most tags of one change.
 const TAGS_OF_A_CHANGE_MAX: usize = 16;
 
-/// What stands for all that has tags.
+/// Stands for all pages with tags.
 const ALL: &str = "*";
 
-/// What stands for nothing.
+/// Stands for no page.
 const NOTHING: &str = "-";
 
 /// Lays written keys over a route.
@@ -38,7 +38,7 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawChanges
     }
 }
 
-/// Why a text says nothing of a change.
+/// Why a text is no change.
 enum ChangeError<'t> {
     NoArrow,
     Request,
@@ -50,7 +50,7 @@ enum ChangeError<'t> {
     TooMany,
 }
 
-/// `POST */write_update.php => board-{bo_table} front`, or with the answers by which it holds: `POST /admin/* 3xx => *`
+/// `POST */write_update.php => board-{bo_table} front`, or with the status that confirms the change: `POST /admin/* 3xx => *`
 fn change(text: &str) -> Result<ChangeRule, ChangeError<'_>> {
     let (request, tags) = text.split_once("=>").ok_or(ChangeError::NoArrow)?;
     let words: Vec<&str> = request.split_ascii_whitespace().collect();
@@ -95,7 +95,7 @@ fn status(text: &str) -> Option<AnswerStatus> {
     (200..600).contains(&status.as_u16()).then_some(AnswerStatus::One(status))
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.changes;
     for text in own(&raw.tags) {
@@ -146,7 +146,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     super::visitors::check_lengths(&lists, issues);
 }
 
-/// What does nothing where it is written.
+/// Warns of keys that have no effect where they are written.
 pub(super) fn warn(raw: &RawChanges, route: &Route, issues: &mut Vec<Issue>) {
     if route.changes.list.is_empty()
         && let Some(urls) = raw.no_change_redirects.as_ref().filter(|urls| !urls.value.is_empty())

@@ -1,4 +1,4 @@
-//! Content codings of what is stored: may stand at the top, in a site and in a rule.
+//! Resolves the content codings of stored responses. The keys may stand at the top, in a site and in a rule.
 
 use crate::bounds;
 use crate::issue::{Issue, Located, quoted};
@@ -7,7 +7,7 @@ use crate::table::{self, SettingScope};
 use kasoku_options::{Coding, CodingRules};
 use kasoku_semantics::coding::{CodingLevels, ZSTD_LEVEL_MAX};
 
-/// The most entries of `types`: each is looked at for each response that is stored.
+/// The most entries of `types`: each is compared with each response that is stored.
 const TYPES_MAX: usize = 100;
 
 /// What each word of `level` means, in the order of the table's words. Beyond 9, `br` takes seconds for a megabyte.
@@ -17,7 +17,7 @@ const LEVELS: [CodingLevels; 3] = [
     CodingLevels { gzip: 9, br: 9, zstd: ZSTD_LEVEL_MAX },
 ];
 
-/// Lays what is written over other rules.
+/// Lays written keys over other rules.
 pub(super) fn set_compression(compression: &mut CodingRules, raw: &RawCompress) {
     if let Some(codings) = &raw.codings {
         compression.is_enabled = !codings.value.is_empty();
@@ -36,7 +36,7 @@ fn level(raw: &RawCompress) -> Option<Result<usize, Issue>> {
     Some(bounds::one_of(table::find(SettingScope::Top, "compress.level")?, raw.level.as_ref()?))
 }
 
-/// The faults of such keys.
+/// Reports the faults of these keys.
 pub(super) fn check(raw: &RawCompress, issues: &mut Vec<Issue>) {
     check_codings(raw.codings.as_ref(), issues);
     issues.extend(level(raw).and_then(Result::err));
@@ -67,7 +67,7 @@ fn check_codings(codings: Option<&LocatedTexts>, issues: &mut Vec<Issue>) {
     }
 }
 
-/// In the spelling of the table alone.
+/// Reads a coding, only in the spelling of the table.
 fn coding(text: &Located<String>) -> Option<Coding> {
     Coding::ALL.into_iter().find(|coding| coding.name() == text.value)
 }

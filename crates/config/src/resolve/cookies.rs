@@ -1,7 +1,7 @@
-//! What a cookie means: it knows somebody, starts a session, chooses a page, or changes none.
+//! Resolves what cookies mean: a cookie identifies a visitor, starts a session, chooses a page, or changes no page.
 //!
-//! No default depends on another list. A cookie that nobody has named makes a request pass, so what an operator forgets costs hits
-//! and nothing else; who writes that the others are removed is told what becomes of visitors.
+//! No default depends on another list. A cookie that no list names makes a request pass, so a forgotten cookie only costs hits. An
+//! operator who has the other cookies removed is warned which visitors then get the shared page.
 
 use super::dangers::{is_everything, warn_of_everything};
 use super::visitors::{NAMES_MAX as SESSIONS_MAX, check_lengths, names_after, own};
@@ -14,7 +14,7 @@ use kasoku_semantics::policy::Policy;
 use kasoku_semantics::set_cookies::names_a_session;
 use std::sync::Arc;
 
-/// The most entries of each list but that of sessions: each is looked at for each request.
+/// The most entries of each list but that of sessions: each is compared with the cookies of each request.
 const NAMES_MAX: usize = 64;
 
 /// Lays written keys over a route.
@@ -43,7 +43,7 @@ fn others(raw: &RawCookies) -> Option<Result<usize, Issue>> {
     Some(bounds::one_of(table::find(SettingScope::Top, "cookies.others")?, raw.others.as_ref()?))
 }
 
-/// The faults of such keys, and the dangers of what they say, once for each place where they are written.
+/// Reports the faults of these keys and warns of their dangers, once for each place where they are written.
 pub(super) fn check(raw: &RawCookies, issues: &mut Vec<Issue>) {
     issues.extend(others(raw).and_then(Result::err));
     let is_name = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";,=".contains(&b));
@@ -81,14 +81,15 @@ pub(super) fn check(raw: &RawCookies, issues: &mut Vec<Issue>) {
     );
 }
 
-/// Who gets the page for everybody where cookies are removed. `grants`: whether a lifetime is granted there, or further in.
+/// Warns which visitors get the shared page where cookies are removed. `grants`: whether a lifetime is granted there, or further
+/// in.
 pub(super) fn warn(raw: &RawCookies, route: &Route, grants: bool, issues: &mut Vec<Issue>) {
     if !grants || route.cookies.others != Some(OtherCookies::Remove) {
         return;
     }
     let removing = raw.others.as_ref().filter(|text| text.value.eq_ignore_ascii_case("remove"));
     let told = match (raw.pass.as_ref().filter(|list| !list.value.is_empty()), removing) {
-        // That is told where it is written, and leaves no cookie to remove.
+        // `check` warns of such a list where it is written. It leaves no cookie to remove.
         (Some(list), _) if list.value.iter().any(|text| is_everything(&text.value)) => None,
         (Some(list), _) => Some((
             &list.place,
@@ -105,12 +106,12 @@ pub(super) fn warn(raw: &RawCookies, route: &Route, grants: bool, issues: &mut V
     issues.extend(told.map(|(place, message, help)| Issue::warning(message).at(place).help(help)));
 }
 
-/// Those of the written keys that do nothing where no lifetime is granted.
+/// The written keys that have no effect without a granted lifetime.
 pub(super) fn idle<'r>(raw: &'r RawCookies, route: &Route) -> [(&'static str, Option<&'r SourceLocation>); 3] {
     fn place<T>(written: Option<&Located<T>>) -> Option<&SourceLocation> {
         written.map(|it| &it.place)
     }
-    // Who has to pass is asked without a granted lifetime, too.
+    // Without a granted lifetime, these settings still decide which requests pass.
     let passes = route.cookies.others == Some(OtherCookies::Pass) || !route.cookies.pass.is_empty();
     let removes = raw.others.as_ref().filter(|text| !text.value.eq_ignore_ascii_case("pass"));
     [

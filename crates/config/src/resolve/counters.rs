@@ -1,4 +1,4 @@
-//! How the application's own counters go on counting.
+//! Resolves the settings that keep the application's own counters counting.
 
 use super::visitors::{after, check_lengths, is_target, own};
 use crate::issue::{Issue, SourceLocation, quoted};
@@ -7,7 +7,7 @@ use kasoku_options::{AnonymousCookie, BeaconRules, Route, UrlTemplate};
 use kasoku_semantics::cookies;
 use std::sync::Arc;
 
-/// The most cookies of nobody: each is written into each anonymous request.
+/// The most cookies of anonymous requests: each such request carries all of them.
 const COOKIES_MAX: usize = 16;
 
 /// Lays written keys over a route.
@@ -16,7 +16,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
         route.cookies.anonymous = after(list, &route.cookies.anonymous, |text| AnonymousCookie::parse(text).ok());
     }
     let mut beacons = BeaconRules::clone(&route.beacons);
-    // Empty: none, whatever holds around.
+    // An empty text means none, whatever an outer level says.
     if let Some(target) = &raw.counters.beacon {
         beacons.visitor = Some(target.value.clone()).filter(|target| is_target(target));
     }
@@ -28,7 +28,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
     }
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.counters;
     for text in own(&raw.anonymous_request_cookies) {
@@ -52,8 +52,8 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     check_lengths(&[(&raw.anonymous_request_cookies, COOKIES_MAX)], issues);
 }
 
-/// What contradicts other settings, or does nothing, once it is known what holds at a place: `is_final` where nothing further in may add
-/// to it. `levels`: what was written there, the innermost first.
+/// Reports keys that contradict other settings or have no effect, once the route is complete. `is_final`: no inner rule may add to
+/// it. `levels`: what was written there, the innermost first.
 pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
     contradictions(levels, route, issues);
     let Some(own) = levels.first() else { return };
@@ -71,7 +71,8 @@ pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: 
     }
 }
 
-/// Cookies of nobody that would make somebody of nobody, or that the key has already: where one of the lists was written that say so.
+/// Reports cookies of anonymous requests that would identify a visitor, or that are in the key. The issue points at a list of
+/// `levels`.
 fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) {
     type CookieList = fn(&RawRoute) -> Option<&LocatedTexts>;
     let lists: [(&[String], &str, &str, CookieList); 3] = [
@@ -91,7 +92,7 @@ fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) 
             own(&raw.counters.anonymous_request_cookies).find(|it| it.value == text).map(|it| it.place.clone())
         };
         let of_list = |raw: &&RawRoute| written(raw).map(|list| list.place.clone());
-        // Where neither was written, it was told further out.
+        // If neither list was written at these levels, the issue was reported further out.
         let Some(place) = levels.iter().find_map(of_cookie).or_else(|| levels.iter().find_map(of_list)) else {
             continue;
         };

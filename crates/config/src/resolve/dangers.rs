@@ -1,7 +1,7 @@
-//! What is done as it is written, and may be more than was meant: warnings about lifetimes, and about what is in the key.
+//! Warns of settings that may do more than was meant: of lifetimes, and of what is in the key.
 //!
-//! Each says what becomes of whom, since nobody here can know whether that is wanted. What `ignore` leads to is told where its
-//! words are read (`expiry`).
+//! Each warning says what happens to which visitors, since this module can't know whether that is intended. `expiry` warns of the
+//! dangers of `ignore`.
 
 use super::shadow::PAIRS_MAX;
 use crate::host::covers;
@@ -12,13 +12,13 @@ use kasoku_options::{HostPattern, Site};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The longest lifetime of an error of the application that is nothing to warn of: it outlives the fault by that much.
+/// The longest lifetime of an application's error that causes no warning: the error may outlive its cause by that much.
 const FAILURE_TTL_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// The same for an error of the client's, `404` and `410` apart: those say something lasting about a URL.
+/// The same for a client's error, except `404` and `410`: those say something lasting about a URL.
 const REFUSAL_TTL_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Dangers of single keys, once for each place where they are written.
+/// Warns of the dangers of single keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     warn_of_everything(
         &raw.query.ignore,
@@ -37,7 +37,7 @@ pub(super) fn warn_of_everything(list: &Option<LocatedTexts>, becomes: &str, hel
     }
 }
 
-/// Whether it is a glob that matches each name.
+/// Whether a glob matches each name.
 pub(super) fn is_everything(glob: &str) -> bool {
     !glob.is_empty() && glob.bytes().all(|byte| byte == b'*')
 }
@@ -73,7 +73,7 @@ fn errors_for_long(statuses: &[(Located<String>, Located<Duration>)], issues: &m
     }
 }
 
-/// How long an error of that status may be kept without a warning; none: as long as one likes, or it is never kept.
+/// How long an error of that status may be stored without a warning; none: for any time, or it is never stored.
 fn longest(code: u16) -> Option<Duration> {
     match code {
         404 | 410 | 407 | 412 | 416 => None,
@@ -83,7 +83,7 @@ fn longest(code: u16) -> Option<Duration> {
     }
 }
 
-/// Warns of lifetimes, written here, that are longer than what holds as a bound here.
+/// Warns of lifetimes, written here, that are longer than the `ttl-max` that holds here.
 pub(super) fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Vec<Issue>) {
     let of_status = raw.ttl_status.iter().flatten().map(|(_, ttl)| ("ttl-status", ttl));
     let of_all = [("ttl", &raw.ttl), ("ttl-override", &raw.ttl_override)];
@@ -97,8 +97,8 @@ pub(super) fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Ve
     }
 }
 
-/// Warns of sites whose keys have the host of another site. They never serve each other's pages, unless their rules and origins
-/// are the same, but take each other's places.
+/// Warns of sites whose keys have the host of another site. They never serve each other's pages, unless their rules and origins are
+/// the same, but each replaces what the other has stored.
 pub(super) fn shared_hosts(raw: &[RawSite], sites: &[Site], issues: &mut Vec<Issue>) {
     let mut named: HashMap<&str, &SourceLocation> = HashMap::new();
     let mut pairs = 0;

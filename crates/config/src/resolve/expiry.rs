@@ -1,7 +1,7 @@
-//! Lifetimes that the operator grants, and what tells visitors apart there.
+//! Resolves the lifetimes that the operator grants, and the settings that tell visitors apart there.
 //!
-//! Whoever overrules an application takes over its responsibility, so each word of `ignore` brings a warning that says what
-//! may come of it. Keys that do nothing, since no lifetime is granted where they are written, bring one as well.
+//! An operator who overrules an application takes over its responsibility, so each word of `ignore` causes a warning that says what
+//! may happen. A key that has no effect, since no lifetime is granted where it is written, causes one as well.
 
 use super::visitors::{DEFAULT, after};
 use super::{cookies, dangers, set};
@@ -14,7 +14,7 @@ use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Policy;
 use std::time::Duration;
 
-/// The most entries of each list: each is looked at for each request.
+/// The most entries of each list: each is compared with each request.
 const NAMES_MAX: usize = 64;
 
 /// Fields that `key-fields` can't name, and why.
@@ -35,7 +35,7 @@ const NO_KEY_FIELDS: [(&str, &str); 14] = [
     ("forwarded", "Kasoku writes it"),
 ];
 
-/// Fields without which a stored response would be another one.
+/// Fields without which a stored response would have another meaning.
 const NEEDED_FIELDS: [&str; 10] = [
     "age",
     "cache-control",
@@ -81,7 +81,7 @@ pub(super) fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
     }
 }
 
-/// What of the URL is in a site's keys.
+/// The parts of the URL that are in a site's keys.
 pub(super) fn url_key(
     host: Option<&Located<String>>,
     path_parameters: [Option<&LocatedTexts>; 2],
@@ -98,7 +98,7 @@ pub(super) fn url_key(
     UrlKey { host, path_parameters: site.or(top).map(names).unwrap_or_default() }
 }
 
-/// The faults of `strip-path-parameters`, where it is written.
+/// Reports the faults of `strip-path-parameters`, where it is written.
 pub(super) fn check_path_parameters(written: Option<&LocatedTexts>, issues: &mut Vec<Issue>) {
     let is_name = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";=/?#".contains(&b));
     for text in texts(written).filter(|text| !is_name(&text.value)) {
@@ -107,7 +107,7 @@ pub(super) fn check_path_parameters(written: Option<&LocatedTexts>, issues: &mut
     }
 }
 
-/// The faults of such keys, and the dangers of what they say, once for each place where they are written.
+/// Reports the faults of these keys and warns of their dangers, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.expiry;
     for word in texts(raw.ignore.as_ref()).filter(|word| word.value != DEFAULT) {
@@ -132,7 +132,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     }
 }
 
-/// What is missing or of no use once it is known what holds at a place: `is_final` where nothing further in may add to it.
+/// Reports keys that lack another key or have no effect, once the route is complete. `is_final`: no inner rule may add to it.
 pub(super) fn warn(raw: &RawRoute, route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
     let (raw, cookies) = (&raw.expiry, &raw.cookies);
     let grant = &route.policy.grant;

@@ -1,11 +1,11 @@
-//! Links that an application makes for one visitor each.
+//! Resolves the links that an application makes for one visitor each.
 
 use super::visitors::{after, check_lengths, own, url_pattern};
 use crate::issue::{Issue, quoted};
 use crate::raw::RawVisitors;
 use kasoku_options::{FreshLink, Route, UrlTemplate, UrlTemplateError};
 
-/// The most entries: each is compared with what is asked for.
+/// The most entries: each is compared with each request.
 const LINKS_MAX: usize = 64;
 
 /// The most parameters of one entry.
@@ -18,7 +18,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawVisitors) {
     }
 }
 
-/// Why a text says nothing of such links.
+/// Why a text is no such link.
 enum FreshLinkError<'t> {
     NoArrow,
     Url(&'t str),
@@ -47,7 +47,7 @@ fn fresh_link(text: &str) -> Result<FreshLink, FreshLinkError<'_>> {
     }
 }
 
-/// The faults of this key, once for each place where it is written.
+/// Reports the faults of this key, once for each place where it is written.
 pub(super) fn check(raw: &RawVisitors, issues: &mut Vec<Issue>) {
     for text in own(&raw.fresh_links) {
         let Err(fault) = fresh_link(&text.value) else { continue };

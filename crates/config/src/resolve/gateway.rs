@@ -1,6 +1,7 @@
-//! How URLs become files and scripts: document root, index files, what is tried, short addresses, where nothing runs, links.
+//! Resolves how URLs map to files and scripts: document root, index files, files to try, short addresses, paths without programs,
+//! links.
 //!
-//! Nothing is looked up on the disk here: a directory may come later than the configuration.
+//! This module does not look at the disk: a directory may come later than the configuration.
 
 use super::visitors::{DEFAULT, after, own};
 use crate::issue::{Issue, Located, ValueError, quoted};
@@ -10,10 +11,10 @@ use crate::{address, bounds, glob};
 use kasoku_options::{Gateway, OriginAddress, PATH_PLACEHOLDER, PathGlob, REWRITES_MAX, Rewrite, Route, Symlinks};
 use std::sync::Arc;
 
-/// The most names of `index` and `try-files`: each is looked for in each request for what is not there.
+/// The most names of `index` and `try-files`: a request for a missing file looks for each.
 const NAMES_MAX: usize = 16;
 
-/// The most patterns of `no-programs`: each is looked at for each script.
+/// The most patterns of `no-programs`: each is compared with the path of each script.
 const NO_PROGRAMS_MAX: usize = 64;
 
 /// See [`set_lifetime_of_files`].
@@ -42,7 +43,7 @@ pub(super) fn set_gateway(gateway: &mut Gateway, raw: &RawGateway) {
         Some(Ok(_)) => gateway.files.symlinks = Symlinks::Never,
         Some(Err(_)) | None => {}
     }
-    // How fast they are sent is nothing that an origin need know.
+    // `rate_max` is a setting of the route: origins do not need it.
     let RawFiles { source_suffixes, charset, rate_max: _ } = &raw.files;
     set_texts(&mut gateway.files.source_suffixes, source_suffixes);
     if let Some(charset) = charset {
@@ -56,8 +57,9 @@ fn set_texts(option: &mut Vec<String>, written: &Option<LocatedTexts>) {
     }
 }
 
-/// Files that lie here are asked about once a second, unless a heuristic lifetime is written at one of those levels: that costs
-/// some 10 µs, and who changes a file sees it. What Last-Modified suggests, up to a day, is for origins that are far away.
+/// Local files are checked for changes once a second, unless a heuristic lifetime is written at one of those levels. A check costs
+/// about 10 µs, and clients soon get a changed file. The lifetime that Last-Modified suggests, up to a day, is for origins that are
+/// far away.
 pub(super) fn set_lifetime_of_files(route: &mut Route, levels: &[&RawRoute]) {
     let is_written = levels.iter().any(|raw| raw.cache.heuristic_percent.is_some());
     let mut origins = route.origins.iter();
@@ -72,7 +74,7 @@ pub(super) fn set_lifetime_of_files(route: &mut Route, levels: &[&RawRoute]) {
     }
 }
 
-/// The prefix of a rule whose programs lie in the folder that its path names, unless one is written: `/mt` for `/mt/*.cgi`, as
+/// Sets the prefix of a rule whose programs lie in the folder that its path names, unless one is written: `/mt` for `/mt/*.cgi`, as
 /// with Apache's ScriptAlias.
 pub(super) fn set_prefix_of_rule(route: &mut Route, pattern: &str) {
     let has_programs = route.origins.iter().any(|origin| matches!(origin.address, OriginAddress::Cgi(_)));
@@ -85,7 +87,7 @@ pub(super) fn set_prefix_of_rule(route: &mut Route, pattern: &str) {
     }
 }
 
-/// Without percent-encoding, as paths are compared.
+/// A text without percent-encoding, since paths are compared decoded.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -99,7 +101,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawGateway, issues: &mut Vec<Issue>) {
     if let Some(root) = &raw.root {
         issues.extend(address::parse_directory(&root.value).err().map(|fault| fault.at(&root.place)));
@@ -167,7 +169,7 @@ fn no_programs_fault(text: &str) -> Option<ValueError> {
     if let Err(fault) = glob::parse_path_pattern(text) {
         return Some(fault);
     }
-    // It would protect nothing.
+    // Such a pattern would protect nothing.
     let fits_nothing = text.contains("//") || text.split('/').any(|segment| matches!(segment, "." | ".."));
     let message = || format!("{} fits no path: doubled slashes and segments of dots are resolved before", quoted(text));
     fits_nothing.then(|| ValueError::new(message(), "write the path as it lies below the root: \"/data/*\""))

@@ -1,4 +1,4 @@
-//! How pages are compared before they are shared.
+//! Resolves the settings of the leak guard, which compares pages before they are shared.
 
 use super::visitors::{after, check_lengths, own};
 use crate::issue::{Issue, quoted};
@@ -7,7 +7,7 @@ use kasoku_options::{GuardCookie, GuardRules, Route};
 use kasoku_semantics::difference::{NOISE_MAX, Noise, NoiseError};
 use std::sync::Arc;
 
-/// What holds where nothing is written.
+/// Sets the default: the guard is on.
 pub(super) fn set_default(route: &mut Route) {
     Arc::make_mut(&mut route.guard).is_enabled = true;
 }
@@ -19,7 +19,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawGuard) {
     if let Some(list) = &raw.noise {
         rules.noise = after(list, &rules.noise, |text| Noise::parse(text).ok());
     }
-    // Empty: none, whatever holds around.
+    // An empty text means none, whatever an outer level says.
     if let Some(cookie) = &raw.cookie {
         rules.cookie = GuardCookie::parse(&cookie.value);
     }
@@ -28,7 +28,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawGuard) {
     }
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.guard;
     for text in own(&raw.noise) {
@@ -47,7 +47,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         let issue = Issue::error(format!("{} can't be noise: {error}", quoted(&text.value))).at(&text.place);
         issues.push(issue.help(help));
     }
-    // Its value is a secret, and stands in no message.
+    // The value is a secret, so no message contains it.
     if let Some(cookie) =
         raw.cookie.as_ref().filter(|it| !it.value.is_empty() && GuardCookie::parse(&it.value).is_none())
     {
@@ -57,7 +57,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     check_lengths(&[(&raw.noise, NOISE_MAX)], issues);
 }
 
-/// What does nothing where it is written. `is_final`: nothing further in may grant a lifetime.
+/// Warns of keys that have no effect where they are written. `is_final`: no inner rule may grant a lifetime.
 pub(super) fn warn(raw: &RawGuard, route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
     let written = [
         ("guard-noise", raw.noise.as_ref().filter(|list| !list.value.is_empty()).map(|list| &list.place)),

@@ -1,4 +1,4 @@
-//! The listening sockets: the clients' and the operator's.
+//! Resolves the listening sockets: the clients' and the operator's.
 
 use super::set;
 use crate::address;
@@ -7,7 +7,7 @@ use crate::raw::{Raw, RawListener};
 use kasoku_options::{ControlSocket, ListenAddress, Listener};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Where clients connect when nothing is said.
+/// Where clients connect by default.
 const LISTEN_DEFAULT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 8080);
 
 /// The listeners, with the places of those that were written.
@@ -37,7 +37,7 @@ pub(super) struct WrittenListener {
     pub(super) written: Option<Located<String>>,
 }
 
-/// The operator's listener. It has no password, so it must not be reachable from elsewhere.
+/// The operator's listener. It has no password, so other machines must not reach it.
 pub(super) fn admin(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<Issue>) -> Option<ListenAddress> {
     let text = raw.admin.as_ref()?;
     let address = match address::parse_listen(&text.value) {
@@ -66,12 +66,12 @@ pub(super) fn admin(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<I
     Some(address)
 }
 
-/// Where the commands ask without a token.
+/// Where the operator's commands connect without a token.
 pub(super) fn control_socket(raw: &Raw, issues: &mut Vec<Issue>) -> ControlSocket {
     match raw.control_socket.as_ref().map(|text| (text, text.value.as_str())) {
         None | Some((_, "auto")) => ControlSocket::Auto,
         Some((_, "off")) => ControlSocket::Off,
-        // Its name is handed over in a line (an upgrade).
+        // An upgrade hands the name over in one line.
         Some((_, path)) if path.starts_with('/') && !path.chars().any(char::is_control) => {
             ControlSocket::At(path.into())
         }

@@ -1,11 +1,11 @@
-//! What was written becomes what the program runs on.
+//! Turns the written configuration into the options of the program.
 //!
-//! Starts from the engine's defaults and lays the file's values over them, so that a default stands in one place in
-//! the code. Each check that needs more than one value is here. Nothing stops at a fault: it is noted, the value is
-//! left at its default, and the rest is still checked. The caller drops the options when there was an error.
+//! It starts from the engine's defaults and lays the file's values over them, so each default stands in one place in the code. Each
+//! check that needs more than one value is here. A fault does not end the check: the fault is noted, the value is left at its
+//! default, and the rest is still checked. The caller drops the options if there was an error.
 //!
-//! Two limits give way to what they depend on: the request-target's to a smaller head, the largest object's default to a
-//! smaller memory. A written largest object never does; there it is an error.
+//! Two limits shrink with the limit that they depend on: that of the request-target with a smaller head, and the default of the
+//! largest object with a smaller memory. A written largest object that does not fit is an error.
 
 mod access_log;
 mod beaten;
@@ -43,7 +43,7 @@ use kasoku_options::{
 };
 use std::path::PathBuf;
 
-/// The options that this means. They are fit for use only when no error was added to `issues`.
+/// The options that the file means. They are fit for use only if no error was added to `issues`.
 pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -> Options {
     let (memory_bytes_max, object_bytes_max) = memory(&raw.memory, issues);
     let listeners = listen::listeners(raw, issues);
@@ -132,7 +132,7 @@ fn path(written: Option<&Located<String>>, issues: &mut Vec<Issue>) -> Option<Pa
     Some(PathBuf::from(&text.value))
 }
 
-/// Whether there is such a user is a question of the machine that it will run on.
+/// Does not check whether the user exists: the program may run on another machine.
 fn user(written: Option<&Located<String>>, issues: &mut Vec<Issue>) -> Option<String> {
     let text = written?;
     let is_name = |name: &str| !name.is_empty() && !name.contains([':', '\0', '/']);
@@ -163,7 +163,7 @@ fn purge_from(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
     if written.is_some() { ranges(written, &everybody, issues) } else { AddressRange::loopback() }
 }
 
-/// Ranges of addresses. `everybody` is the warning where one has all.
+/// Reads ranges of addresses. `everybody`: the warning about a range of all addresses.
 fn ranges(written: Option<&LocatedTexts>, everybody: &Issue, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
     let mut ranges = Vec::new();
     for text in written.iter().flat_map(|list| &list.value) {
@@ -221,7 +221,7 @@ fn with_related(issue: Issue, place: Option<&SourceLocation>, label: &str) -> Is
     }
 }
 
-/// Whether the fix is on the command line.
+/// Whether the place is on the command line.
 fn is_flag(place: &SourceLocation) -> bool {
     place.source == SettingsSource::Flags
 }

@@ -1,7 +1,7 @@
-//! The origins of a site or rule, how requests are spread over them, and when one counts as down.
+//! Resolves the origins of a site or rule, how requests are spread over them, and when one counts as down.
 //!
-//! Faults and warnings are reported where the list stands. What depends on the spread (`weight`, `balance`) is looked at
-//! when the route is complete, since each may come from further outside.
+//! Faults and warnings are reported where the list stands. `weight` and `balance` are checked when the route is complete, since
+//! each may come from further outside.
 
 use super::listen::WrittenListener;
 use super::{is_flag, set, with_related};
@@ -70,7 +70,7 @@ fn origin(raw: &RawOrigin, listeners: &[WrittenListener], issues: &mut Vec<Issue
     Some(origin)
 }
 
-/// Whether requests to that origin would come back to us.
+/// Whether requests to that origin would come back to Kasoku.
 fn is_same(origin: &OriginAddress, listener: &ListenAddress) -> bool {
     let Some(endpoint) = origin.endpoint() else { return false };
     match (endpoint, listener) {
@@ -96,7 +96,7 @@ fn loops(text: &Located<String>, listener: Option<&SourceLocation>) -> Issue {
     with_related(issue.at(&text.place).help(words), listener, "the listener")
 }
 
-/// What works, but hardly as meant: how a complete route spreads over what its site or rule says.
+/// Warns of a `balance` or a `weight` that has no effect on the complete route.
 pub(super) fn warn(written: Option<&RawOrigins>, raw: &RawRoute, route: &Route, issues: &mut Vec<Issue>) {
     if let (Some(balance), [_]) = (&raw.balance, route.origins.as_slice())
         && route.balance != Balance::First
@@ -113,7 +113,7 @@ pub(super) fn warn(written: Option<&RawOrigins>, raw: &RawRoute, route: &Route, 
     }
 }
 
-/// Warns of origins that two routes want to check differently: there is one check for each.
+/// Warns of origins that two routes want to check differently: an origin has only one check.
 pub(super) fn warn_of_two_checks(sites: &[Site], issues: &mut Vec<Issue>) {
     let check = |health: &OriginHealth| OriginHealth {
         failures: 0,
@@ -140,7 +140,7 @@ pub(super) fn warn_of_two_checks(sites: &[Site], issues: &mut Vec<Issue>) {
     }
 }
 
-/// Lays the written spread over another.
+/// Lays the written `balance` over another.
 pub(super) fn set_balance(balance: &mut Balance, written: Option<&Located<String>>) {
     let row = table::find(SettingScope::Top, "balance");
     match written.zip(row).and_then(|(text, row)| bounds::one_of(row, text).ok()) {
@@ -170,7 +170,7 @@ pub(super) fn set_health(health: &mut OriginHealth, raw: &RawHealth) {
     }
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     if let Some((text, row)) = raw.balance.as_ref().zip(table::find(SettingScope::Top, "balance")) {
         issues.extend(bounds::one_of(row, text).err());

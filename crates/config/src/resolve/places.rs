@@ -1,6 +1,6 @@
-//! Where settings are written, for people who are told that a setting decided: `kasoku.toml:12`.
+//! Notes where settings are written (`kasoku.toml:12`), to tell people which setting decided.
 //!
-//! Only for settings that can decide about a response; the others are never named. A test compares the list with the table.
+//! It notes only settings that can decide about a response; the others are never named. A test compares the list with the table.
 
 use crate::applications::Application;
 use crate::issue::Located;
@@ -10,7 +10,7 @@ use crate::raw::{
 };
 use kasoku_options::SettingLocations;
 
-/// Notes what is written at one level; what is noted later is further in, and wins.
+/// Notes the settings of one level. Levels are noted from the outside in, so the innermost wins.
 pub(super) struct LocationNotes<'w> {
     places: &'w mut SettingLocations,
     lines: &'w LineNumbers,

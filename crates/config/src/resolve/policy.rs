@@ -1,5 +1,5 @@
-//! The caching rules, the query's part in the key and the origin's limits: what may stand at the top, in a site and
-//! in a rule. The innermost that is written wins, key by key.
+//! Resolves the caching rules, the query's part in the key and the origin's limits. The keys may stand at the top, in a site and in
+//! a rule; the innermost wins, key by key.
 
 use super::visitors::{names_after, own};
 use super::{set, set_usize};
@@ -39,13 +39,13 @@ pub(super) fn set_origin_limits(limits: &mut OriginLimits, raw: &RawOriginLimits
     set_usize(&mut limits.connections_max, &raw.connections_max);
     set_usize(&mut limits.queue_requests_max, &raw.queue_requests_max);
     set(&mut limits.queue_timeout, &raw.queue_timeout);
-    // Two kinds of origins, two defaults, one number where it is written.
+    // The two kinds of origins have different defaults, but one setting.
     set_usize(&mut limits.idle_connections_max, &raw.keepalive_connections_max);
     set_usize(&mut limits.kept_connections_max, &raw.keepalive_connections_max);
     set_usize(&mut limits.head.head_bytes_max, &raw.head_bytes_max);
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for pattern in texts(&raw.query.ignore).chain(own(&raw.query.known)) {
         let never = pattern.value.is_empty() || pattern.value.contains(['&', '=', '?', '#']);

@@ -1,4 +1,4 @@
-//! The program's own log: how a line looks. Where it goes is for whoever starts the program, how much it says for `RUST_LOG`.
+//! Resolves the format of the program's own log. The parent process decides where the log goes, and `RUST_LOG` how much it says.
 
 use crate::bounds;
 use crate::issue::Issue;

@@ -1,4 +1,4 @@
-//! Programs: what they are told besides the request, and what they may use.
+//! Resolves the settings of programs: their variables and their limits.
 
 use super::{set, set_usize};
 use crate::address;
@@ -17,7 +17,7 @@ pub(super) fn set_programs(limits: &mut ProgramLimits, gateway: &mut Gateway, ra
         limits.memory_bytes_max = Some(bytes.value);
     }
     if let Some(umask) = &raw.limits.umask {
-        // One that is none is reported by `check`.
+        // `check` reports a malformed one.
         limits.umask = address::parse_umask(&umask.value).unwrap_or(limits.umask);
     }
     if let Some(passes) = &raw.pass_authorization {
@@ -38,7 +38,7 @@ fn set_environment(gateway: &mut Gateway, variables: &LocatedTexts) {
     }
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawPrograms, issues: &mut Vec<Issue>) {
     if let Some(umask) = &raw.limits.umask
         && let Err(why) = address::parse_umask(&umask.value)

@@ -1,4 +1,4 @@
-//! Files that the application names: where they may lie.
+//! Resolves in which directories the files that an application names may lie.
 
 use super::set;
 use crate::issue::{Issue, Located, ValueError, quoted};
@@ -9,7 +9,7 @@ use kasoku_options::{OriginAddress, Route, SendfileRules, Symlinks};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The most directories of a list: a name that is relative is looked for in each.
+/// The most directories of a list: a relative name is looked for in each.
 const DIRECTORIES_MAX: usize = 64;
 
 /// Lays written keys over others.
@@ -40,7 +40,7 @@ fn symlinks(raw: &RawSendfile) -> Option<Result<usize, Issue>> {
     Some(bounds::one_of(table::find(SettingScope::Top, "sendfile.symlinks")?, raw.symlinks.as_ref()?))
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawSendfile, issues: &mut Vec<Issue>) {
     let roots = || raw.roots.iter().flat_map(|roots| &roots.value);
     let internal = || raw.internal.iter().flat_map(|internal| &internal.value);
@@ -81,7 +81,7 @@ fn prefix_fault(prefix: &str) -> Option<ValueError> {
     })
 }
 
-/// What depends on what holds at a place; `levels` are those where it may be written.
+/// Reports what shows only when the route is complete. `levels`: those at which the keys may be written.
 pub(super) fn warn(levels: &[&RawSendfile], route: &Route, issues: &mut Vec<Issue>) {
     let elsewhere = || {
         let SendfileRules { roots, internal, .. } = &*route.sendfile;
@@ -116,7 +116,7 @@ pub(super) fn warn(levels: &[&RawSendfile], route: &Route, issues: &mut Vec<Issu
     }
 }
 
-/// What is written at the top holds for several sites, and is told once.
+/// A key at the top holds for several sites, but its issue is reported once.
 fn tell(issue: Issue, issues: &mut Vec<Issue>) {
     if !issues.contains(&issue) {
         issues.push(issue);

@@ -1,4 +1,4 @@
-//! What can never get its turn: sites, hosts and rules that an earlier one always wins over.
+//! Warns of sites, hosts and rules that are never reached, since an earlier one always matches first.
 //!
 //! These are warnings, as the configuration is valid. Only certain cases are reported; a rule that two earlier ones
 //! cover together is not found.
@@ -11,7 +11,7 @@ use kasoku_options::HostPattern;
 /// The most pairs that are compared, so that the check of a very long file stays short.
 pub(super) const PAIRS_MAX: usize = 1_000_000;
 
-/// Warns of all that is shadowed.
+/// Warns of sites, hosts and rules that are never reached.
 pub(super) fn warn(sites: &[RawSite], issues: &mut Vec<Issue>) {
     let mut pairs = 0;
     let mut earlier: Vec<(&Located<String>, HostPattern)> = Vec::new();

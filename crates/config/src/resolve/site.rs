@@ -1,7 +1,7 @@
-//! Sites and rules.
+//! Resolves sites and rules.
 //!
-//! A rule's route is its site's with the rule's own keys on top; a site's is the defaults of its profile with the keys
-//! of the top and its own on top. Routes that add nothing to the caching rules share them.
+//! A rule's route is its site's with the rule's own keys on top. A site's route is the defaults of its profile with the keys of the
+//! top, of its application, and its own on top. Routes that change no caching rules share them.
 
 use super::listen::WrittenListener;
 use super::places::LocationNotes;
@@ -19,7 +19,7 @@ use kasoku_options::{HostPattern, Route, Rule, Site};
 use kasoku_semantics::policy::{Policy, Profile};
 use std::sync::Arc;
 
-/// All sites, each with its faults; and what can never get its turn.
+/// Resolves all sites, and reports their faults and what is never reached.
 pub(super) fn sites(
     raw: &Raw,
     listeners: &[WrittenListener],
@@ -89,7 +89,7 @@ fn site(raw: &RawSite, context: &SiteDefaults<'_>, issues: &mut Vec<Issue>) -> S
     let mut rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, outer, context, issues)).collect();
     if let Some(Application { rules: further, lines, .. }) = &application {
         let context = SiteDefaults { lines, ..*context };
-        // Their files are tested: what is said of them here is nothing that an operator could mend.
+        // Tests check the applications' files. An operator could not fix an issue in them.
         let issues = &mut Vec::new();
         rules.extend(further.iter().filter_map(|raw| rule(raw, &route, outer, &context, issues)));
     }
@@ -105,7 +105,7 @@ fn site(raw: &RawSite, context: &SiteDefaults<'_>, issues: &mut Vec<Issue>) -> S
     site
 }
 
-/// What is known of the program that the site runs.
+/// The policy of the application that the site runs.
 fn application(raw: &RawSite, profile: Profile, issues: &mut Vec<Issue>) -> Option<Application> {
     let (text, row) = raw.application.as_ref().zip(table::find(SettingScope::Site, "application"))?;
     if profile == Profile::Rfc {
@@ -169,7 +169,7 @@ fn rule(
     }
 }
 
-/// What the top says by itself.
+/// The route that the keys of the top make by themselves.
 fn of_top(raw: &RawRoute) -> Route {
     let mut route = Route::new(Profile::Safe, Vec::new());
     guard::set_default(&mut route);
@@ -207,7 +207,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     }
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     policy::check(raw, issues);
     dangers::check(raw, issues);

@@ -1,14 +1,14 @@
-//! Traces: where spans go, and which requests have some.
+//! Resolves traces: where spans are sent, and which requests have spans.
 
 use crate::issue::{Issue, Located, quoted};
 use crate::raw::RawTraces;
 use kasoku_options::Traces;
 
-/// Where collectors listen for OTLP over HTTP, and what they are asked for.
+/// The port and the path of a collector of OTLP over HTTP, if its URL names none.
 const PORT: u16 = 4318;
 const PATH: &str = "/v1/traces";
 
-/// That somebody listens there is seen when spans are sent.
+/// Does not check that a collector listens: that shows when spans are sent.
 pub(super) fn traces(raw: &RawTraces, issues: &mut Vec<Issue>) -> Traces {
     let mut traces = Traces::default();
     if let Some(url) = &raw.otlp {
@@ -27,7 +27,7 @@ pub(super) fn traces(raw: &RawTraces, issues: &mut Vec<Issue>) -> Traces {
     traces
 }
 
-/// The URL with what it leaves out.
+/// The URL, with the default port and path where it names none.
 fn collector(text: &str) -> Option<String> {
     let rest = text.strip_prefix("http://")?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -35,7 +35,7 @@ fn collector(text: &str) -> Option<String> {
     if authority.is_empty() || !rest.bytes().all(is_plain) {
         return None;
     }
-    // A colon within brackets is one of an address.
+    // A colon within brackets belongs to an IPv6 address.
     let behind_host = authority.rsplit_once(']').map_or(authority, |(_, behind)| behind);
     let port = match behind_host.rsplit_once(':') {
         Some((_, port)) => {

@@ -1,20 +1,21 @@
-//! Keys for origins that turn URLs into files or run programs, where all origins are HTTP servers: they do nothing.
+//! Warns of keys that have no effect, since all origins are HTTP servers: keys of origins that turn URLs into files or run
+//! programs.
 //!
-//! A warning and no error, as with nginx and Caddy, which say nothing at all: an origin may be moved without the keys around it.
-//! A key counts as used when any route that it reaches has another kind of origin. Files that applications name are sent from any
-//! kind, so what says how files are sent counts as used where that is set up.
+//! It is a warning, not an error (nginx and Caddy say nothing at all): an origin may be moved without the keys around it. A key
+//! counts as used if any route that it reaches has another kind of origin. Applications behind any kind of origin may name files,
+//! so the keys that say how files are sent count as used where that is configured.
 
 use crate::issue::{Issue, SourceLocation};
 use crate::raw::{RawCgi, RawFiles, RawGateway, RawPrograms, RawRoute};
 use kasoku_options::{OriginAddress, Route};
 
-/// What holds for files that applications name as well.
+/// Keys that also hold for files that applications name.
 const OF_NAMED_FILES: [&str; 2] = ["files.charset", "files.rate-max"];
 
-/// Warns of what is written at one level; `routes` are those that it reaches.
+/// Warns of keys that are written at one level; `routes` are those that the level reaches.
 pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, issues: &mut Vec<Issue>) {
     let is_http = |route: &Route| route.origins.iter().all(|one| matches!(one.address, OriginAddress::Http(_)));
-    // Of an origin that is not understood nobody knows what it would be.
+    // A route without origins had a fault in them, so their kind is unknown.
     let is_server = |route: &Route| !route.origins.is_empty() && is_http(route);
     let routes: Vec<&Route> = routes.collect();
     if !routes.iter().all(|route| is_server(route)) {
@@ -29,10 +30,10 @@ pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, 
 }
 
 fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &SourceLocation)> {
-    // A short address leads to the rule of its script, whatever the origin.
+    // `rewrite` has an effect with any origin: a short address leads to the rule of its script.
     let RawGateway { root, url_prefix, index, try_files, rewrite: _, script_suffixes, no_programs, symlinks, files } =
         &raw.gateway;
-    // An application behind HTTP may name a file to be sent.
+    // `rate_max` has an effect, too: an application behind HTTP may name a file to be sent.
     let RawFiles { source_suffixes, charset, rate_max: _ } = files;
     let RawPrograms { environment, pass_authorization, limits } = &raw.programs;
     let RawCgi { processes_max, run_timeout, memory_bytes_max, umask } = limits;

@@ -1,4 +1,4 @@
-//! What is known of an application's visitors and their sessions.
+//! Resolves the settings of an application's visitors and their sessions.
 
 use crate::issue::{Issue, Located, quoted};
 use crate::raw::{LocatedTexts, RawRoute, RawSession, RawVisitors};
@@ -10,7 +10,7 @@ use kasoku_semantics::classes::Device;
 use kasoku_semantics::policy::Policy;
 use std::sync::Arc;
 
-/// The most entries of each list: each is looked at for each request.
+/// The most entries of each list: each is compared with each request.
 pub(super) const NAMES_MAX: usize = 256;
 
 /// The most texts that are looked for in a page.
@@ -19,7 +19,7 @@ const TEXTS_MAX: usize = 16;
 /// The most languages.
 const LANGUAGES_MAX: usize = 16;
 
-/// What stands in a list for what would hold without it.
+/// Stands in a list for the entries that would hold without the list.
 pub(super) const DEFAULT: &str = "default";
 
 /// Lays written keys over a route.
@@ -45,7 +45,7 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitor
     }
 }
 
-/// `"default"` stands for both lists around.
+/// `"default"` stands for both lists of the outer level.
 fn set_device_urls(urls: &mut DeviceUrls, written: &LocatedTexts) {
     let before = std::mem::take(urls);
     for text in &written.value {
@@ -98,7 +98,7 @@ fn set_session(session: &mut SessionRules, raw: &RawSession) {
     super::set(&mut session.expire_after, &raw.expire_after);
 }
 
-/// The faults of such keys, once for each place where they are written.
+/// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.visitors;
     for text in own(&raw.session.stateful_urls).filter(|text| stateful_url(&text.value).is_none()) {
@@ -162,7 +162,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     check_lengths(&lists, issues);
 }
 
-/// Lists that are longer than they may be.
+/// Reports lists that are longer than they may be.
 pub(super) fn check_lengths(lists: &[(&Option<LocatedTexts>, usize)], issues: &mut Vec<Issue>) {
     for (list, max) in lists {
         if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(*max) {
@@ -172,7 +172,7 @@ pub(super) fn check_lengths(lists: &[(&Option<LocatedTexts>, usize)], issues: &m
     }
 }
 
-/// What does nothing where it is written.
+/// Warns of keys that have no effect where they are written.
 pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
     if route.page.texts.is_empty()
         && let Some(texts) = raw.outage_text.as_ref().filter(|texts| !texts.value.is_empty())
@@ -199,12 +199,12 @@ pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
     }
 }
 
-/// What a list says itself.
+/// The entries of a list without [`DEFAULT`].
 pub(super) fn own(list: &Option<LocatedTexts>) -> impl Iterator<Item = &Located<String>> {
     list.iter().flat_map(|list| &list.value).filter(|text| text.value != DEFAULT)
 }
 
-/// What is written, with what was there before in the place of [`DEFAULT`].
+/// The entries of a list, with those of the outer level in place of [`DEFAULT`].
 pub(super) fn after<T: Clone>(list: &LocatedTexts, before: &[T], read: impl Fn(&str) -> Option<T>) -> Vec<T> {
     let mut all = Vec::new();
     for text in &list.value {
@@ -216,7 +216,7 @@ pub(super) fn after<T: Clone>(list: &LocatedTexts, before: &[T], read: impl Fn(&
     all
 }
 
-/// The same of names.
+/// The same for names.
 pub(super) fn names_after(list: &LocatedTexts, before: &[String]) -> Vec<String> {
     after(list, before, |text| Some(text.to_owned()))
 }
@@ -251,7 +251,8 @@ fn device_url(text: &str) -> Option<(UrlPattern, Device)> {
     Some((url_pattern(url.trim())?, device))
 }
 
-/// `/path`, `/path => STATUS` or `/path => STATUS TEXT`; what is not said is as `before`. Empty: none, whatever holds around.
+/// `/path`, `/path => STATUS` or `/path => STATUS TEXT`. A path alone keeps status and text of `before`. Empty: no probe, whatever
+/// an outer level says.
 fn probe(text: &str, before: Option<SessionProbe>) -> Option<SessionProbe> {
     let (target, answer) = text.split_once("=>").map_or((text, None), |(target, answer)| (target, Some(answer.trim())));
     let target = Some(target.trim()).filter(|target| is_target(target))?.to_owned();

@@ -1,4 +1,4 @@
-//! The schema against what the reader of configurations takes and refuses.
+//! Compares the schema with what the reader of configurations takes and refuses.
 
 use super::schema_json;
 use crate::drift::{file_with, rows};
@@ -27,7 +27,7 @@ fn at_the_root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// The files in a folder that end so.
+/// The files in a folder with that extension.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(at_the_root(folder)).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()

@@ -1,4 +1,4 @@
-//! Rows: the caching rules and the key. They may stand at the top, in a site and in a rule.
+//! Table rows for the caching rules and the key. They may stand at the top, in a site and in a rule.
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind, YEAR};
 

@@ -1,4 +1,4 @@
-//! Rows: what requests change of stored pages.
+//! Table rows for tags, and for the requests that change stored pages.
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 

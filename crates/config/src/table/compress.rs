@@ -1,4 +1,4 @@
-//! Rows: content codings of what is stored. They may stand at the top, in a site and in a rule.
+//! Table rows for the content codings of stored responses. They may stand at the top, in a site and in a rule.
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 

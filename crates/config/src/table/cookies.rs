@@ -1,4 +1,4 @@
-//! Rows: what a cookie means. docs/expiry.md and docs/applications.md are about them.
+//! Table rows for what a cookie means (docs/expiry.md, docs/applications.md).
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 

@@ -1,4 +1,4 @@
-//! Rows: how the application's own counters go on counting. docs/counters.md is about them.
+//! Table rows for the settings that keep the application's own counters counting (docs/counters.md).
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 

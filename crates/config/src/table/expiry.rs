@@ -1,4 +1,4 @@
-//! Rows: lifetimes that the operator grants, and what then tells visitors apart. docs/expiry.md is about them.
+//! Table rows for the lifetimes that the operator grants, and for what tells visitors apart there (docs/expiry.md).
 
 use super::{Default, EVERYWHERE, ROW, Section, Setting, SettingKind, SettingScope, YEAR};
 

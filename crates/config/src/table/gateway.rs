@@ -1,4 +1,4 @@
-//! Rows: how URLs become files and scripts, for origins that need to know.
+//! Table rows for how URLs map to files and scripts, for origins that need it.
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind, TIB};
 

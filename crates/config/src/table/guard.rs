@@ -1,4 +1,4 @@
-//! Rows: how pages are compared before they are shared. docs/guard.md is about them.
+//! Table rows for the leak guard, which compares pages before they are shared (docs/guard.md).
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 

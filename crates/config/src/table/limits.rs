@@ -1,4 +1,4 @@
-//! Rows: bounds and deadlines, of clients' connections and of origins'.
+//! Table rows for bounds and deadlines, of clients' connections and of origins'.
 
 use super::{DAY, Default, EVERYWHERE, MIB, ROW, Section, Setting, SettingKind, TIB, deadline};
 use std::time::Duration;

@@ -36,13 +36,13 @@ pub(crate) struct Setting {
     pub(crate) kind: SettingKind,
     /// What holds when it is not written.
     pub(crate) default: Default,
-    /// Whether that is another value in some profile, or beside some other settings; `details` says which.
+    /// Whether the default differs in some profile, or beside some other settings; `details` says which.
     pub(crate) default_varies: bool,
     /// The flag of `kasoku serve` that wins over the file.
     pub(crate) flag: Option<&'static str>,
     /// One or two sentences.
     pub(crate) summary: &'static str,
-    /// What else is to be known; may be empty.
+    /// Further details; may be empty.
     pub(crate) details: &'static str,
     /// A value that differs from the default, as TOML.
     pub(crate) example: &'static str,
@@ -88,7 +88,7 @@ pub(crate) enum SettingKind {
     Duration { min: Duration, max: Duration },
     /// The same without fractions of a second.
     Seconds { max: Duration },
-    /// A table of texts; the words name what stands before them and what they are.
+    /// A table of texts; the words name its keys and its values.
     Map(&'static str, &'static str),
     /// A table of durations, by status.
     Statuses { max: Duration },
@@ -99,7 +99,7 @@ pub(crate) enum SettingKind {
 pub(crate) enum Default {
     /// This value, as TOML.
     Value(&'static str),
-    /// What these words say; there is no value that could be written.
+    /// What these words say; it can't be written as a value.
     Unset(&'static str),
     /// It must be written.
     Required,
@@ -166,7 +166,7 @@ impl Setting {
         self.scopes.iter().map(|scope| format!("{}{}", scope.prefix(), self.path))
     }
 
-    /// Whether it must be written.
+    /// Whether a file must have it.
     pub(crate) const fn is_required(&self) -> bool {
         matches!(self.default, Default::Required)
     }
@@ -178,7 +178,7 @@ impl Setting {
 }
 
 impl SettingScope {
-    /// What stands before a path in this scope.
+    /// The text before a path in this scope.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Self::Top => "",
@@ -189,7 +189,7 @@ impl SettingScope {
         }
     }
 
-    /// How it is called in a sentence.
+    /// The scope's name in a sentence.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Self::Top => "the file",

@@ -1,4 +1,4 @@
-//! Rows: several origins of a site or rule, and when one of them counts as down.
+//! Table rows for several origins of a site or rule, and for when one of them counts as down.
 
 use super::{Default, EVERYWHERE, ROW, Section, Setting, SettingKind, SettingScope, deadline};
 use std::time::Duration;

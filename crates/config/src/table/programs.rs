@@ -1,4 +1,4 @@
-//! Rows: programs, above all those that are run for one request.
+//! Table rows for programs, above all those that run for one request.
 
 use super::{Default, EVERYWHERE, MIB, Section, Setting, SettingKind, TIB, deadline};
 

@@ -1,4 +1,4 @@
-//! Rows: files that the application names, and Kasoku sends.
+//! Table rows for files that the application names, and Kasoku sends.
 
 use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 

@@ -1,4 +1,4 @@
-//! Rows: the whole program, the memory tier, and the access log.
+//! Table rows for the whole program, the memory tier, and the access log.
 
 use super::{Default, MIB, ROW, Section, Setting, SettingKind, SettingScope, TIB};
 

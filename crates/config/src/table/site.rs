@@ -1,4 +1,4 @@
-//! Rows: sites and their rules.
+//! Table rows for sites and their rules.
 
 use super::{Default, ROW, Section, Setting, SettingKind, SettingScope};
 

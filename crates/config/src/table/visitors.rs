@@ -1,4 +1,4 @@
-//! Rows: which program a site runs, and what is known of its visitors' sessions. docs/applications.md is about them.
+//! Table rows for the application that a site runs, and for its visitors' sessions (docs/applications.md).
 
 use super::{DAY, Default, EVERYWHERE, ROW, Section, Setting, SettingKind, SettingScope, YEAR};
 use crate::applications::NAMES as APPLICATIONS;

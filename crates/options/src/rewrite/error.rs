@@ -1,6 +1,6 @@
-//! What can be wrong with the line of a rewrite, in words for whoever wrote it.
+//! Says what is wrong with the line of a rewrite, for the operator who wrote it.
 //!
-//! Messages repeat nothing of the line but names of placeholders, which are letters, digits and `_`.
+//! Messages repeat only names of placeholders from the line, which are letters, digits and `_`.
 
 use super::{PLACEHOLDERS_MAX, TEXT_BYTES_MAX};
 use std::fmt;
@@ -8,15 +8,15 @@ use std::fmt;
 /// Why a text is no [`Rewrite`](super::Rewrite).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RewriteError {
-    /// There is no `=>` in it.
+    /// The line has no `=>`.
     NoArrow,
-    /// It is longer than `TEXT_BYTES_MAX`.
+    /// The line is longer than `TEXT_BYTES_MAX`.
     TooLong,
-    /// The left side begins with no slash.
+    /// The left side does not begin with a slash.
     RelativePattern,
     /// The left side has a `?`.
     PatternWithQuery,
-    /// One of the sides has what only regular expressions have.
+    /// One of the sides has characters that only regular expressions have.
     RegularExpression,
     /// The left side has an empty segment, one of dots, a control character, an encoded slash or malformed encoding.
     UnreachablePattern,
@@ -24,19 +24,19 @@ pub enum RewriteError {
     Brace,
     /// A placeholder's name is empty, too long or has other characters than letters, digits and `_`.
     Name,
-    /// A placeholder has a kind that is none.
+    /// The kind of a placeholder is unknown.
     Kind,
     /// Two placeholders have this name.
     Twice(String),
-    /// Nothing stands between two placeholders.
+    /// No literal separates two placeholders.
     SideBySide,
     /// There are more than `PLACEHOLDERS_MAX` on a side.
     TooMany,
-    /// The right side begins with no slash.
+    /// The right side does not begin with a slash.
     RelativeTarget,
     /// The path on the right side can be read in two ways or leads above the root.
     UnsafeTarget,
-    /// The right side has a character that stands in no request.
+    /// The right side has a character that no request can have.
     TargetCharacter,
     /// The right side has a `%` without two hexadecimal digits, which a capture could complete.
     TargetEncoding,
@@ -44,7 +44,7 @@ pub enum RewriteError {
     KindInTarget,
     /// The placeholder of this name on the right side is not on the left.
     Unknown(String),
-    /// The placeholder of this name stands in the path of the right side, and takes any bytes.
+    /// The placeholder of this name is in the path of the right side, and takes any bytes.
     AnyInPath(String),
 }
 

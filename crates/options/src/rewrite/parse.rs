@@ -1,4 +1,4 @@
-//! From the line of a rewrite to what paths are compared with.
+//! Parses the line of a rewrite.
 
 use super::error::RewriteError;
 use super::path::SentPath;
@@ -11,16 +11,16 @@ const ARROW: &str = "=>";
 /// The longest name of a placeholder, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// What stands in regular expressions and hardly in short addresses; percent-encoded, it may stand there as well.
+/// Characters of regular expressions that short addresses hardly have. Percent-encoded, they are allowed.
 const OF_REGULAR_EXPRESSIONS: [char; 8] = ['^', '$', '(', ')', '[', ']', '*', '|'];
 
 /// The placeholders of the left side, in their order.
 type Names<'t> = Vec<(&'t str, PlaceholderKind)>;
 
-/// A piece of a side as it is written.
+/// A token of a side.
 enum RewriteToken<'t> {
     Literal(&'t str),
-    /// What stands between braces.
+    /// The text between braces.
     Braced(&'t str),
 }
 
@@ -38,7 +38,7 @@ pub(super) fn rewrite(text: &str) -> Result<Rewrite, RewriteError> {
 
 /// The left side: its segments, and whether it ends in a slash.
 fn segments<'t>(pattern: &'t str, names: &mut Names<'t>) -> Result<(Vec<Segment>, bool), RewriteError> {
-    // First, since it would be said of most regular expressions otherwise that they begin with no slash.
+    // Checked first: otherwise the error for most regular expressions would be that they do not begin with a slash.
     if pattern.contains(OF_REGULAR_EXPRESSIONS) || pattern.contains('\\') {
         return Err(RewriteError::RegularExpression);
     }
@@ -78,7 +78,7 @@ fn segment<'t>(text: &'t str, names: &mut Names<'t>) -> Result<Segment, RewriteE
     if is_dots { Err(RewriteError::UnreachablePattern) } else { Ok(segment) }
 }
 
-/// Without percent-encoding.
+/// The bytes of a literal, without percent-encoding.
 fn literal(text: &str) -> Result<Vec<u8>, RewriteError> {
     let mut bytes = Vec::with_capacity(text.len());
     let is_encoded_well = percent_decode(text.as_bytes(), &mut bytes).is_some();
@@ -146,7 +146,7 @@ fn pieces(text: &str, names: &Names<'_>) -> Result<Vec<RewritePiece>, RewriteErr
     tokens(text)?.into_iter().map(piece).collect()
 }
 
-/// Whether the path is read in one way alone, whatever letters stand for the placeholders.
+/// Whether the path can be read in only one way, whatever letters the placeholders take.
 fn is_plain(path: &[RewritePiece]) -> bool {
     let text = path.iter().map(|piece| if let RewritePiece::Literal(text) = piece { text } else { "x" });
     let sample: String = text.collect();
@@ -157,7 +157,7 @@ fn is_plain(path: &[RewritePiece]) -> bool {
     is_kept && UrlPath::read(&sample).is_some_and(|path| !path.is_odd())
 }
 
-/// Literals and what stands in braces, none of them empty but for the latter.
+/// Splits a side into literals, which are never empty, and the texts between braces.
 fn tokens(text: &str) -> Result<Vec<RewriteToken<'_>>, RewriteError> {
     let mut tokens = Vec::new();
     let mut rest = text;

@@ -1,13 +1,13 @@
-//! A path as it was sent, in segments that are compared as they read.
+//! Splits a path as it was sent into segments, which are compared in decoded form.
 //!
-//! The reading is that of [`UrlPath`](kasoku_semantics::url_path::UrlPath), which a test compares. What was sent for each segment is kept beside it, since
-//! a capture goes on as it was sent.
+//! The path is read as [`UrlPath`](kasoku_semantics::url_path::UrlPath) reads it; a test compares both. Each segment also keeps the
+//! text that was sent for it, since a capture is passed on as it was sent.
 
 use kasoku_semantics::url_path::percent_decode;
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Segments of a path that is read without memory of its own.
+/// The most segments of a path that is read without a heap allocation.
 const NAMES_ON_STACK: usize = 16;
 
 /// A path without empty segments and dot segments.
@@ -26,7 +26,8 @@ pub(super) struct PathSegment<'p> {
 }
 
 impl<'p> SentPath<'p> {
-    /// `None`: it is no path, leads above the root, or has a segment that could be read as two. `memory`: for a path with percent-encoding.
+    /// Reads a path. `None`: it does not begin with `/`, leads above the root, is malformed, or has a segment that could be read as
+    /// two. `memory`: for a path with percent-encoding.
     pub(super) fn read(path: &'p str, memory: &'p mut Vec<u8>) -> Option<Self> {
         let sent = path.strip_prefix('/')?;
         let read = without_encoding(sent, memory)?;
@@ -44,7 +45,7 @@ impl<'p> SentPath<'p> {
                 _ => path.names.push(name),
             }
         }
-        // An encoded slash makes one more.
+        // An encoded slash gives one more segment.
         segments_read.next().is_none().then_some(path)
     }
 }
@@ -59,19 +60,19 @@ fn without_encoding<'p>(sent: &'p str, memory: &'p mut Vec<u8>) -> Option<&'p [u
 }
 
 impl<'p> PathSegment<'p> {
-    /// Without percent-encoding.
+    /// The segment without percent-encoding.
     pub(super) fn read(&self) -> &'p [u8] {
         self.read
     }
 
-    /// What was sent for these bytes of what is read.
+    /// The text that was sent for these bytes of the decoded segment.
     pub(super) fn sent_for(&self, range: Range<usize>) -> &'p str {
         let is_encoded = self.read.len() < self.sent.len();
         let range = if is_encoded { self.sent_offset(range.start)..self.sent_offset(range.end) } else { range };
         self.sent.get(range).unwrap_or_default()
     }
 
-    /// Where the byte of that number begins in what was sent.
+    /// Where the decoded byte of that number begins in the text that was sent.
     fn sent_offset(&self, number: usize) -> usize {
         let sent = self.sent.as_bytes();
         (0..number).fold(0, |at, _| at + if sent.get(at) == Some(&b'%') { 3 } else { 1 })

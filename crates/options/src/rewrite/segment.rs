@@ -1,13 +1,13 @@
-//! One segment of a short address: literals and placeholders, and what of a path's segment each placeholder takes.
+//! Matches one segment of a short address: literals and placeholders, and the part of a path's segment that each placeholder takes.
 //!
-//! A placeholder takes as much as leaves a way for the rest, which is what a greedy group of a regular expression does. To find that without
-//! trying all ways, it is first worked out from the end to the beginning where each placeholder may end ([`Segment::ends`]). That takes a
-//! step for each byte and placeholder. Segments with one placeholder, which nearly all are, need none of it.
+//! A placeholder takes as much as it can while the rest still fits, as a greedy group of a regular expression does. To avoid trying
+//! all ways, [`Segment::find_places`] first works out, from the end to the beginning, where each placeholder may end. That takes
+//! one step for each byte and placeholder. Segments with one placeholder, as nearly all are, don't need it.
 
 use super::PLACEHOLDERS_MAX;
 use std::ops::Range;
 
-/// What a placeholder takes.
+/// The bytes that a placeholder takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PlaceholderKind {
     Any,
@@ -20,7 +20,7 @@ pub(super) enum PlaceholderKind {
 /// A literal, then placeholders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Segment {
-    /// What stands before the first placeholder, or all of it; without percent-encoding, as all literals here.
+    /// The text before the first placeholder, or the whole segment; without percent-encoding, like all literals here.
     pub(super) prefix: Vec<u8>,
     pub(super) placeholders: Vec<Placeholder>,
 }
@@ -53,7 +53,7 @@ impl PlaceholderKind {
     }
 }
 
-/// A place in the text of a segment, and the placeholders that may end there or begin there: a bit of [`BITS`] for each.
+/// The placeholders that may end and that may begin at a position in the text of a segment: a bit of [`BITS`] for each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MatchPosition {
     ends: u8,
@@ -64,7 +64,8 @@ pub(super) struct MatchPosition {
 const BITS: [u8; PLACEHOLDERS_MAX] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 impl Segment {
-    /// Tells what of `text` each placeholder takes, in their order; `None`: the segment does not fit. `places`: memory for several placeholders.
+    /// Calls `take` with the part of `text` that each placeholder takes, in their order; `None`: the segment does not fit.
+    /// `places`: memory for several placeholders.
     pub(super) fn fill(
         &self,
         text: &[u8],
@@ -102,8 +103,9 @@ impl Segment {
         Some(())
     }
 
-    /// Works out for each placeholder and each place in `text` whether the placeholder may end there: its literal follows, and behind that
-    /// all that is left of the segment fits. And whether it may begin there: it takes what stands between that place and one where it may end.
+    /// Works out for each placeholder and each position in `text` whether the placeholder may end there: its literal follows, and
+    /// then the rest of the segment fits. And whether it may begin there: it takes the bytes between that position and one where it
+    /// may end.
     fn find_places(&self, text: &[u8], places: &mut Vec<MatchPosition>) {
         places.clear();
         places.resize(text.len() + 1, MatchPosition::default());

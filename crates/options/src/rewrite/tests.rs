@@ -1,4 +1,4 @@
-//! Short addresses of real applications, paths of those who want more than that, and lines that are no rewrites.
+//! Short addresses of real applications, paths that try to get around them, and lines that are no rewrites.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn expect(rule: &str, rows: &[(&str, Option<&str>)]) {
     }
 }
 
-/// As gnuboard5 writes them into its .htaccess, the shop's first.
+/// The rules that gnuboard5 writes into its .htaccess, the shop's first.
 fn gnuboard() -> Vec<Rewrite> {
     [
         "/shop/list-{ca_id:alnum} => /shop/list.php?ca_id={ca_id}&rewrite=1",
@@ -42,7 +42,7 @@ fn a_short_address_leads_to_its_script_and_the_clients_query_goes_behind() {
         ("/free/write", "/bbs/write.php?bo_table=free&rewrite=1"),
         ("/free/%EA%B0%80-b/", "/bbs/board.php?bo_table=free&wr_seo_title=%EA%B0%80-b&rewrite=1"),
         ("/shop/list-10a?", "/shop/list.php?ca_id=10a&rewrite=1"),
-        // The first that fits wins: an item may be called so as well.
+        // The first that fits wins: an item may have such a name as well.
         ("/shop/list-", "/shop/item.php?it_id=list-&rewrite=1"),
         ("/shop/a%20b/?x=%26", "/shop/item.php?it_seo_title=a%20b&rewrite=1&x=%26"),
     ] {
@@ -92,7 +92,7 @@ fn a_placeholder_takes_as_much_as_leaves_a_way_for_the_rest() {
     expect("/v{a:digits} => /y?a={a}", &[("/v12", Some("/y?a=12")), ("/w12", None), ("/v", None), ("/v12x", None)]);
 }
 
-/// Two parameters out of one, or a fragment, is what somebody would do with a title.
+/// An attacker would try to make two parameters of one, or a fragment.
 #[test]
 fn what_was_captured_stays_one_value() {
     expect(
@@ -121,7 +121,7 @@ fn no_spelling_of_a_path_gets_around_a_pattern() {
             ("/a/../free/b/%2e%2E/12", Some("/y?id=12")),
             ("/free/12/.", None),
             ("/free/12/..", None),
-            // It could be read in two ways, or in none.
+            // These could be read in two ways, or in none.
             ("/free%2f12", None),
             ("/free/12%00", None),
             ("/free/12%0a", None),
@@ -225,7 +225,7 @@ fn what_is_no_rewrite_is_refused_in_words() {
 
 #[test]
 fn a_hostile_path_takes_no_more_than_its_length_in_time_and_room() {
-    // Where a regular expression would try all ways, and what it captures stands in the target eight times.
+    // A regular expression would try all ways. The capture occurs eight times in the target.
     let rule = format!("/{{a}}-{{b}}-{{c}}-{{d}}-{{e}}-{{f}}-{{g}}-{{h}}x => /y?{}", "a={a}&".repeat(8));
     let path = format!("/{}", "-".repeat(16_000));
     assert_eq!(target(&rule, &path), None);
@@ -248,7 +248,7 @@ fn what_was_rewritten_before_leaves_nothing_behind() {
     }
 }
 
-/// Another reading of a segment: each way is tried, the longest first.
+/// Another implementation of a segment: it tries each way, the longest first.
 fn tried(segment: &Segment, text: &[u8]) -> Option<Vec<Range<usize>>> {
     fn rest(placeholders: &[segment::Placeholder], text: &[u8], at: usize) -> Option<Vec<Range<usize>>> {
         let Some((first, others)) = placeholders.split_first() else { return (at == text.len()).then(Vec::new) };

@@ -1,4 +1,4 @@
-//! Who is chosen.
+//! Tests of which origin is chosen.
 
 use super::*;
 use crate::health::Blame;
@@ -9,7 +9,7 @@ fn address(name: &str) -> Address {
     Address::Http(Endpoint::Tcp { host: name.to_owned(), port: 80 })
 }
 
-/// Origins as `"a"`, `"b*3"` for a weight, `"c!"` for a backup.
+/// The origins of a test: `"a"`, `"b*3"` with a weight, `"c!"` as a backup.
 struct Scene {
     directory: OriginRegistry,
     origins: Vec<OriginOptions>,
@@ -48,7 +48,7 @@ fn name(choice: ChosenOrigin) -> String {
     }
 }
 
-/// Who is chosen for a request of its own, at that time.
+/// The origin that is chosen for one request at this time.
 fn chosen_at(group: &Group, key: &str, now_ms: u64) -> Option<String> {
     let mut asking = Attempts::new(key_hash(key.as_bytes()), true);
     asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name)
@@ -62,7 +62,7 @@ fn chosen(group: &Group, key: &str) -> String {
     chosen_at(group, key, 0).unwrap()
 }
 
-/// All that are asked for one request, one after the other.
+/// All origins that are asked for one request, in order.
 fn asked_in_turn(group: &Group, is_repeatable: bool, now_ms: u64) -> String {
     let mut asking = Attempts::new(0, is_repeatable);
     let next = || asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name);
@@ -117,7 +117,7 @@ fn a_hash_is_the_same_after_a_restart() {
     let scene = Scene::new(&["a", "b", "c"]);
     let group = scene.group(Balance::Hash, 0);
     let chosen: String = (0..16).map(|number| chosen(&group, &format!("http://example.org/{number}"))).collect();
-    // By a computation in another language.
+    // The expected sequence was computed in another language.
     assert_eq!(chosen, "abbabbabccaccccc");
 }
 
@@ -197,7 +197,7 @@ fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
         };
         scene.fails("a", Blame::Connection);
 
-        // It is still away.
+        // The trial finds the origin still down.
         let trial = tries(0);
         let (waiting, mut asking) = waits(0);
         let failed = async {
@@ -207,20 +207,20 @@ fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
         tokio::join!(waiting.wait(&mut asking), failed);
         assert!(matches!(ask(&mut asking, 0), NextOrigin::NoneLeft), "it is as good as asked");
 
-        // Its client went away.
+        // The client of the trial leaves.
         let trial = tries(0);
         let (waiting, mut asking) = waits(0);
         tokio::join!(waiting.wait(&mut asking), async { drop(trial) });
         assert!(ask(&mut asking, 0).is_a_trial(), "another one tries");
 
-        // It takes too long.
+        // The trial takes too long.
         let trial = tries(0);
         let (waiting, mut asking) = waits(TRIAL_WAIT_MAX.as_millis() as u64);
         waiting.wait(&mut asking).await;
         assert!(matches!(ask(&mut asking, 0), NextOrigin::NoneLeft));
         drop(trial);
 
-        // It is back.
+        // The trial finds the origin up.
         let trial = tries(0);
         let (waiting, mut asking) = waits(0);
         tokio::join!(waiting.wait(&mut asking), async { health.connected() });

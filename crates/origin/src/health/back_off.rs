@@ -1,10 +1,10 @@
-//! How long an origin that failed is left alone: periods, each of which ends with a trial.
+//! How long an origin that failed is left alone: in periods, each of which ends with a trial.
 
 use super::milliseconds;
 use kasoku_options::OriginHealth;
 use std::time::Duration;
 
-/// Failures of one kind. A period runs, or its trial is due, while `periods` is not 0.
+/// The failures of one kind. While `periods` is not 0, a period runs or its trial is due.
 #[derive(Debug, Default)]
 pub(super) struct BackOff {
     failures: u32,
@@ -23,7 +23,7 @@ impl BackOff {
         now_ms >= self.until_ms
     }
 
-    /// Whether the first period begins with this failure.
+    /// Counts a failure. Returns whether the first period begins with it.
     pub(super) fn fail(&mut self, rules: &OriginHealth, now_ms: u64) -> bool {
         self.failures = self.failures.saturating_add(1);
         let begins = !self.is_on() && rules.failures > 0 && self.failures >= rules.failures;
@@ -46,13 +46,13 @@ impl BackOff {
         self.begin_period(period.map_or(longest, |period| period.min(longest)), now_ms);
     }
 
-    /// The present period becomes as long as the first.
+    /// Makes the present period as short as the first one. Later periods double from there.
     pub(super) fn shorten(&mut self, rules: &OriginHealth) {
         self.until_ms = self.until_ms.min(self.begun_ms.saturating_add(milliseconds(rules.back_off)));
         self.periods = 1;
     }
 
-    /// Whether it was on.
+    /// Ends the back-off. Returns whether it was on.
     pub(super) fn end(&mut self) -> bool {
         std::mem::take(self).is_on()
     }

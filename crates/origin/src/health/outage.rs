@@ -1,9 +1,9 @@
-//! An outage of an origin: since when, and what it has cost. It begins with the failures that make an origin down or suspect, and ends with
-//! an answer, so that an origin that takes connections and answers none has one outage, not many.
+//! An outage of an origin: how long it lasted, and what it cost. It begins with the failures that make the origin down or suspect, and
+//! ends with an answer. So an origin that takes connections and answers no request has one outage, not many.
 
 use std::time::Duration;
 
-/// One that goes on.
+/// An outage that goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outage {
     begun_ms: u64,
@@ -11,14 +11,14 @@ pub(super) struct Outage {
     pub(super) unasked: u64,
 }
 
-/// One that has ended.
+/// An outage that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// From the failure that made the origin down or suspect.
+    /// The time since the failure that made the origin down or suspect.
     pub lasted: Duration,
-    /// Requests to it that got no answer, those that made it down included, and those that another origin has answered then.
+    /// Requests to this origin that got no answer from it, including those that made it down and those that another origin then answered.
     pub failed: u64,
-    /// Requests that were sent to no origin, since it was not expected to answer, nor any other.
+    /// Requests that were sent to no origin, since neither this one nor any other could be asked.
     pub unasked: u64,
 }
 

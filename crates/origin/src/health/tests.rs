@@ -1,4 +1,4 @@
-//! What failures, answers and checks make of an origin.
+//! Tests of what failures, answers and checks make of an origin.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn three_failures_in_a_row_and_a_success_between_them_counts_anew() {
     }
 }
 
-/// When the origin is tried within a minute, each time in vain, by trials that take so long.
+/// The times within a minute at which the origin is tried, if each trial fails after `took_ms`.
 fn tried(blame: Blame, took_ms: u64) -> Vec<u64> {
     let (health, rules) = (Health::default(), OriginHealth::default());
     (0..3).for_each(|_| fail(&health, blame, 0));
@@ -227,7 +227,7 @@ fn an_outage_begins_once_and_its_end_says_how_long_it_was_and_what_it_cost() {
     let fails = |blame, now_ms| health.failed(blame, health.mark(), &rules, now_ms);
     assert_eq!([0, 10, 20, 30].map(|now_ms| fails(Blame::Connection, now_ms)), [false, false, true, false]);
     health.was_not_asked();
-    // It takes connections and answers nobody: that is the same outage.
+    // The origin takes connections and answers no request: that is the same outage.
     health.connected();
     assert_eq!([40, 50, 60].map(|now_ms| fails(Blame::Answer, now_ms)), [false; 3]);
     assert_eq!(health.answered(2_020), Some(ended(2_000, 7, 1)));

@@ -1,5 +1,5 @@
-//! The body of an origin's response, piece by piece. One that ends early is an error here, never an end; what becomes of it is decided in
-//! `engine/src/cache/fetch/fill_task.rs` (`pump`) and `engine/src/deliver/mod.rs` (the client is cut).
+//! Reads the body of an origin's response, piece by piece. A body that ends early is an error here, never an end. `pump` in
+//! `engine/src/cache/fetch/fill_body.rs` and `engine/src/deliver/mod.rs` decide what follows (the client is cut).
 
 use super::connection::{OriginConnection, with_deadline};
 use super::pool::ConnectionPool;
@@ -14,11 +14,11 @@ use kasoku_wire::http1::{BodyDecoder, BodyLength, DecodedBody};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The most that is read of a body that nobody wants, in bytes, to keep its connection; and for how long.
+/// The most that is read of an unwanted body to keep its connection, in bytes, and the longest time for that.
 const DISCARD_BYTES_MAX: u64 = 64 << 10;
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// A response's body on its way. Dropping it before the end closes the connection.
+/// The body of a response that is being read. Dropping it before its end closes the connection.
 pub struct ResponseBody {
     pub(super) pool: Rc<ConnectionPool>,
     pub(super) endpoint: Endpoint,
@@ -30,16 +30,16 @@ pub struct ResponseBody {
     pub(super) is_kept_alive: bool,
 }
 
-/// What is left of a connection after 101. It has given its place among the connections in use back: it may last for hours.
+/// A connection after a 101. It holds no permit any more, since it may last for hours.
 pub struct Tunnel {
-    /// The origin's side.
+    /// The connection to the origin.
     pub stream: Rc<Stream>,
-    /// What the origin has sent behind its head already.
+    /// Bytes that the origin has already sent behind its head.
     pub read_ahead: BytesMut,
 }
 
 impl ResponseBody {
-    /// The body's length in bytes, where the framing tells before its end.
+    /// The length of the body in bytes, where the framing tells it before the end.
     pub fn length(&self) -> Option<u64> {
         match self.length {
             BodyLength::None => Some(0),
@@ -53,7 +53,7 @@ impl ResponseBody {
         matches!(self.length, BodyLength::None)
     }
 
-    /// The next piece. After the end, or an error, there is nothing more.
+    /// The next piece. After the end or an error there are no more.
     pub async fn next(&mut self) -> Result<BodyPiece, Error> {
         let piece = self.read().await;
         match &piece {
@@ -64,7 +64,7 @@ impl ResponseBody {
         piece
     }
 
-    /// Nobody wants it: where the rest is short, it is read in the background, and the connection kept.
+    /// The body is not wanted: if the rest is short, it is read in the background, and the connection is kept.
     pub fn discard(mut self) {
         if self.connection.is_none() || self.length().is_some_and(|length| length > DISCARD_BYTES_MAX) {
             return;
@@ -101,19 +101,19 @@ impl ResponseBody {
         }
     }
 
-    /// What is left after 101.
+    /// The connection after a 101.
     pub fn into_tunnel(mut self) -> Option<Tunnel> {
         let connection = self.connection.take()?;
         Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead })
     }
 
-    /// Both directions have ended: the connection can carry another exchange, unless somebody said otherwise.
+    /// The response has ended: keeps the connection for another exchange, if the head allows that and the request's body has been sent.
     //= RFC 9112 section 9.3
     //# Likewise, a client MUST read the entire response message body if it intends to reuse the same connection for a
     //# subsequent request.
     fn give_back(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        // Bytes behind the end belong to no response that anybody asked for.
+        // Bytes behind the end answer no request.
         //= RFC 9112 section 6.3
         //# A client MUST NOT process, cache, or forward such extra data as a separate response, since such behavior would
         //# be vulnerable to cache poisoning.

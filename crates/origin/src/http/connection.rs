@@ -1,4 +1,4 @@
-//! One connection to an origin, and what has been read from it ahead.
+//! One connection to an HTTP origin, and the bytes that have been read ahead from it.
 
 use crate::counters::Counters;
 use crate::error::Error;
@@ -15,20 +15,20 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::lookup_host;
 
-/// An open connection, and what belongs to it.
+/// An open connection and its permits.
 pub struct OriginConnection {
     /// Its socket.
     pub stream: Rc<Stream>,
-    /// What was read from it and is still to be looked at.
+    /// Bytes that were read from the socket and not yet parsed.
     pub read_ahead: BytesMut,
-    /// Its place among the connections in use; none while it is idle.
+    /// Its permit among the connections in use; `None` while it is idle.
     pub place: Option<Permit>,
-    /// Its place among those that the whole program keeps, while it is idle and they are counted.
+    /// Its permit among the idle connections of the whole process to this origin, while it is idle and they are counted.
     pub kept: Option<Permit>,
 }
 
 impl OriginConnection {
-    /// Opens one, within that time.
+    /// Opens a connection within this time.
     pub async fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Error> {
         let stream = async {
             let opened = match endpoint {
@@ -41,7 +41,7 @@ impl OriginConnection {
         Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), place: None, kept: None })
     }
 
-    /// The same for a request that has its place there.
+    /// Opens a connection for a request that already holds its permit.
     pub async fn open_for(
         choice: &ChosenOrigin,
         endpoint: &Endpoint,
@@ -56,7 +56,7 @@ impl OriginConnection {
         Ok(connection)
     }
 
-    /// Whether a kept connection can carry another exchange: open, and nothing has come that nobody asked for.
+    /// Whether a kept connection can carry another exchange: it is open, and the origin has sent nothing unasked.
     //= RFC 9112 section 9.2
     //# If a client receives data on a connection that doesn't have outstanding requests, the client MUST NOT consider that
     //# data to be a valid response
@@ -84,7 +84,7 @@ impl OriginConnection {
     }
 }
 
-/// Connects to the first of the host's addresses that can be reached.
+/// Connects to the first address of the host that accepts a connection.
 async fn connect(host: &str, port: u16) -> io::Result<Stream> {
     let mut failure = None;
     for address in lookup_host((host, port)).await? {
@@ -96,7 +96,7 @@ async fn connect(host: &str, port: u16) -> io::Result<Stream> {
     Err(failure.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address")))
 }
 
-/// `future`'s result, or `late` after `duration`.
+/// The result of `future`, or the error `late` after `duration`.
 pub async fn with_deadline<T>(
     duration: Duration,
     late: Error,

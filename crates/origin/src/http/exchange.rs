@@ -1,8 +1,8 @@
-//! One request and its final head.
+//! One exchange with an HTTP origin: sends a request and waits for its final head.
 //!
-//! When the origin closes early: before its head, the next step is `FillTask::fail` in `engine/src/cache/fetch/fill_task.rs` (a stale response
-//! where one may be served, else 502); within the body, `pump` there drops the writer, so nothing is stored and readers
-//! are cut (`engine/src/deliver/mod.rs`).
+//! If the origin closes before its head, `FillTask::fail` in `engine/src/cache/fetch/fill_task.rs` goes on (a stale response where one
+//! may be served, else 502). If it closes within the body, `pump` in `engine/src/cache/fetch/fill_body.rs` ends the writer, so nothing is
+//! stored and readers are cut (`engine/src/deliver/mod.rs`).
 
 use super::body::ResponseBody;
 use super::connection::{OriginConnection, with_deadline};
@@ -26,8 +26,8 @@ use std::io::IoSlice;
 use std::rc::Rc;
 
 impl ConnectionPool {
-    /// Sends a request and waits for the final head. `upload` is taken as soon as a connection is there; when it
-    /// is still there after an error, nothing was sent.
+    /// Sends a request and waits for the final head. `upload` is taken once the head is written. If it is still there after an error, the
+    /// origin has got no complete head, and the request can be sent again.
     ///
     /// `head` must carry the fields that frame `upload`.
     pub async fn send<U: Upload + 'static>(
@@ -40,18 +40,18 @@ impl ConnectionPool {
     ) -> Result<Response<Box<ResponseBody>>, Error> {
         let Request { head, limits } = *request;
         let is_repeatable = is_repeatable(head, upload);
-        // A kept connection may be closed by the origin at the moment in which we use it. A request that can't be repeated
-        // is only entrusted to one that was in use a moment ago.
+        // The origin may close a kept connection at the moment in which this request uses it. A request that can't be repeated only uses
+        // a connection that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
         let place = choice.place(limits).await?;
-        // A trial is to find out whether there are connections.
+        // A trial is to find out whether a new connection can be made.
         let idle = if choice.is_trial() { None } else { self.take_idle(endpoint, idle_max) };
         if let Some(mut connection) = idle {
             connection.place = Some(place);
             match self.exchange(connection, endpoint, request, upload, interim).await {
                 //= RFC 9110 section 9.2.2
                 //# A proxy MUST NOT automatically retry non-idempotent requests.
-                // Of one whose body is still there, not even the head has been sent to its end.
+                // Where `upload` is still there, writing the head failed: the origin has no complete request.
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) if is_repeatable || upload.is_some() => {
                     self.counters.retry();
                 }
@@ -63,8 +63,8 @@ impl ConnectionPool {
         self.exchange_anew(place, choice, endpoint, request, upload, interim).await
     }
 
-    /// Asks on a connection of its own, which needs no place and is not kept: whether an origin that has no place free works
-    /// must be known as well. The body is not read.
+    /// Sends a check on a connection of its own, which takes no permit and is not kept: an origin without a free permit must be checked
+    /// as well. The body is not read.
     pub async fn probe(self: &Rc<Self>, endpoint: &Endpoint, request: &Request<'_>) -> Result<ResponseHead, Error> {
         let connection = OriginConnection::open(endpoint, request.limits.connect_timeout).await?;
         let asked = self.exchange(connection, endpoint, request, &mut Some(NoUpload), &mut NoInterim).await;
@@ -131,8 +131,8 @@ impl ConnectionPool {
     }
 }
 
-/// With `Expect: 100-continue`, holds the body until the origin says 100 or a final status. A final head is returned:
-/// then the body is not sent. An origin that says nothing in time gets the body anyway, and the client a 100 of ours.
+/// With `Expect: 100-continue`, holds the body until the origin answers 100 or a final status. Returns a final head: then the body is not
+/// sent. If the origin does not answer in time, the body is sent anyway, and the client gets a 100 from Kasoku.
 //= RFC 9110 section 10.1.1
 //# A proxy MUST, upon receiving an HTTP/1.1 (or later) request that has a valid method, target URI, and complete header section that contains a 100-continue expectation and indicates a request message body will follow, either
 //# send an immediate final status code
@@ -169,7 +169,7 @@ async fn wait_for_continue(
     Err(Error::UnexpectedInterim)
 }
 
-/// Reads heads until the final one, while the request's body is still on its way.
+/// Reads heads until the final one, while the request's body may still be on its way.
 async fn final_head(
     connection: &mut OriginConnection,
     request: &RequestHead,
@@ -190,7 +190,7 @@ async fn final_head(
     Err(Error::UnexpectedInterim)
 }
 
-/// A 101 is one only when it switches to what was asked for.
+/// A 101 is valid only if it switches to the protocol that the request asked for.
 //= RFC 9110 section 7.8
 //# A server MUST NOT switch to a protocol that was not indicated by the client in the corresponding request's Upgrade header field.
 fn switched(request: &RequestHead, head: ResponseHead) -> Result<ResponseHead, Error> {
@@ -204,14 +204,14 @@ async fn next_head(
     upload: &mut UploadTask,
     limits: &Limits,
 ) -> Result<ResponseHead, Error> {
-    // The clock for the first byte runs from the end of the request; while the body is under way, its own limits hold.
+    // The time for the first byte counts from the end of the request. While the body is on its way, the body's own limits hold.
     if upload.is_running() {
         tokio::select! {
             biased;
             head = connection.read_head(limits) => return head,
             sent = upload.ended() => match sent {
                 Ok(()) => {}
-                // The origin may have answered and closed before it took everything: its answer counts.
+                // The origin may have answered and closed before it read the whole body: its answer counts.
                 Err(Error::Io(_)) => {}
                 Err(error) => return Err(error),
             },

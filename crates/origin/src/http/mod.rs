@@ -1,10 +1,9 @@
-//! HTTP/1.1 towards an origin.
+//! The HTTP/1.1 client towards origins.
 //!
-//! [`ConnectionPool::send`] writes a request and waits for the final head; the body is then read piece by piece. A request's
-//! body is sent by a task of its own, so that an origin which answers before it has read everything works as well.
-//! A connection goes back to the pool only when both directions came to a clean end. The client is our own over the parsers
-//! of `kasoku-wire`, so that what a malformed response leads to comes from RFC 9112
-//! (docs/decisions/0001-http-origin-client.md).
+//! [`ConnectionPool::send`] writes a request and waits for the final head; the caller then reads the body piece by piece. A task of its
+//! own sends a request's body, so that an origin may answer before it has read the whole body. A connection goes back to the pool only if
+//! both directions ended cleanly. The client is Kasoku's own, over the parsers of `kasoku-wire`, so that RFC 9112 decides what a
+//! malformed response leads to (docs/decisions/0001-http-origin-client.md).
 
 mod body;
 mod connection;

@@ -1,4 +1,4 @@
-//! The connections of one worker that are kept.
+//! The pool of one worker's idle connections.
 
 use super::connection::OriginConnection;
 use crate::counters::Counters;
@@ -27,19 +27,19 @@ impl Idle {
 }
 
 impl ConnectionPool {
-    /// Without connections.
+    /// A pool without connections.
     pub fn new(counters: Rc<Counters>) -> Self {
         Self { idle: RefCell::default(), counters }
     }
 
-    /// The most recently used connection that is still good, and was idle for `idle_max` at most.
+    /// The most recently used connection to this endpoint that is still open, if it has been idle for `idle_max` at most.
     pub fn take_idle(&self, endpoint: &Endpoint, idle_max: Duration) -> Option<OriginConnection> {
         let mut idle = self.idle.borrow_mut();
         let connections = idle.get_mut(endpoint)?;
         connections.retain(|idle| !idle.is_expired());
         while let Some(mut idle) = connections.pop() {
             if idle.since.elapsed() > idle_max {
-                // The others have been idle for longer. They stay for requests that can be repeated.
+                // All other connections have been idle for longer. They stay for requests that can be repeated.
                 connections.push(idle);
                 break;
             }
@@ -50,7 +50,7 @@ impl ConnectionPool {
         None
     }
 
-    /// Closes the connections that were idle for too long, or that their origin has closed. To be called now and then.
+    /// Closes connections that have been idle for too long or that the origin has closed. The worker calls this now and then.
     pub fn sweep(&self) {
         self.idle.borrow_mut().retain(|_, connections| {
             connections.retain_mut(|idle| !idle.is_expired() && idle.connection.is_quiet());
@@ -58,7 +58,7 @@ impl ConnectionPool {
         });
     }
 
-    /// Keeps it for its next request, while there is room, and gives its place back.
+    /// Keeps a connection for its next request if there is room, and gives back its permit.
     pub fn keep(&self, endpoint: &Endpoint, limits: &Limits, mut connection: OriginConnection) {
         connection.place = None;
         let mut idle = self.idle.borrow_mut();

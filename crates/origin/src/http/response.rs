@@ -1,4 +1,4 @@
-//! An origin's response out of its head: how long its body is, and whether its connection may carry another exchange.
+//! Makes an origin's response of its head: how long the body is, and whether the connection may carry another exchange.
 
 use super::body::ResponseBody;
 use super::connection::OriginConnection;
@@ -12,7 +12,7 @@ use kasoku_wire::http1::{BodyDecoder, BodyLength, keeps_alive, response_body_len
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::rc::Rc;
 
-/// The response of that head, whose body is still to be read.
+/// The response with this head, whose body is still to be read.
 pub(super) fn response(
     pool: Rc<ConnectionPool>,
     connection: OriginConnection,
@@ -34,8 +34,8 @@ pub(super) fn response(
     Ok(Response { head, body: Box::new(body) })
 }
 
-/// Whether a 204 says that content follows. It has none; an origin that sends some nevertheless would send it when the
-/// connection has been given to another request already. (A 304 may tell the length of what it stands for.)
+/// Whether a 204 announces content. It has none. If the origin sends some nevertheless, the bytes may arrive after the connection has
+/// been given to another request. (A 304 may state the length of the response for which it stands.)
 //= RFC 9110 section 8.6
 //# A server MUST NOT send a Content-Length header field in any response with a status code of 1xx (Informational) or 204
 //# (No Content).
@@ -45,8 +45,8 @@ fn announces_impossible_body(head: &ResponseHead) -> bool {
         && (fields.contains("transfer-encoding") || fields.all("content-length").any(|length| length != b"0"))
 }
 
-/// Whether a request has a body that its origin may take for the next request: many servers ignore content where its method defines no
-/// meaning for it (RFC 9110 section 9.3.1). Another client's request on that connection would get the answer to those bytes.
+/// Whether an origin may take the body of this request for the next request: many servers ignore content where the method defines no
+/// meaning for it (RFC 9110 section 9.3.1). The next client's request on that connection would get the answer to those bytes.
 fn may_leave_its_body(request: &RequestHead) -> bool {
     let fields = &request.fields;
     let has_body = fields.contains("transfer-encoding") || fields.all("content-length").any(|length| length != b"0");

@@ -1,11 +1,11 @@
-//! The task that sends a request's body, so that an origin which answers before it has read everything works as well.
+//! Sends the body of a request in a task of its own, so that an origin may answer before it has read the whole body.
 
 use crate::error::Error;
 use std::cell::Cell;
 use std::rc::Rc;
 use tokio::task::JoinHandle;
 
-/// The task that sends a request's body; ends with the response.
+/// The task that sends a request's body. It ends with the response.
 pub struct UploadTask {
     task: Option<JoinHandle<Result<(), Error>>>,
     is_complete: Rc<Cell<bool>>,
@@ -17,12 +17,12 @@ impl UploadTask {
         Self { task: None, is_complete: Rc::new(Cell::new(true)) }
     }
 
-    /// There is a body, and it will not be sent.
+    /// There is a body, which will not be sent.
     pub(crate) fn unsent() -> Self {
         Self { task: None, is_complete: Rc::new(Cell::new(false)) }
     }
 
-    /// One that does this.
+    /// Spawns the task that runs `sending`.
     pub fn spawn(sending: impl Future<Output = Result<(), Error>> + 'static) -> Self {
         let is_complete = Rc::new(Cell::new(false));
         let mark = is_complete.clone();
@@ -34,7 +34,7 @@ impl UploadTask {
         Self { task: Some(task), is_complete }
     }
 
-    /// Whether there is a body whose [end](Self::ended) nobody has seen yet.
+    /// Whether there is a body whose [end](Self::ended) has not been awaited yet.
     pub fn is_running(&self) -> bool {
         self.task.is_some()
     }

@@ -1,24 +1,24 @@
-//! Where two pages differ, in lines for people: a few of them, each cut to the place that differs.
+//! Shows where two pages differ, in lines for people: a few of them, each cut to the place that differs.
 //!
-//! Pages are compared line by line where they have as many lines, as two renderings of one template have; else from the first line that
-//! differs. What a minifier has written in one line is divided at its tags.
+//! Two pages with the same number of lines, as renderings of one template have, are compared line by line. Of other pages, only the
+//! first line that differs is shown. A page with a very long line, as minifiers write it, is divided at its tags.
 
 use super::noise::Reduced;
 use super::{Difference, DifferencePlace};
 
-/// Differences of one pair of pages that are told.
+/// How many differences of one pair of pages are shown.
 pub const DIFFERENCES_MAX: usize = 6;
 
-/// What is told of a line, in bytes.
+/// How much of a line is shown, in bytes.
 pub const LINE_BYTES_MAX: usize = 200;
 
-/// What is told of a line before the place that differs, in bytes.
+/// How much of a line is shown before the place that differs, in bytes.
 const BEFORE_BYTES: usize = 80;
 
-/// A page with a longer line is divided at its tags, in bytes.
+/// A page with a line longer than this, in bytes, is divided at its tags.
 const LONG_LINE_BYTES: usize = 1_000;
 
-/// The lines in which two pages differ, which they do.
+/// The lines in which two pages differ. The caller has checked that they do.
 pub(super) fn differing(anonymous: &Reduced, visitors: &Reduced) -> Vec<Difference> {
     let at_tags = is_divided_at_tags(anonymous) || is_divided_at_tags(visitors);
     let (one, other) = (PageLines::of(&anonymous.bytes, at_tags), PageLines::of(&visitors.bytes, at_tags));
@@ -30,7 +30,7 @@ pub(super) fn differing(anonymous: &Reduced, visitors: &Reduced) -> Vec<Differen
         all.push(difference(anonymous, start, one, other));
     }
     if all.is_empty() {
-        // One goes on where the other has ended.
+        // One page goes on where the other has ended.
         let common = anonymous.bytes.len().min(visitors.bytes.len());
         let rest = |page: &'_ Reduced| page.bytes.get(common..).unwrap_or_default().to_vec();
         all.push(difference(anonymous, common.saturating_sub(1), &rest(anonymous), &rest(visitors)));
@@ -43,7 +43,7 @@ pub(super) fn is_divided_at_tags(page: &Reduced) -> bool {
     page.bytes.split(|byte| *byte == b'\n').any(|line| line.len() > LONG_LINE_BYTES)
 }
 
-/// The lines of a page, each with where it begins.
+/// The lines of a page, each with the place at which it begins.
 pub(super) fn texts(page: &Reduced, at_tags: bool) -> impl Iterator<Item = (usize, &[u8])> {
     PageLines::of(&page.bytes, at_tags)
 }
@@ -54,12 +54,12 @@ fn difference(anonymous: &Reduced, start: usize, one: &[u8], other: &[u8]) -> Di
     Difference { place, anonymous: near(one, at), visitors: near(other, at) }
 }
 
-/// A line for people, from its beginning.
+/// A line for people, cut behind its beginning.
 pub fn line(text: &[u8]) -> String {
     near(text, 0)
 }
 
-/// A line around a place in it.
+/// A line for people, cut around the place `at`.
 fn near(line: &[u8], at: usize) -> String {
     let is_inside = |at: usize| line.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     let mut start = at.saturating_sub(BEFORE_BYTES).min(line.len());
@@ -78,7 +78,7 @@ fn near(line: &[u8], at: usize) -> String {
     format!("{before}{text}{behind}")
 }
 
-/// The lines of a page, each with where it begins.
+/// The lines of a page, each with the place at which it begins.
 #[derive(Clone)]
 struct PageLines<'p> {
     rest: &'p [u8],

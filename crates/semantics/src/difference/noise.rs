@@ -1,35 +1,37 @@
-//! Patterns of what may differ between two pages that are the same for everybody: a clock, the id of a request, a counter.
+//! Patterns of noise: text that may differ between two pages that are the same for all visitors, such as a clock, the id of a
+//! request, a counter.
 //!
-//! A pattern is text with placeholders: `generated in {number} seconds`. Its text has to stand in the page as it is, byte by byte; a placeholder stands
-//! for a value of one kind, at most [`VALUE_BYTES_MAX`] long. Between two texts, a value ends where the second one stands for the first
-//! time; at the ends of a pattern, it goes as far as bytes of its kind go. So a page is searched in time that grows with its length, and a
-//! pattern that could be understood in several ways finds less rather than more.
+//! A pattern is text with placeholders: `generated in {number} seconds`. The page must contain the text byte by byte; a placeholder
+//! stands for a value of one kind, at most [`VALUE_BYTES_MAX`] long. Between two texts, a value ends at the first occurrence of the
+//! second text. At an end of a pattern, a value takes all bytes of its kind. So a search takes time in proportion to the length of
+//! the page, and a pattern that could match in several ways matches less rather than more.
 //!
-//! What is noise is not looked at. So a pattern that may be about a token is refused ([`NoiseError::Token`]), and so is one that would fit anything.
+//! Noise is not compared. So a pattern that may match a token is refused ([`NoiseError::Token`]), and so is one that would match
+//! anything.
 
 use super::regions::{PagePart, Region};
 use memchr::memmem;
 use std::fmt;
 
-/// Patterns of one list.
+/// The most patterns in one list.
 pub const NOISE_MAX: usize = 64;
 
 /// The longest pattern, in bytes.
 pub const NOISE_BYTES_MAX: usize = 256;
 
-/// Placeholders of one pattern.
+/// The most placeholders in one pattern.
 const PLACEHOLDERS_MAX: usize = 8;
 
 /// The longest value that a placeholder stands for, in bytes.
 const VALUE_BYTES_MAX: usize = 64;
 
-/// Characters of text that a pattern has at least, without spaces.
+/// The fewest characters of text in a pattern, without spaces.
 const TEXT_CHARS_MIN: usize = 3;
 
-/// Letters that name a value in a script, at least.
+/// The fewest letters that name a value in a script.
 const NAME_LETTERS_MIN: usize = 4;
 
-/// How often the texts of patterns are found in one page before the rest of it counts as it is.
+/// How many occurrences of the patterns' texts are tried in one page. After these, the rest of the page is compared as it is.
 const TRIES_MAX: usize = 16 << 10;
 
 /// A pattern.
@@ -37,7 +39,7 @@ const TRIES_MAX: usize = 16 << 10;
 pub struct Noise {
     text: String,
     pieces: Vec<NoisePiece>,
-    /// Whether it names its value, so that it counts in scripts as well.
+    /// Whether it begins with a name of its value, so that it counts in scripts as well.
     names_its_value: bool,
 }
 
@@ -47,7 +49,7 @@ enum NoisePiece {
     Value(NoiseKind),
 }
 
-/// What a placeholder stands for.
+/// The kind of value that a placeholder stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum NoiseKind {
     Digits,
@@ -57,20 +59,20 @@ enum NoiseKind {
     Word,
 }
 
-/// Why a text is no pattern.
+/// Why a text is no valid pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoiseError {
     /// It is empty or too long.
     Length,
-    /// It has a placeholder of no kind that there is.
+    /// It has a placeholder of an unknown kind.
     Kind(String),
     /// It has no placeholder.
     NoPlaceholder,
-    /// Nothing stands between two placeholders.
+    /// It has two placeholders side by side.
     Adjacent,
     /// It has too many placeholders.
     TooMany,
-    /// It is not much more than a placeholder, and fits nearly anything.
+    /// It is little more than a placeholder, and fits nearly anything.
     Bare,
     /// It has a word that names a token.
     Token(String),
@@ -117,7 +119,7 @@ impl NoiseKind {
             }
     }
 
-    /// Whether such a byte may be in a value. Of a time that depends on what is around it.
+    /// Whether a byte may be in a value of this kind. In a time, that also depends on the bytes around it.
     fn has(self, byte: u8) -> bool {
         match self {
             Self::Digits => byte.is_ascii_digit(),
@@ -128,7 +130,7 @@ impl NoiseKind {
         }
     }
 
-    /// The value with which a text begins, if it is not too long.
+    /// The length of the value with which a text begins; `None`: it begins with none of this kind, or the value is too long.
     fn at_start(self, text: &[u8]) -> Option<usize> {
         let near = text.get(..VALUE_BYTES_MAX + 1).unwrap_or(text);
         let length = match self {
@@ -144,7 +146,7 @@ impl NoiseKind {
         (length <= VALUE_BYTES_MAX && near.get(..length).is_some_and(|value| self.fits(value))).then_some(length)
     }
 
-    /// The same of the one with which it ends.
+    /// The same for the value with which a text ends.
     fn at_end(self, text: &[u8]) -> Option<usize> {
         let near = text.get(text.len().saturating_sub(VALUE_BYTES_MAX + 1)..).unwrap_or(text);
         let length = match self {
@@ -161,7 +163,8 @@ impl NoiseKind {
     }
 }
 
-/// Words of times, in lower case: parts of the day, months, days of the week, zones; in Korean what follows or precedes a number.
+/// Words in dates and times, in lower case: parts of the day, months, days of the week, zones. The Korean ones follow or precede a
+/// number.
 const TIME_WORDS: [&str; 44] = [
     "am",
     "pm",
@@ -232,7 +235,7 @@ fn is_time(text: &[u8]) -> bool {
     has_digit
 }
 
-/// The length of the word of a time with which a text begins.
+/// The length of the date or time word with which a text begins.
 fn time_word(text: &[u8]) -> Option<usize> {
     let letters = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let word = text.get(..letters).unwrap_or_default();
@@ -250,7 +253,7 @@ impl Noise {
     /// Reads a pattern. A brace that begins no placeholder is text.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the text is no valid pattern.
     pub fn parse(text: &str) -> Result<Self, NoiseError> {
         if text.is_empty() || text.len() > NOISE_BYTES_MAX {
             return Err(NoiseError::Length);
@@ -278,7 +281,7 @@ impl Noise {
         Ok(Self { text: text.to_owned(), pieces, names_its_value })
     }
 
-    /// Whether it may be noise in a part of a page.
+    /// Whether the pattern counts in a part of a page.
     fn counts_in(&self, part: PagePart) -> bool {
         match part {
             PagePart::Page => true,
@@ -287,7 +290,7 @@ impl Noise {
         }
     }
 
-    /// Adds the values that it finds in a part of a page, from `start` on.
+    /// Adds the values that the pattern finds in `text`, a part of a page that begins at `start`.
     fn find(&self, text: &[u8], start: usize, tries: &mut usize, found: &mut Vec<NoiseValue>) {
         let (leading, pieces) = match self.pieces.split_first() {
             Some((NoisePiece::Value(kind), rest)) => (Some(*kind), rest),
@@ -318,7 +321,8 @@ impl Noise {
     }
 }
 
-/// Adds the values of these pieces of a pattern, which stand in `text` from `at` on; the result is where they end.
+/// Adds the values of the rest of a pattern, which must stand in `text` from `at` on. Returns where they end; `None`: the text does
+/// not match.
 fn values_behind(
     pieces: &[NoisePiece],
     text: &[u8],
@@ -333,7 +337,7 @@ fn values_behind(
         let length = match pieces.next() {
             Some(NoisePiece::Text(behind)) => {
                 let near = rest.get(..VALUE_BYTES_MAX + behind.len()).unwrap_or(rest);
-                // A value has a byte at least.
+                // A value has at least one byte.
                 let length = memmem::find(near.get(1..)?, behind.as_bytes())? + 1;
                 if !kind.fits(near.get(..length)?) {
                     return None;
@@ -393,11 +397,11 @@ fn pieces(text: &str) -> Result<Vec<NoisePiece>, NoiseError> {
     Ok(pieces)
 }
 
-/// Parts of words that name a token, whatever is around them.
+/// Parts of words that name a token, wherever in the word they stand.
 const TOKEN_PARTS: [&str; 9] =
     ["token", "csrf", "xsrf", "nonce", "secret", "session", "signature", "passw", "credential"];
 
-/// Whole words that do.
+/// Whole words that name a token.
 const TOKEN_WORDS: [&str; 22] = [
     "auth",
     "authenticity",
@@ -443,7 +447,7 @@ fn token_word(text: &str) -> Option<String> {
         was_small = letter.is_lowercase();
     }
     words.push(word);
-    // In capitals or in small letters throughout, words stand together: `PHPSESSID`.
+    // Where the case does not change, words run together: `PHPSESSID`.
     let is_compound = |word: &str| ["sessid", "sessionid", "apikey", "accesskey"].iter().any(|end| word.ends_with(end));
     words.into_iter().find(|word| {
         TOKEN_PARTS.iter().any(|part| word.contains(part)) || TOKEN_WORDS.contains(&&**word) || is_compound(word)
@@ -458,15 +462,15 @@ struct NoiseValue {
     kind: NoiseKind,
 }
 
-/// A page in which what is noise is written as its placeholder.
+/// A page in which placeholders replace the values that are noise.
 pub(super) struct Reduced {
     pub(super) bytes: Vec<u8>,
-    /// The parts of what is written.
+    /// The parts of `bytes`.
     pub(super) regions: Vec<Region>,
 }
 
 impl Reduced {
-    /// Of a page with these parts.
+    /// Reduces a page with these parts.
     pub(super) fn of(body: &[u8], regions: &[Region], noise: &[Noise]) -> Self {
         let mut found = Vec::new();
         let (mut tries, mut start) = (TRIES_MAX, 0);
@@ -482,7 +486,7 @@ impl Reduced {
         let (mut at, mut found) = (0, found.into_iter().peekable());
         for region in regions {
             while let Some(value) = found.next_if(|value| value.start < region.end) {
-                // One that overlaps with the one before it.
+                // The value overlaps with the one before it.
                 if value.start < at {
                     continue;
                 }
@@ -499,13 +503,13 @@ impl Reduced {
         reduced
     }
 
-    /// The part in which a place is.
+    /// The part of the page at the place `at`.
     pub(super) fn part_at(&self, at: usize) -> PagePart {
         let number = self.regions.partition_point(|region| region.end <= at);
         self.regions.get(number).or(self.regions.last()).map_or(PagePart::Page, |region| region.part)
     }
 
-    /// Whether so many bytes from a place on are all in one kind of part.
+    /// Whether all `bytes` bytes from `start` on are in parts of the kind `part`.
     pub(super) fn is_all(&self, start: usize, bytes: usize, part: PagePart) -> bool {
         let number = self.regions.partition_point(|region| region.end <= start);
         let mut begin = start;

@@ -1,30 +1,31 @@
-//! The parts of a page, as far as they decide where two pages may differ: forms, `<meta>`, scripts, and the rest.
+//! Divides a page into the parts that decide where two pages may differ: forms, `<meta>`, scripts, and the rest.
 //!
-//! Where a page may hold a token, no difference is noise. So the reader here errs to that side: it follows the tokenizer of HTML (WHATWG, section
-//! 13.2.5) as far as it decides about a part, and where browsers may read a page otherwise ([`PagePart::Sealed`]), the rest of the page
-//! counts as a form. A page holds what visitors have written; none of them may end a form that a browser goes on with.
+//! Where a page may hold a token, no difference is noise. So the reader finds too many such parts rather than too few: it follows
+//! the tokenizer of HTML (WHATWG, section 13.2.5) as far as it decides about a part, and where browsers may read a page otherwise,
+//! the rest of the page counts as a form ([`PagePart::Sealed`]). A page holds text that visitors have written, and no such text may
+//! end a form here that a browser continues.
 //!
-//! One pass, and no memory but a list of where parts end.
+//! The reader makes one pass, and needs no memory beyond a list of where parts end.
 
 use super::Markup;
 use memchr::{memchr, memmem};
 
-/// What a place in a page belongs to.
+/// The part of a page to which a place belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PagePart {
-    /// None of the others: text, and tags that send nothing.
+    /// Text, and tags whose values no form sends.
     Page,
-    /// A `<script>`, or a body that is nothing else.
+    /// A `<script>`, or a body that is a script or JSON as a whole.
     Script,
     /// A `<form>`, or an element whose value a form sends.
     Form,
     /// A `<meta>`.
     Meta,
-    /// What browsers may read in several ways.
+    /// The rest of a page from where browsers may read it in several ways.
     Sealed,
 }
 
-/// A part, from where the one before it ends.
+/// A part, which begins where the one before it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) end: usize,
@@ -34,10 +35,10 @@ pub(super) struct Region {
 /// Elements whose tags hold what a form sends.
 const FIELDS: [&[u8]; 6] = [b"input", b"button", b"select", b"option", b"output", b"keygen"];
 
-/// Elements that hold text and no elements.
+/// Elements that contain text and no elements.
 const RAW: [&[u8]; 6] = [b"style", b"title", b"xmp", b"iframe", b"noembed", b"noframes"];
 
-/// Elements that begin a part: found where text is, the page can be read in two ways.
+/// Elements that begin a part. Where one stands in text, the page can be read in two ways.
 const BEGINNERS: [&[u8]; 7] = [b"form", b"input", b"button", b"select", b"textarea", b"meta", b"script"];
 
 /// The parts of a body, in order and without gaps.
@@ -59,7 +60,7 @@ struct RegionReader<'b> {
     has_noscript: bool,
 }
 
-/// A form that has begun.
+/// A form that has begun and not ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct OpenForm {
     is_in_noscript: bool,
@@ -103,12 +104,12 @@ impl<'b> RegionReader<'b> {
         self.body.get(self.at..).unwrap_or_default()
     }
 
-    /// What text here belongs to.
+    /// The part to which text at the current place belongs.
     fn usual(&self) -> PagePart {
         if self.form.is_some() { PagePart::Form } else { PagePart::Page }
     }
 
-    /// All up to `end` is that part.
+    /// Counts everything up to `end` as `part`.
     fn go_to(&mut self, end: usize, part: PagePart) {
         self.at = end;
         match self.regions.last_mut() {
@@ -119,14 +120,15 @@ impl<'b> RegionReader<'b> {
         }
     }
 
-    /// Goes behind what begins with the `<` at `open`.
+    /// Reads to the end of the markup that begins with the `<` at `open`.
     fn markup_at(&mut self, open: usize) -> Result<(), Unsure> {
         let rest = self.rest();
         if rest.starts_with(b"<!--") {
             let length = comment(rest)?;
             self.go_to(open + length, self.usual());
         } else if rest.starts_with(b"<![CDATA[") {
-            // Text in a feed, which readers take for HTML; in HTML, browsers read it in one way here and in another there.
+            // In a feed, CDATA holds text that readers take for HTML. In HTML, browsers read CDATA as text in one place and as a
+            // comment in another.
             if self.markup == Markup::Html {
                 return Err(Unsure);
             }
@@ -151,7 +153,7 @@ impl<'b> RegionReader<'b> {
             if tag.is(b"form") && self.form.is_some_and(|form| form.is_in_noscript || !self.has_noscript) {
                 self.form = None;
             } else if tag.is(b"noscript") {
-                // To whoever runs scripts, all of it was text.
+                // A browser that runs scripts has read all of the `<noscript>` as text.
                 self.has_noscript = false;
                 self.form = self.form.filter(|form| !form.is_in_noscript);
             }
@@ -183,7 +185,7 @@ impl<'b> RegionReader<'b> {
     fn script(&mut self, tag: &HtmlTag<'_>) -> Result<(), Unsure> {
         let part = if self.form.is_some() { PagePart::Form } else { PagePart::Script };
         if tag.closes_itself {
-            // In XML that is all of it, in HTML it is not.
+            // In XML the tag is the whole element, in HTML it is not.
             if self.markup == Markup::Html {
                 return Err(Unsure);
             }
@@ -192,7 +194,7 @@ impl<'b> RegionReader<'b> {
         }
         let end = closing(self.body, tag.end, b"script").ok_or(Unsure)?;
         let content = self.body.get(tag.end..end).unwrap_or_default();
-        // Behind `<!-- <script`, the next end of a script is not its end.
+        // Behind `<!-- <script`, the next `</script>` does not end the script.
         if let Some(comment) = memmem::find(content, b"<!--")
             && has_element(content.get(comment..).unwrap_or_default(), &[b"script"])
         {
@@ -202,7 +204,8 @@ impl<'b> RegionReader<'b> {
         Ok(())
     }
 
-    /// An element of text. Where that text looks like more, it is in a picture, in which browsers read it as elements.
+    /// Reads an element that contains text. Where that text looks like elements, the element may be in an SVG, where browsers do
+    /// read elements.
     fn raw(&mut self, tag: &HtmlTag<'_>) -> Result<(), Unsure> {
         if tag.closes_itself && self.markup == Markup::Xml {
             self.go_to(tag.end, self.usual());
@@ -217,7 +220,7 @@ impl<'b> RegionReader<'b> {
     }
 }
 
-/// The length of a comment, `<!--` and its end included.
+/// The length of a comment, with its `<!--` and its end.
 fn comment(text: &[u8]) -> Result<usize, Unsure> {
     for abrupt in [&b"<!-->"[..], b"<!--->"] {
         if text.starts_with(abrupt) {
@@ -229,7 +232,7 @@ fn comment(text: &[u8]) -> Result<usize, Unsure> {
         at += offset;
         match text.get(at + 2..) {
             Some([b'>', ..]) => return Ok(at + 3),
-            // HTML ends here, XML does not.
+            // HTML ends the comment here, XML does not.
             Some([b'!', b'>', ..]) => return Err(Unsure),
             _ => at += 1,
         }
@@ -237,7 +240,7 @@ fn comment(text: &[u8]) -> Result<usize, Unsure> {
     Err(Unsure)
 }
 
-/// Whether a tag begins: `<a`, `</a`.
+/// Whether a tag begins here: `<a`, `</a`.
 fn is_tag(text: &[u8]) -> bool {
     let name = text.strip_prefix(b"</").or_else(|| text.strip_prefix(b"<")).unwrap_or_default();
     name.first().is_some_and(u8::is_ascii_alphabetic)
@@ -264,7 +267,7 @@ fn tag(body: &[u8], open: usize) -> Option<HtmlTag<'_>> {
             byte if is_space(byte) => at += 1,
             _ => {
                 was_slash = false;
-                // A name may begin with `=`.
+                // The name of an attribute may begin with `=`.
                 at = end_of(at + 1, &|byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='))?;
                 let equals = end_of(at, &|byte| !is_space(byte))?;
                 if body.get(equals) != Some(&b'=') {
@@ -280,7 +283,7 @@ fn tag(body: &[u8], open: usize) -> Option<HtmlTag<'_>> {
     }
 }
 
-/// Where the element of text of that name ends, its closing tag included, that begins before `from`.
+/// Where the text element `name` ends, its closing tag included. `from` is the end of its opening tag.
 fn closing(body: &[u8], from: usize, name: &[u8]) -> Option<usize> {
     let mut at = from;
     loop {
@@ -295,7 +298,7 @@ fn closing(body: &[u8], from: usize, name: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a text has something that reads like the beginning of one of these elements.
+/// Whether a text contains something that reads like the beginning of one of these elements.
 fn has_element(text: &[u8], names: &[&[u8]]) -> bool {
     memchr::memchr_iter(b'<', text).any(|open| {
         let behind = text.get(open + 1..).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Finds what changes in a page from request to request, by comparing several anonymous renderings.
 //!
-//! A database returns rows that sort alike in whatever order it finds them, and of a list that is cut (`LIMIT 10`) other rows each time. Such a page differs
-//! with each request, for nobody as for a visitor. So the lines of a visitor's page are held against those of nobody's pages: a line that all of
-//! nobody's pages have must be there as often, and any other line must be one that comes and goes in nobody's pages as well.
-//! Lines with a form, a `<meta>` or a script, where tokens are, may only move.
+//! A database returns rows that sort alike in any order, and for a list that is cut (`LIMIT 10`) other rows each time. Such a page
+//! differs with each request, anonymous or not. So the lines of a visitor's page are compared with those of several anonymous
+//! pages: a line that all anonymous pages have must be there as often, and any other line must be one that comes and goes in the
+//! anonymous pages as well. Lines with a form, a `<meta>` or a script, where tokens are, may only move.
 
 use super::lines::{is_divided_at_tags, texts};
 use super::noise::{Noise, Reduced};
@@ -12,43 +12,43 @@ use super::{Markup, PagePart};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Different lines of a page; one that has more is not held against others.
+/// The most different lines of a page; a page with more is not compared.
 const LINES_MAX: usize = 16 << 10;
 
-/// What a line takes in memory, in bytes: its entry, in a table that may be half empty.
+/// The memory that a line takes, in bytes: its entry, in a table that may be half empty.
 const LINE_ENTRY_BYTES: u64 = 64;
 
 /// The lines of one rendering, each by its hash.
 pub struct Rendering {
     lines: HashMap<u64, RenderedLine>,
-    /// Of all of it, in its order.
+    /// The hash of the whole rendering, in its order.
     hash: u64,
 }
 
 #[derive(Clone, Copy)]
 struct RenderedLine {
     count: u32,
-    /// Whether it is outside of what may have a token, wherever it stands.
+    /// Whether each occurrence of the line is outside of the parts that may hold a token.
     is_plain: bool,
 }
 
-/// A page has more lines than are held against others.
+/// A page has too many lines to be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyLines;
 
-/// What nobody's renderings say of a visitor's.
+/// How a visitor's rendering compares with the anonymous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// It has what none of them has, or what may be a token differs.
+    /// A line differs although the anonymous renderings are alike, or a line that may hold a token differs.
     Differs,
-    /// It has what none of them has, or an order that none of them has; they differ among themselves, so that a further one may have it.
+    /// It has lines or an order that no anonymous rendering has so far. A further anonymous rendering may have them.
     Unseen,
-    /// It has nothing that nobody does not get.
+    /// The anonymous renderings have everything that it has.
     Fits,
 }
 
 impl Rendering {
-    /// Of a body, without its noise. `keys`: the same for all that are held against each other.
+    /// The rendering of a body, without its noise. `keys`: the same for all renderings that are compared.
     ///
     /// # Errors
     /// It has too many lines.
@@ -68,12 +68,12 @@ impl Rendering {
         Ok(Self { lines, hash: keys.hash_one(&page.bytes) })
     }
 
-    /// What it takes in memory, in bytes.
+    /// The memory that it takes, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.lines.len() as u64 * LINE_ENTRY_BYTES
     }
 
-    /// Whether a visitor's rendering has nothing that nobody does not get.
+    /// Compares this rendering, a visitor's, with the anonymous ones.
     pub fn fit(&self, anonymous: &[Self]) -> Fit {
         let vary = anonymous.windows(2).any(|pair| matches!(pair, [one, other] if one.hash != other.hash));
         let mut fit = if vary { Fit::Fits } else { Fit::Unseen };

@@ -1,10 +1,10 @@
-//! Base64 (RFC 4648 sections 4 and 5), for cookies that hold a text in it.
+//! Decodes base64 (RFC 4648 sections 4 and 5) in cookies that hold a text in it.
 
-/// The fewest characters of base64 that are read: in a shorter text, letters that mean themselves read as something else too often.
+/// The fewest characters that are decoded: too many shorter words and numbers are valid base64 by chance.
 const CODED_BYTES_MIN: usize = 16;
 
-/// The text that `compressed_responses` stands for, where it is base64 of either alphabet, padded or not, and that of printable ASCII. What is random
-/// is not: a byte in three is printable.
+/// The text that `coded` encodes in either alphabet, padded or not. `None`: `coded` is no base64, or its bytes are not printable
+/// ASCII. Random bytes are not: only one byte in three is printable.
 pub(super) fn text(coded: &[u8]) -> Option<Vec<u8>> {
     let padding = coded.iter().rev().take_while(|byte| **byte == b'=').count();
     let coded = coded.get(..coded.len() - padding)?;

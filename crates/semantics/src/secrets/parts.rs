@@ -1,30 +1,33 @@
 //! Splits a cookie's value into the parts that an application may write into a page.
 //!
 //! Frameworks put more into a cookie than the session's id: they sign it (`s:ID.SIGNATURE`), name the server that has the session
-//! (`ID!SERVER!NONE`), or put all of it into base64. The page has the id alone. Where the id ends in a value nobody says, so what is looked for
-//! is each part that is too long and too mixed to stand in a page for another reason: words, dates and numbers of versions are none.
+//! (`ID!SERVER!NONE`), or encode all of it in base64. The page contains the id alone. A value does not tell where its id ends, so
+//! the search covers each part that is too long and too mixed to stand in a page by chance. Words, dates and version numbers are no
+//! such parts.
 
 use super::base64;
 
-/// The shortest part that is looked for by itself, in letters and digits.
+/// The length of the shortest part that is searched for by itself, in letters and digits.
 const PART_BYTES_MIN: usize = 16;
 
-/// The same of a session's cookie, where letters and digits are mixed.
+/// The same length for the cookie of a session, if the part mixes letters and digits.
 const SESSION_PART_BYTES_MIN: usize = 12;
 
-/// The most beginnings of a value, and pieces of it that are read as base64.
+/// The most beginnings of a value that are searched for, and the most pieces of it that are decoded as base64.
 const PIECES_MAX: usize = 4;
 
-/// The most parts of what stood in base64. It may be a ciphertext of kilobytes (Laravel's), which is full of runs and has no id.
+/// The most parts of a text that was decoded from base64. The text may hold kilobytes of ciphertext (Laravel's), which has many
+/// runs and no id.
 const CODED_PARTS_MAX: usize = 16;
 
-/// Gives each part of a value, percent-decoded, that is looked for by itself. `is_sessions`: the cookie is one of a session.
+/// Calls `add` with each part of the percent-decoded `value` that is searched for by itself. `is_sessions`: the cookie is a
+/// session's.
 pub(super) fn each(value: &[u8], is_sessions: bool, mut add: impl FnMut(&[u8])) {
     written(value, is_sessions).for_each(&mut add);
     let pieces = value.split(|byte| is_end(*byte)).take(PIECES_MAX);
     let coded = std::iter::once(value).chain(pieces.filter(|piece| piece.len() < value.len()));
     for text in coded.filter_map(base64::text) {
-        // A text without an id in it may be a choice: `{"lang":"ko"}`.
+        // A decoded text without an id may be a visitor's choice: `{"lang":"ko"}`.
         if is_mixed(&text) && (is_sessions || !super::may_be_known(&text)) {
             add(&text);
         }
@@ -32,15 +35,15 @@ pub(super) fn each(value: &[u8], is_sessions: bool, mut add: impl FnMut(&[u8])) 
     }
 }
 
-/// The parts that stand in a value as they are.
+/// The parts of a value that are searched for as they are, without decoding base64.
 fn written(value: &[u8], is_sessions: bool) -> impl Iterator<Item = &[u8]> {
     let least = if is_sessions { SESSION_PART_BYTES_MIN } else { PART_BYTES_MIN };
     let is_long = move |run: &&[u8]| run.len() >= PART_BYTES_MIN || (run.len() >= least && is_mixed(run));
     let runs = value.split(|byte| !byte.is_ascii_alphanumeric()).filter(is_long);
-    // A UUID, or what is random in the alphabet of URLs: often no run of it is long enough.
+    // A UUID, or random text in the URL-safe alphabet, often has no run that is long enough by itself.
     let joined = value.split(|byte| !byte.is_ascii_alphanumeric() && !is_joint(*byte)).map(trimmed);
     let joined = joined.filter(|run| count(run) >= PART_BYTES_MIN && is_mixed(run));
-    // Express puts `s:` before what it signs.
+    // Express puts `s:` before a value that it signs.
     let signed = value.strip_prefix(b"s:").unwrap_or(value);
     let ends = signed.iter().enumerate().filter(|(_, byte)| is_end(**byte)).take(PIECES_MAX);
     let beginnings = ends.filter_map(|(end, _)| signed.get(..end));
@@ -49,12 +52,12 @@ fn written(value: &[u8], is_sessions: bool) -> impl Iterator<Item = &[u8]> {
     parts.filter(move |part| is_sessions || !super::may_be_known(part))
 }
 
-/// What an id ends before: a signature, a server's name.
+/// Whether an id may end before this byte: it begins a signature or a server's name.
 fn is_end(byte: u8) -> bool {
     matches!(byte, b'.' | b'!')
 }
 
-/// What stands within ids as well as between them and something else.
+/// Whether this byte may stand within an id, but also between an id and other text.
 fn is_joint(byte: u8) -> bool {
     matches!(byte, b'-' | b'_')
 }
@@ -70,7 +73,8 @@ fn count(text: &[u8]) -> usize {
     text.iter().filter(|byte| byte.is_ascii_alphanumeric()).count()
 }
 
-/// Whether a run of letters and digits in a text is neither a word nor a number: it has both, or a small letter before a capital.
+/// Whether a run of letters and digits in the text is neither a word nor a number: it has both letters and digits, or a lower-case
+/// letter before a capital.
 pub(super) fn is_mixed(text: &[u8]) -> bool {
     text.split(|byte| !byte.is_ascii_alphanumeric()).any(|run| {
         let has_both = run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
@@ -127,7 +131,7 @@ mod tests {
         ] {
             assert_eq!(parts(value, false), [""; 0], "{value}");
         }
-        // A session's as well, but for its dates.
+        // In a session's cookie these are no parts either; only a longer date would be one.
         for value in
             ["application-server-prod", "deleted", "2026-11-22", "www.example.com|guest", "user_preferences_of_all"]
         {

@@ -1,26 +1,27 @@
-//! One text that is looked for, and where it counts as there.
+//! Defines a text that a page is searched for, and where in the page an occurrence counts.
 
 use crate::encoded;
 use memchr::memmem;
 use std::ops::Range;
 
-/// The shortest value of a session that is looked for by itself, where it is not long enough to be looked for within words.
+/// The length of the shortest value of a session that is searched for without its name, in bytes.
 ///
-/// What has three characters or less can be guessed, so no session is known by it alone, and as `1`, `no` or `ko` it stands in any page.
+/// A value of three characters or less can be guessed, so it can't identify a session alone, and values such as `1`, `no` or `ko`
+/// stand in any page.
 const APART_BYTES_MIN: usize = 4;
 
-/// A text, and whether it has to stand apart.
+/// A text, and whether it counts only apart from letters and digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Secret {
     text: Vec<u8>,
     /// The name of the cookie that has it.
     cookie: Vec<u8>,
-    /// It is short, and counts only where no letter or digit follows or precedes it: `5` is no part of `2015`.
+    /// Whether the text is short and counts only where no letter or digit precedes or follows it: `5` does not count in `2015`.
     is_apart: bool,
 }
 
 impl Secret {
-    /// What is long enough to be found anywhere.
+    /// A text that is long enough to count anywhere.
     pub(super) fn long(name: &[u8], text: &[u8]) -> Self {
         Self { text: text.to_vec(), cookie: name.to_vec(), is_apart: false }
     }
@@ -30,8 +31,8 @@ impl Secret {
         &self.cookie
     }
 
-    /// A session's value of a few characters. A word or what is very short stands in pages that have no session in them, so it counts only
-    /// beside its name, as in `?CFID=12`. None: it is what browsers are told to forget.
+    /// A short value of a session. A word or a very short value also stands in pages without a session, so it counts only after its
+    /// name, as in `?CFID=12`. `None`: the value is empty or `deleted`, which tells browsers to forget the cookie.
     pub(super) fn short(name: &[u8], value: &[u8]) -> Option<Self> {
         if value.is_empty() || value.eq_ignore_ascii_case(b"deleted") {
             return None;
@@ -41,13 +42,13 @@ impl Secret {
         Some(Self { text, cookie: name.to_vec(), is_apart: true })
     }
 
-    /// Whether wherever `other` is found, this is found as well.
+    /// Whether this text is found wherever `other` is found.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         (&self.text, self.is_apart) == (&other.text, other.is_apart)
             || (!self.is_apart && memmem::find(&other.text, &self.text).is_some())
     }
 
-    /// Whether it stands in these bytes, be it encoded as pages encode.
+    /// Whether the text stands in `bytes`, as it is or encoded as pages encode it.
     pub(super) fn stands_in(&self, bytes: &[u8]) -> bool {
         let counts = |place: Range<usize>| !self.is_apart || is_apart(bytes, &place);
         let mut as_it_is = memmem::find_iter(bytes, &self.text).map(|start| start..start + self.text.len());
@@ -55,7 +56,7 @@ impl Secret {
     }
 }
 
-/// `none`, `Guest`, `EXPIRED`: letters, and no small one before a capital.
+/// Whether the value is a word, such as `none`, `Guest` or `EXPIRED`: letters, without a lower-case one before a capital.
 fn is_word(value: &[u8]) -> bool {
     value.iter().all(u8::is_ascii_alphabetic) && !super::parts::is_mixed(value)
 }
@@ -67,7 +68,8 @@ fn is_apart(bytes: &[u8], place: &Range<usize>) -> bool {
     !precedes && !after.first().is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// Whether bytes end with an encoded character, whose last letter is none of the text: `%3D`, `%253D`, `\u003d`, `\x3d`, `\n`.
+/// Whether `bytes` end with an encoded character, whose last letter is not part of the text: `%3D`, `%253D`, `\u003d`, `\x3d`,
+/// `\n`.
 fn ends_with_an_escape(bytes: &[u8]) -> bool {
     let is_hex = |digits: &[&u8]| digits.iter().all(|digit| digit.is_ascii_hexdigit());
     match bytes {

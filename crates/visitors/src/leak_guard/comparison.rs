@@ -1,23 +1,24 @@
 //! Fetches a page anonymously and as made-up visitors, and compares the results.
 //!
-//! | fetched | as | where |
+//! | fetch | as | outcome |
 //! |---|---|---|
-//! | 1 | nobody | by the fill |
-//! | 2 | a visitor | it equals 1: the page is the same for everybody |
-//! | 3 | nobody | 2 equals 3: something was changed between 1 and 2 |
-//! | 4 | that visitor, at another address nearby | 4 equals 1 or 3: something was changed again |
-//! | 5, 6 | once more, at another address; nobody | any page of a visitor equals any of nobody's: the page has several forms, whoever asks; else it differs by visitor |
-//! | 7 | the account of `guard-cookie`, where such a request would not pass | it differs from nobody's page: members would get the guests' page |
+//! | 1 | anonymous | by the fill |
+//! | 2 | a made-up visitor | equals 1: the page is the same for all visitors |
+//! | 3 | anonymous | equals 2: the page changed between 1 and 2 |
+//! | 4 | that visitor, from a nearby address | equals 1 or 3: the page changed again |
+//! | 5, 6 | that visitor, at a third address; anonymous | any visitor's page equals any anonymous one: all visitors get several forms |
+//! | 7 | the account of `guard-cookie`, if its request would not pass | differs from the anonymous page: members get the guests' page |
 //!
-//! The last two are for rows that a database sorts by equal values: which connection is next decides their order, and which of them are in a list that is cut.
-//! Where no two pages are equal, and a visitor's has nothing but what comes and goes in nobody's own pages (`Rendering`; twelve more of those are fetched if need be),
-//! what differs says nothing of who asks.
+//! If none is equal, the page differs by visitor. Fetches 5 and 6 are for rows that a database sorts by equal values: their order,
+//! and which of them appear in a cut list, depend on the database connection. If no two pages are equal, a visitor's page may still
+//! have only lines that come and go in anonymous pages ([`Rendering`], with up to twelve further anonymous fetches). Then the
+//! difference does not come from the visitor.
 //!
-//! A page that changes with each look (a clock, a counter, a token) differs each time, so it counts as one that differs by visitor unless it is
-//! listed as noise. No answer, or an error of the server, says nothing.
+//! A page that changes with each fetch (a clock, a counter, a token) counts as one that differs by visitor unless the changing part
+//! is listed as noise. A failed fetch, or an error of the server, says nothing.
 //!
-//! All of these pages are in memory until the comparison has ended, and so are the copies in which noise is left out, for as long as two pages are
-//! compared. The memory budget is charged for both. Where it has no room, nothing is known of the page, as without an answer.
+//! All of these pages are in memory until the comparison has ended. While two pages are compared, so are their copies without
+//! noise. Both are charged to the memory budget. If it has no room, the comparison has no result, as after a failed fetch.
 
 use crate::RouteRules;
 use crate::anonymous_cookies;
@@ -46,18 +47,18 @@ use std::hash::RandomState;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// The longest time for one of the fetches.
+/// The longest time for one fetch.
 pub const FETCH_MAX: Duration = Duration::from_secs(10);
 
-/// Fields of an answer's head by which it must not differ, besides those whose names say that they hold a token.
+/// Response fields that must not differ, besides those whose names say that they hold a token.
 const COMPARED: [&str; 5] = ["content-type", "content-language", "content-encoding", "content-disposition", "location"];
 
-/// Fetches pages that no client gets.
+/// Fetches pages for comparison alone, not for a client.
 #[allow(async_fn_in_trait, reason = "pages are fetched and compared in one task of one worker")]
 pub trait Fetcher {
-    /// As whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
+    /// Fetches as the visitor at `address`, or anonymously. `None`: the answer says nothing of the page, or none came.
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage>;
-    /// The account of what is in memory for the comparison besides its pages.
+    /// A new account for what the comparison holds in memory besides its pages.
     fn hold(&self) -> HeldCharge;
     /// A number for the next made-up visitor.
     fn next_visitor(&self) -> u64;
@@ -67,12 +68,12 @@ pub trait Fetcher {
 const ORDER: [RequestedAs; 5] =
     [RequestedAs::Visitor, RequestedAs::Anonymous, RequestedAs::Visitor, RequestedAs::Visitor, RequestedAs::Anonymous];
 
-/// Copies of a page that are in memory while it is compared with another: one without the links that are made for each visitor, one without noise, and
-/// places of what is in it.
+/// Copies of a page that are in memory while it is compared: one without the links that are made for each visitor, one without
+/// noise, and the positions of its parts.
 const COPIES: u64 = 3;
 
-/// How often nobody asks once more, where a visitor's page may be one of those that nobody gets. With ten of forty rows, any ten that follow each other, four
-/// leave 10 of 100 pages unseen, eight 2, and twelve 0.5.
+/// The most further anonymous fetches, while a visitor's page may be a form that no anonymous fetch has shown. If a page shows ten
+/// consecutive rows of forty, four fetches leave 10 % of the pages unseen, eight 2 %, and twelve 0.5 %.
 const FURTHER_MAX: usize = 12;
 
 #[derive(Clone, Copy)]
@@ -81,15 +82,15 @@ enum RequestedAs {
     Anonymous,
 }
 
-/// What is looked at, and how it is fetched.
+/// The page that is compared, and how it is fetched.
 pub struct Comparison<'s, F> {
     /// Fetches its pages.
     pub fetcher: &'s F,
     /// What its route says of visitors.
     pub route: RouteRules<'s>,
-    /// The page's.
+    /// The page's URI.
     pub uri: &'s str,
-    /// The request anonymously.
+    /// The anonymous request.
     pub request: &'s RequestHead,
 }
 
@@ -103,26 +104,26 @@ pub struct FetchedPage {
 }
 
 impl FetchedPage {
-    /// `charge`: the account of the body, which is kept for as long as the page. Empty where somebody else has charged it.
+    /// `charge`: the memory account of the body, kept as long as the page. Empty where another account already has the body.
     pub fn new(head: ResponseHead, body: Bytes, charge: HeldCharge) -> Self {
         Self { head, body, _charge: charge }
     }
 }
 
-/// What came of it.
+/// The result of a comparison.
 pub enum ComparisonResult {
-    /// The page is the same for everybody.
+    /// The page is the same for all visitors.
     Same {
         /// The account of `guard-cookie` is not logged in any more.
         account_is_logged_out: bool,
     },
     /// It differs by visitor.
     Differs(DifferenceReport),
-    /// Nobody knows: there was no answer.
+    /// A fetch failed, or memory was full.
     Unknown,
 }
 
-/// Looks whether the page that nobody got is what others get. `is_first`: nobody has looked at the pattern before.
+/// Compares the anonymous page with the pages of visitors. `is_first`: the pattern has not been compared before.
 pub async fn check<F: Fetcher>(subject: Comparison<'_, F>, anonymous: FetchedPage, is_first: bool) -> ComparisonResult {
     let request = plain(subject.request);
     let checking = Comparison { request: &request, ..subject };
@@ -136,8 +137,8 @@ pub async fn check<F: Fetcher>(subject: Comparison<'_, F>, anonymous: FetchedPag
     }
 }
 
-/// Whether a response that may be stored has to be compared first: a text of which the application has not said itself that it may be shared.
-/// `is_file`: it is a file that this program has read itself.
+/// Whether a response that may be stored must be compared first: it is text, and the application has not itself said that it may be
+/// shared. `is_file`: Kasoku read the body from a file itself.
 pub fn is_to_be_compared(
     route: RouteRules<'_>,
     request: &RequestHead,
@@ -156,7 +157,7 @@ pub fn is_to_be_compared(
 }
 
 impl<F: Fetcher> Comparison<'_, F> {
-    /// Nobody's page, or where it differs from a visitor's; `None`: there was no answer.
+    /// An anonymous page that equals a visitor's, or the differences; `None`: a fetch failed, or memory was full.
     async fn as_visitors(&self, anonymous: FetchedPage) -> Option<Result<FetchedPage, Vec<Difference>>> {
         let mut visitor =
             SyntheticVisitor::new(self.fetcher.next_visitor(), &self.route.policy.grant, self.request, &anonymous.body);
@@ -174,7 +175,7 @@ impl<F: Fetcher> Comparison<'_, F> {
                     anonymous.push(page);
                 }
             }
-            // The pairs that have the page that has come last.
+            // Compares only the pairs that include the newest page.
             let begin = |is_new: bool, count: usize| if is_new { count.saturating_sub(1) } else { 0 };
             let from_nobody = begin(matches!(who, RequestedAs::Anonymous), anonymous.len());
             let from_visitor = begin(matches!(who, RequestedAs::Visitor), visitors.len());
@@ -193,7 +194,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         }
     }
 
-    /// Whether one of the visitors' pages has only what nobody gets as well, now and then.
+    /// Whether one of the visitors' pages has only lines that anonymous pages have as well, now and then.
     async fn is_anonymous_page(
         &self,
         anonymous: &[FetchedPage],
@@ -228,7 +229,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         }
     }
 
-    /// The lines of a page; an error: there are too many; `None`: there is no memory for them.
+    /// The lines of a page; an error: there are too many; `None`: memory is full.
     fn rendering(
         &self,
         page: &FetchedPage,
@@ -245,7 +246,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         Some(rendering)
     }
 
-    /// Whether a member would get a page that is not theirs.
+    /// Whether a member would get the guests' page, by the account of `guard-cookie`.
     async fn as_account(&self, anonymous: FetchedPage, is_first: bool) -> Option<ComparisonResult> {
         let Some(cookie) = self.route.declared.guard.cookie.as_ref().filter(|_| is_first) else {
             return Some(ComparisonResult::Same { account_is_logged_out: false });
@@ -275,7 +276,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         self.fetch(&visitor.dress(self.request), Some(visitor.address())).await
     }
 
-    /// Nobody's page once more; one that is none by now says nothing.
+    /// Fetches the anonymous page again; `None`: the fetch failed, or the status has changed.
     async fn fetch_page(&self, before: &FetchedPage) -> Option<FetchedPage> {
         self.fetch(self.request, None).await.filter(|page| page.head.status == before.head.status)
     }
@@ -284,7 +285,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         self.fetcher.fetch(request, address).await
     }
 
-    /// Where two pages differ; `None`: there is no memory to look.
+    /// Where two pages differ; `None`: memory is full.
     fn compare(
         &self,
         anonymous: &FetchedPage,
@@ -301,7 +302,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         Some(differences(&anonymous, &visitors, markup, &self.route.declared.guard.noise))
     }
 
-    /// The account of the copies of pages that are made to compare them; `None`: there is no room.
+    /// The account of the copies that are made of pages to compare them; `None`: memory is full.
     fn copies(&self, pages: &[&FetchedPage]) -> Option<HeldCharge> {
         let mut charge = self.fetcher.hold();
         let bytes = pages.iter().map(|page| COPIES.saturating_mul(page.body.len() as u64)).sum();
@@ -314,13 +315,14 @@ pub fn says_nothing(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
-/// The request as it goes out, for whoever is told to be at `address`: no visit is counted of it.
+/// The request as it goes out for the visitor at `address`, with the cookies that keep the application from counting a visit.
 pub fn as_sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: Option<Ipv4Addr>) -> Cow<'r, RequestHead> {
     let address = address.map_or_else(|| ANONYMOUS_ADDRESS.to_owned(), |address| address.to_string());
     anonymous_cookies::sent(request, route, &address)
 }
 
-/// A page without what its links have for each visitor (`fresh-links`): who follows one is led by a link of their own.
+/// A page without the link parameters that differ for each visitor (`fresh-links`): a visitor who follows such a link gets a link
+/// of their own.
 fn without_fresh_links<'p>(route: RouteRules<'_>, page_uri: &str, page: &'p [u8]) -> Cow<'p, [u8]> {
     if route.declared.fresh_links.is_empty() {
         return Cow::Borrowed(page);
@@ -332,7 +334,7 @@ fn without_fresh_links<'p>(route: RouteRules<'_>, page_uri: &str, page: &'p [u8]
     })
 }
 
-/// Where what is said before the bodies differs, or tells of the visitor.
+/// Where the status or the compared fields differ, or a field of the visitor's answer holds a trait of that visitor.
 fn head_difference(
     anonymous: &ResponseHead,
     visitors: &ResponseHead,
@@ -349,7 +351,7 @@ fn head_difference(
     }
     let is_compared = |name: &[u8]| {
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-        // Set-Cookie has rules of its own, and is kept for nobody.
+        // Set-Cookie has rules of its own, and no other client gets it.
         name != "set-cookie" && (COMPARED.contains(&&*name) || names_token(&name))
     };
     let lines = |head: &ResponseHead| -> Vec<Vec<u8>> {

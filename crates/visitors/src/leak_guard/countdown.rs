@@ -1,8 +1,8 @@
-//! Counts a worker's requests down to the next one whose page is looked at once more.
+//! Counts a worker's requests down to the next one whose page is compared again.
 
 use std::cell::Cell;
 
-/// How many requests lie between two samples of a worker, at least, and the number of values that are added at random.
+/// The fewest requests of a worker between two samples, and the number of values that are added at random.
 const GAP_MIN: u64 = 192;
 const GAP_SPREAD: u64 = 129;
 
@@ -16,7 +16,7 @@ impl Default for Countdown {
 }
 
 impl Countdown {
-    /// Counts one. `random`: any number.
+    /// Counts a request, and returns whether it is sampled. `random`: any number.
     pub fn is_due(&self, random: impl FnOnce() -> u64) -> bool {
         let left = self.0.get();
         self.0.set(match left {

@@ -1,9 +1,10 @@
 //! A table of URL patterns with two bounds: one for all patterns, one for the patterns of a rule.
 //!
-//! Clients choose URLs, and each set of parameters is a pattern, so a client can fill the table. A rule that is full takes no place from other rules.
-//! What nobody has asked for in an hour makes room: a verified pattern, and a blocked one that should have been compared again long ago.
+//! Clients choose URLs, and each set of parameters is a pattern, so a client can fill the table. A full rule takes no room from
+//! other rules. After an hour without a request, a verified pattern makes room, and so does a blocked one that should have been
+//! compared again long ago.
 //!
-//! A pattern without a place is known by the key of its rule, together with all others of that rule that have none.
+//! A pattern that has no room is stored under the key of its rule, together with all others of that rule that have none.
 
 use crate::leak_guard::PatternVerdict;
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
@@ -11,30 +12,30 @@ use crate::pattern::Pattern;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Patterns that are known, besides one for each rule that stands for those without a place.
+/// Patterns in the table, besides one for each rule that stands for those without room.
 pub(crate) const PATTERNS_MAX: usize = 4096;
 
-/// Patterns of one rule that are known.
+/// Patterns of one rule in the table.
 pub(crate) const PATTERNS_OF_RULE_MAX: usize = 1024;
 
-/// A pattern of which no page was missed for so long makes room for others, in milliseconds.
+/// A pattern that no miss has used for so long makes room for others, in milliseconds.
 pub(crate) const IDLE_MS: u64 = 60 * 60_000;
 
-/// How often room is made, in milliseconds.
+/// The shortest time between two sweeps, in milliseconds.
 const SWEEP_MS: u64 = 60_000;
 
 /// See the [module](self).
 #[derive(Default)]
 pub(crate) struct GuardedPatterns {
     patterns: HashMap<String, GuardEntry>,
-    /// How many of them are of each rule, by its key.
+    /// The number of patterns of each rule, by the rule's key.
     of_rules: HashMap<String, usize>,
     swept_ms: u64,
 }
 
-/// What is known of one.
+/// What is known of one pattern.
 pub(crate) struct GuardEntry {
-    /// For people.
+    /// The pattern's name for people.
     pub(crate) shown: String,
     pub(crate) state: PatternState,
     used_ms: u64,
@@ -48,7 +49,7 @@ pub(crate) enum PatternState {
 }
 
 impl GuardEntry {
-    /// Whether it makes room for others.
+    /// Whether the pattern makes room for others.
     fn is_over(&self, now_ms: u64) -> bool {
         let is_idle = now_ms >= self.used_ms.saturating_add(IDLE_MS);
         is_idle
@@ -62,7 +63,7 @@ impl GuardEntry {
 
 impl GuardedPatterns {
     pub(crate) fn verdict(&mut self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
-        // Of what has no place, all of the rule is one.
+        // All patterns of a rule that have no room share one verdict.
         let key = if self.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
         let Some(known) = self.patterns.get_mut(key) else { return PatternVerdict::Unknown };
         known.used_ms = now_ms;
@@ -74,7 +75,7 @@ impl GuardedPatterns {
         }
     }
 
-    /// Whether a pattern has a place, or can have one.
+    /// Whether a pattern is in the table, or has room there.
     pub(crate) fn has_place(&mut self, pattern: &Pattern, now_ms: u64) -> bool {
         if self.patterns.contains_key(pattern.key()) || !self.is_full(pattern) {
             return true;
@@ -87,13 +88,13 @@ impl GuardedPatterns {
         !self.is_full(pattern)
     }
 
-    /// Whether there is no place for one more pattern of the same rule.
+    /// Whether the table has no room for one more pattern of the same rule.
     fn is_full(&self, pattern: &Pattern) -> bool {
         let of_rule = self.of_rules.get(pattern.key_of_rule()).copied().unwrap_or(0);
         self.patterns.len() >= PATTERNS_MAX || of_rule >= PATTERNS_OF_RULE_MAX
     }
 
-    /// What was found the last time, where that was that pages differ.
+    /// The block that the last comparison set, even while the pattern is compared again.
     pub(crate) fn blocked(&self, key: &str) -> Option<Arc<Blocked>> {
         match &self.patterns.get(key)?.state {
             PatternState::Blocked(blocked) => Some(blocked.clone()),
@@ -121,7 +122,7 @@ impl GuardedPatterns {
         }
     }
 
-    /// Keeps those of which that holds. They are told with their keys.
+    /// Keeps the patterns that `keeps` accepts, by key and entry.
     pub(crate) fn retain(&mut self, keeps: impl Fn(&str, &GuardEntry) -> bool) {
         let Self { patterns, of_rules, .. } = self;
         patterns.retain(|key, known| {
@@ -143,7 +144,7 @@ impl GuardedPatterns {
     }
 }
 
-/// The key of a pattern is no more.
+/// Notes that the pattern with that key is gone.
 fn uncount(of_rules: &mut HashMap<String, usize>, key: &str) {
     let rule = Pattern::rule_of(key);
     let Some(count) = of_rules.get_mut(rule).filter(|_| rule != key) else { return };

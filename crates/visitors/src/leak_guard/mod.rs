@@ -1,8 +1,8 @@
-//! Whether the pages of a URL pattern are the same for all visitors.
+//! Checks whether the pages of a URL pattern are the same for all visitors.
 //!
-//! The first page of each pattern is fetched once more as a made-up visitor ([`SyntheticVisitor`](synthetic_visitor)) and both are compared
-//! ([`comparison`]); a page that differs by more than listed noise blocks its pattern ([`table`]). Sampled requests repeat that. The engine
-//! fetches, and does what follows.
+//! The guard fetches the first page of each pattern once more, as a made-up visitor (`synthetic_visitor`), and
+//! compares both pages ([`comparison`]). A page that differs by more than listed noise blocks its pattern ([`table`]). Sampled
+//! requests repeat the comparison. The engine does the fetches, and acts on the verdicts.
 
 pub mod comparison;
 mod countdown;

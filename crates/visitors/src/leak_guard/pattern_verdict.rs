@@ -3,12 +3,12 @@
 use kasoku_semantics::difference::Difference;
 use std::sync::Arc;
 
-/// Pages of a pattern are the same for everybody, as far as anybody has looked.
+/// The pages of a pattern are the same for all visitors, by the comparisons so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// On the monotonic clock, in milliseconds.
     pub since_ms: u64,
-    /// The account whose cookies are configured got what everybody gets, so it is not logged in any more.
+    /// The account of `guard-cookie` got the anonymous page, so it is not logged in any more.
     pub account_is_logged_out: bool,
 }
 
@@ -17,32 +17,32 @@ pub struct Verified {
 pub struct Blocked {
     /// On the monotonic clock, in milliseconds.
     pub since_ms: u64,
-    /// When it is looked at again.
+    /// When its pages are compared again.
     pub until_ms: u64,
-    /// How long it is blocked before that, in milliseconds.
+    /// How long this block lasts, in milliseconds.
     pub period_ms: u64,
     /// Where the pages differ.
     pub report: DifferenceReport,
 }
 
-/// Where two pages differ, and whose the other one is.
+/// Where two pages differ, and whose page the other one is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DifferenceReport {
-    /// Whether it is the page of the account whose cookies are configured, who would not have passed.
+    /// Whether the other page is that of the account of `guard-cookie`, whose request would not have passed.
     pub is_of_account: bool,
-    /// Some of the places.
+    /// Some of the differences.
     pub differences: Vec<Difference>,
 }
 
-/// What is known of a pattern.
+/// What the guard knows of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternVerdict {
-    /// Nothing, or nothing any more.
+    /// The pattern was not compared yet, or its block has ended.
     Unknown,
-    /// Somebody looks.
+    /// A page of the pattern is being compared.
     Pending,
     /// Its pages are shared.
     Verified(Verified),
-    /// They are not.
+    /// Its pages are not shared.
     Blocked(Arc<Blocked>),
 }

@@ -1,25 +1,25 @@
-//! What is known of URL patterns, for people.
+//! Reports to people what the guard knows of URL patterns.
 
 use crate::leak_guard::{Blocked, DifferenceReport, Guard, PatternVerdict};
 use crate::pattern::Pattern;
 use kasoku_semantics::difference::Difference;
 use std::sync::Arc;
 
-/// What is known of a URL pattern.
+/// What the guard knows of a URL pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarded {
     /// The pattern: `a.org/bbs/board.php?bo_table&wr_id (mobile)`.
     pub pattern: String,
-    /// What was found.
+    /// The result of the comparisons.
     pub state: GuardState,
 }
 
-/// What was found of a URL pattern. Times are in seconds.
+/// The result of the comparisons of a URL pattern. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuardState {
-    /// Nobody has looked yet, or a page is looked at.
+    /// No page was compared yet, or one is being compared.
     Pending,
-    /// Its pages are the same for everybody.
+    /// Its pages are the same for all visitors.
     Verified {
         /// How long ago that was found.
         seconds_ago: u64,
@@ -30,7 +30,7 @@ pub enum GuardState {
     Blocked {
         /// How long ago that was found for the first time.
         seconds_ago: u64,
-        /// When it is looked at again.
+        /// When its pages are compared again.
         again_in_seconds: u64,
         /// Where they differ.
         report: DifferenceReport,
@@ -38,7 +38,7 @@ pub enum GuardState {
 }
 
 impl GuardState {
-    /// One word for it.
+    /// The name of the state, in one word.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -49,7 +49,7 @@ impl GuardState {
 }
 
 impl Guard {
-    /// What is known of the pattern of a request.
+    /// What the guard knows of the pattern of a request.
     pub fn shown(&self, pattern: &Pattern, now_ms: u64) -> Guarded {
         let state = match self.verdict(pattern, now_ms) {
             PatternVerdict::Unknown | PatternVerdict::Pending => GuardState::Pending,
@@ -86,7 +86,7 @@ fn state_of(blocked: &Blocked, now_ms: u64) -> GuardState {
     }
 }
 
-/// Text without what a terminal would take for an order.
+/// Text without control characters, which a terminal would obey.
 fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{b7}' } else { letter }).collect()
 }

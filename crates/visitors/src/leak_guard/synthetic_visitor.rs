@@ -1,9 +1,9 @@
 //! Makes up a visitor (address, browser, language, referring page), so that a page which depends on any of these differs from the anonymous
 //! page.
 //!
-//! Address, browser, language and the page that one comes from are others than nobody's, and others each time; the class of visitors in
-//! the key, and what else is in it, stay. Addresses are of the ranges for documentation (RFC 5737), so they are nobody's. There is no cookie but those
-//! in the key: such a visitor is there for the first time.
+//! Address, browser, language and referring page differ from those of an anonymous request, and differ each time. The class of
+//! visitors and everything else in the key stay. Addresses are from the ranges for documentation (RFC 5737), so no real visitor has
+//! them. The visitor has no cookies but those in the key, as on a first visit.
 
 use kasoku_semantics::classes;
 use kasoku_semantics::grant::Grant;
@@ -11,10 +11,10 @@ use kasoku_wire::{Fields, RequestHead};
 use memchr::memmem;
 use std::net::Ipv4Addr;
 
-/// What is told to be nobody's address in a request that others get the answer of.
+/// The client address in an anonymous request.
 const ANONYMOUS_ADDRESS: &str = "0.0.0.0";
 
-/// The first three numbers of the addresses.
+/// The first three numbers of the visitors' addresses.
 const RANGES: [[u8; 3]; 2] = [[203, 0, 113], [198, 51, 100]];
 
 /// Browsers on small devices, and others.
@@ -29,7 +29,7 @@ const DESKTOP: [&str; 3] = [
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36",
 ];
 
-/// Languages that browsers ask for. A page is asked for in one that it is not in already.
+/// Languages that browsers ask for. A visitor asks for one that the page is not in.
 const LANGUAGES: [&str; 5] = [
     "fr-FR,fr;q=0.9,de;q=0.4",
     "ja-JP,ja;q=0.9,zh;q=0.4",
@@ -38,7 +38,7 @@ const LANGUAGES: [&str; 5] = [
     "en-GB,en;q=0.9,fr;q=0.4",
 ];
 
-/// Where in a page its language is looked for, in bytes.
+/// How far into a page its language is looked for, in bytes.
 const LANGUAGE_BYTES: usize = 2048;
 
 /// See the [module](self).
@@ -52,14 +52,14 @@ pub(crate) struct SyntheticVisitor {
 }
 
 impl SyntheticVisitor {
-    /// The visitor of that number, who asks what `anonymous` asks and is not content with the language of that page.
+    /// The visitor of that number. It sends the `anonymous` request, and asks for another language than that of `page`.
     pub(crate) fn new(number: u64, grant: &Grant, anonymous: &RequestHead, page: &[u8]) -> Self {
-        // What is in the key is the page's own.
+        // Fields that are in the key stay as they are.
         let is_own = |name: &str| grant.reaches_origin(name.as_bytes()) && !grant.has_as_class(name.as_bytes());
         let devices: &[&[&'static str]] = match grant.key_device {
             true if classes::device_name(&anonymous.fields) == "mobile" => &[&MOBILE],
             true => &[&DESKTOP],
-            // Most pages that differ by device do so for small ones.
+            // Most pages that differ by device do so for small devices.
             false => &[&MOBILE, &MOBILE, &DESKTOP],
         };
         let agents = *pick(devices, number >> 8).unwrap_or(&&MOBILE[..]);
@@ -80,7 +80,7 @@ impl SyntheticVisitor {
         }
     }
 
-    /// The same browser at another address nearby: what an application remembers of the first, it does not know of the second.
+    /// The same browser from a nearby address: the application does not apply to it what it remembers of the first address.
     pub(crate) fn elsewhere(&self, number: u64) -> Self {
         let host = host(number);
         Self { host: if host == self.host { host % LAST_HOST + 1 } else { host }, ..self.clone() }
@@ -91,7 +91,7 @@ impl SyntheticVisitor {
         Ipv4Addr::new(a, b, c, self.host)
     }
 
-    /// Nobody's request as this visitor's.
+    /// The anonymous request, sent as this visitor.
     pub(crate) fn dress(&self, anonymous: &RequestHead) -> RequestHead {
         let mut head = anonymous.clone();
         let address = self.address().to_string();
@@ -111,7 +111,7 @@ impl SyntheticVisitor {
         head
     }
 
-    /// What of it has no business in the head of an answer that others get.
+    /// What the head of a shared answer must not say of this visitor.
     pub(crate) fn traits(&self) -> impl Iterator<Item = String> {
         let own = [self.user_agent.map(str::to_owned), self.referer.clone()];
         own.into_iter().flatten().chain([self.address().to_string()])
@@ -130,7 +130,7 @@ fn pick<T>(all: &[T], number: u64) -> Option<&T> {
     all.get(usize::try_from(number % count).unwrap_or(0))
 }
 
-/// A value of a field that tells an address, with this one in the place of nobody's.
+/// The value of a field that tells an address, with `address` in place of the anonymous one.
 fn replaced(value: &[u8], address: &str) -> Vec<u8> {
     match memmem::find(value, ANONYMOUS_ADDRESS.as_bytes()) {
         Some(at) => {
@@ -141,7 +141,7 @@ fn replaced(value: &[u8], address: &str) -> Vec<u8> {
     }
 }
 
-/// What a browser asks for in whose language a page is not.
+/// Languages to ask for that the page, by its `lang`, is not in.
 fn other_language(number: u64, page: &[u8]) -> &'static str {
     let begin = page.get(..LANGUAGE_BYTES).unwrap_or(page);
     let at = memmem::find(begin, b"lang=").map(|at| at + b"lang=".len());
@@ -155,7 +155,7 @@ fn other_language(number: u64, page: &[u8]) -> &'static str {
     pick(&others, number).map_or(LANGUAGES[0], |language| **language)
 }
 
-/// Takes from nobody's request what would make another answer of it: conditions, parts, and wishes to caches.
+/// The anonymous request without the fields that would change the answer: conditions, ranges, and cache directives.
 pub fn plain(anonymous: &RequestHead) -> RequestHead {
     let mut head = anonymous.clone();
     for name in NOT_SENT {

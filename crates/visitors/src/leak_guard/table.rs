@@ -1,15 +1,16 @@
 //! The leak guard's table of URL patterns and their verdicts: shared by all workers, bounded, in memory only.
 //!
-//! | state | its pages |
+//! | state | the pages of the pattern |
 //! |---|---|
-//! | nobody has looked | the next one is looked at before it is shared |
-//! | somebody looks | go to who asks for them |
+//! | unknown | the guard compares the next one before it is shared |
+//! | pending | go only to the client that asked |
 //! | verified | are shared |
-//! | blocked | go to who asks for them, until it is looked at again: after ten minutes, then twice as long each time, at most a day |
+//! | blocked | go only to the client that asked; compared again after ten minutes, then twice as long each time, at most a day |
 //!
-//! A state is that of a pattern under some rules: other rules of its route are another pattern (`guarded_as` of the route). There is a bound on
-//! patterns, and one on those of a rule ([`known`](crate::leak_guard::guarded_patterns)). What does not fit is no state to go by: each such page is looked at by
-//! itself, and one that differs blocks all of its rule that does not fit either.
+//! A state holds for a pattern under its rules: if the rules of its route change, it is another pattern (`guarded_as` of the
+//! route). All patterns, and those of each rule, are bounded (`guarded_patterns`). A pattern
+//! that has no room has no state of its own: the guard compares each of its pages, and one that differs blocks all patterns of its
+//! rule that have no room.
 
 use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState};
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
@@ -19,14 +20,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Pages that are compared at the same time in a process, before they are shared: each has up to six pages in memory, and asks the application as often.
+/// Comparisons that a process runs at the same time, before pages are shared. Each has up to six pages in memory.
 pub const CHECKS_MAX: usize = 16;
 
 /// How long a pattern is blocked at first, and at most, in milliseconds.
 const BLOCKED_FIRST_MS: u64 = 10 * 60_000;
 const BLOCKED_MAX_MS: u64 = 24 * 60 * 60_000;
 
-/// Pages are sampled at most this often in a process, in milliseconds.
+/// The shortest time between two samples in a process, in milliseconds.
 const SAMPLE_MS: u64 = 1_000;
 
 /// See the [module](self).
@@ -34,7 +35,7 @@ pub struct Guard {
     table: Mutex<GuardTable>,
     /// How many made-up visitors there were.
     visitors: AtomicU64,
-    /// What makes them others in each process.
+    /// Makes the visitors differ in each process.
     seed: RandomState,
     sampled_ms: AtomicU64,
     is_sampling: AtomicBool,
@@ -43,15 +44,15 @@ pub struct Guard {
 #[derive(Default)]
 struct GuardTable {
     known: GuardedPatterns,
-    /// Duties that are not done yet.
+    /// Comparisons that have not ended yet.
     checks: usize,
 }
 
-/// What is to be done with a page of a pattern.
+/// What the caller does with a page of a pattern.
 pub enum GuardStep {
-    /// It is looked at, by whom this is given.
+    /// The caller compares the page.
     Check(ComparisonTicket),
-    /// What is known says it.
+    /// The verdict decides.
     Known(PatternVerdict),
 }
 
@@ -73,7 +74,7 @@ impl Guard {
         self.table().known.verdict(pattern, now_ms)
     }
 
-    /// Looks at a page of a pattern, unless it is known, or somebody does, or too many others are looked at.
+    /// Begins to compare a page of a pattern, unless the verdict is known, the pattern is being compared, or too many others are.
     pub fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> GuardStep {
         let mut table = self.table();
         match table.known.verdict(pattern, now_ms) {
@@ -92,7 +93,7 @@ impl Guard {
         GuardStep::Check(ComparisonTicket { guard: self.clone(), pattern: pattern.clone(), has_place, is_done: false })
     }
 
-    /// Pages of a pattern have been found to differ. Returns the tag of what has to be dropped.
+    /// Pages of a pattern have been found to differ. Returns the tag of the responses that the caller must drop.
     pub fn blocks<'p>(&self, pattern: &'p Pattern, report: DifferenceReport, now_ms: u64) -> &'p str {
         let known = &mut self.table().known;
         let key = if known.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
@@ -106,7 +107,7 @@ impl Guard {
         key
     }
 
-    /// All patterns that are blocked, each with its name.
+    /// All blocked patterns, each with its name for people.
     pub fn blocked(&self, now_ms: u64) -> Vec<(String, Arc<Blocked>)> {
         let table = self.table();
         let mut all: Vec<(String, Arc<Blocked>)> = table
@@ -123,24 +124,25 @@ impl Guard {
         all
     }
 
-    /// Patterns of these hosts that are blocked are looked at with their next page, and not only when their time has come. Patterns are named with their hosts.
+    /// Forgets the blocked patterns that `is_meant` accepts by name, so that their next page is compared at once. A name begins
+    /// with its host.
     pub fn look_again(&self, is_meant: impl Fn(&str) -> bool) {
         let is_over = |known: &GuardEntry| matches!(known.state, PatternState::Blocked(_)) && is_meant(&known.shown);
         self.table().known.retain(|_, known| !is_over(known));
     }
 
-    /// Forgets what was found under rules that hold no more; `marks` are those of the routes that do.
+    /// Forgets verdicts under rules that hold no more; `marks` are those of the current routes.
     pub fn keep_only(&self, marks: &[Arc<str>]) {
         let is_kept = |key: &str| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
         self.table().known.retain(|key, _| is_kept(key));
     }
 
-    /// A number for the next made-up visitor, which nobody can tell beforehand.
+    /// A number for the next made-up visitor, which no client can predict.
     pub fn next_visitor(&self) -> u64 {
         self.seed.hash_one(self.visitors.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A place for a sample, if the last one was long enough ago and is done with.
+    /// Permission to sample, if the last sample has ended and was long enough ago.
     pub fn may_sample(self: &Arc<Self>, now_ms: u64) -> Option<Sampling> {
         let last_ms = self.sampled_ms.load(Ordering::Relaxed);
         let is_due = last_ms == 0 || now_ms >= last_ms.saturating_add(SAMPLE_MS);
@@ -157,7 +159,7 @@ impl Guard {
     }
 }
 
-/// The duty to look at a page. Dropped, it leaves all as it was.
+/// The duty to compare a page. If dropped, it leaves the verdict as it was.
 pub struct ComparisonTicket {
     guard: Arc<Guard>,
     pattern: Pattern,
@@ -166,12 +168,12 @@ pub struct ComparisonTicket {
 }
 
 impl ComparisonTicket {
-    /// The pattern, for people.
+    /// The pattern's name for people.
     pub fn shown(&self) -> &str {
         &self.pattern.shown
     }
 
-    /// It is the same for everybody.
+    /// The page is the same for all visitors.
     pub fn verified(mut self, account_is_logged_out: bool, now_ms: u64) {
         self.is_done = true;
         if self.has_place {
@@ -180,7 +182,7 @@ impl ComparisonTicket {
         }
     }
 
-    /// It is not. Returns the tag of what has to be dropped.
+    /// The page differs by visitor. Returns the tag of the responses that the caller must drop.
     pub fn blocked(mut self, report: DifferenceReport, now_ms: u64) -> String {
         self.is_done = true;
         self.guard.blocks(&self.pattern, report, now_ms).to_owned()
@@ -206,7 +208,7 @@ impl Drop for ComparisonTicket {
     }
 }
 
-/// The place of a sample.
+/// The permission for one sample at a time.
 pub struct Sampling(Arc<Guard>);
 
 impl Drop for Sampling {
@@ -293,7 +295,7 @@ mod tests {
             assert_eq!(blocked.since_ms, 1000);
             periods.push((blocked.until_ms - now_ms) / 60_000);
             now_ms = blocked.until_ms;
-            // Without an answer, it is as it was.
+            // Without a result, the verdict is as before.
             drop(ticket(&guard, &page, now_ms));
         }
         assert_eq!(periods, [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
@@ -317,7 +319,7 @@ mod tests {
         assert_eq!(both.map(|ticket| ticket.blocked(DifferenceReport::default(), 1))[0], one.key_of_rule());
         assert!(is_blocked(&guard, &one, 2) && is_blocked(&guard, &other, 2) && !is_blocked(&guard, &known, 2));
         assert!(guard.blocked(2)[0].0.starts_with("/x and others"));
-        // What nobody has asked for makes room.
+        // A pattern that no client has asked for makes room.
         let later_ms = IDLE_MS + 1;
         assert!(matches!(guard.verdict(&known, later_ms - 1), PatternVerdict::Verified(_)));
         ticket(&guard, &other, later_ms).verified(false, later_ms);
@@ -336,7 +338,7 @@ mod tests {
         let (one, other) = (pattern("/x"), pattern("/y"));
         ticket(&guard, &one, 1).blocked(DifferenceReport::default(), 1);
         assert!(is_blocked(&guard, &other, 2), "it has no place");
-        // Blocked for longer: what is known of it is kept.
+        // The other stays in the table: it is blocked for longer.
         drop(ticket(&guard, &asked, BLOCKED_FIRST_MS).blocked(DifferenceReport::default(), BLOCKED_FIRST_MS));
         let later_ms = 2 * IDLE_MS;
         assert!(!is_blocked(&guard, &asked, later_ms - 1));
@@ -355,12 +357,12 @@ mod tests {
         let other = page("0b", 0);
         ticket(&guard, &other, 0).verified(false, 0);
         assert!(matches!(guard.verdict(&other, 0), PatternVerdict::Verified(_)));
-        // What nobody knows any more leaves its place.
+        // Patterns of rules that hold no more make room.
         guard.keep_only(&["0b".into()]);
         (0..PATTERNS_OF_RULE_MAX).for_each(|number| drop(ticket(&guard, &page("0a", number), 0)));
         (0..PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page("0a", number), 0).verified(false, 0));
         assert!(matches!(guard.verdict(&page("0a", PATTERNS_OF_RULE_MAX - 1), 0), PatternVerdict::Verified(_)));
-        // And all rules together have a bound.
+        // All rules together have a bound, too.
         for mark in ["0c", "0d", "0e", "0f"] {
             (0..PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page(mark, number), 0).verified(false, 0));
         }

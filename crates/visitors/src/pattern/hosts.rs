@@ -1,7 +1,8 @@
 //! Names the hosts of a site in URL patterns, so that there are no more names than the configuration has.
 //!
-//! A client chooses the Host of its request. A site without `hosts` serves any, one with `*.example.org` any below that, and each with any port.
-//! A pattern for each of them would be a pattern for each request, so one name stands for all that the configuration does not tell apart.
+//! A client chooses the Host of its request. A site without `hosts` serves any host, and a site with `*.example.org` serves any
+//! host below it, each with any port. A name for each of them would let clients make endless patterns, so all hosts that the
+//! configuration does not tell apart have one name.
 
 use kasoku_options::Site;
 use kasoku_options::host::{HostPattern, host_name};
@@ -12,7 +13,7 @@ use std::borrow::Cow;
 pub struct GuardedHosts {
     site: String,
     hosts: Vec<HostPattern>,
-    /// The one that all its keys have.
+    /// The fixed host of the site's keys, if the configuration sets one.
     key_host: Option<String>,
 }
 
@@ -26,7 +27,8 @@ impl GuardedHosts {
         Self { site: site.to_owned(), hosts: hosts.to_vec(), key_host: key_host.map(str::to_owned) }
     }
 
-    /// The name of a host that the site serves: its own without its port, or `*.example.org`, or that of the site, which serves any.
+    /// The name of a host that the site serves: the host without its port, or `*.example.org`, or the site's name where any host is
+    /// served.
     pub fn name<'h>(&'h self, authority: &'h str) -> Cow<'h, str> {
         if let Some(host) = &self.key_host {
             return Cow::Borrowed(host);

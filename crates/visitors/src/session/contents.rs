@@ -1,16 +1,16 @@
 //! Tracks content of anonymous sessions that pages show (a cart, the password of one post): which pages show it, and until when.
 //!
-//! The pages are told by a pattern of the configuration (`session.stateful-urls`), of which a hash is kept. What no pattern limits, all
-//! pages show. When a session has more kinds of content than there is room for, all pages are taken to show all of it: that costs hits,
-//! nothing else.
+//! A pattern of the configuration names the pages (`session.stateful-urls`); the table keeps a hash of the pattern. Content without
+//! a pattern is shown by all pages. If a session has more kinds of content than there is room for, all pages are taken to show all
+//! of it. That only costs hits.
 
 use kasoku_options::{StatefulUrl, UrlPattern};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Kinds of things in one session.
+/// Kinds of content in one session.
 const KINDS_MAX: usize = 3;
 
-/// The pages that show something, hashed.
+/// The pages that show a kind of content, hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShownBy(u64);
 
@@ -21,26 +21,26 @@ impl ShownBy {
     /// The pages that show what a request to `url` leaves in a session.
     pub fn of(url: &StatefulUrl) -> Self {
         let Some(pages) = &url.shown_by else { return Self::ALL };
-        // The same for each worker and rule: no seed.
+        // The hash has no seed, so it is the same for each worker and rule.
         let mut hasher = DefaultHasher::new();
         pages.hash(&mut hasher);
         Self(hasher.finish().max(1))
     }
 }
 
-/// What is in one session.
+/// The content of one session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionContents([StateEntry; KINDS_MAX]);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct StateEntry {
     shown_by: ShownBy,
-    /// 0: nothing is here.
+    /// Until when the content is there, in milliseconds. At or before now: the entry is free.
     until_ms: u64,
 }
 
 impl SessionContents {
-    /// Something is in it, until then at least.
+    /// Adds content that stays until `until_ms` at least.
     pub fn add(&mut self, shown_by: ShownBy, until_ms: u64, now_ms: u64) {
         let is_of = |state: &StateEntry| state.until_ms > now_ms && state.shown_by == shown_by;
         let Self(states) = self;
@@ -59,7 +59,7 @@ impl SessionContents {
         }
     }
 
-    /// What is in either.
+    /// Adds the content of `other`.
     pub fn join(&mut self, other: &Self, now_ms: u64) {
         let Self(others) = other;
         for state in others.iter().filter(|state| state.until_ms > now_ms) {
@@ -67,7 +67,7 @@ impl SessionContents {
         }
     }
 
-    /// Whether some of it is shown, by all pages or by those of which `shows` says so.
+    /// Whether some of the content is shown by all pages, or by pages that `shows` accepts.
     pub fn is_shown(&self, now_ms: u64, mut shows: impl FnMut(ShownBy) -> bool) -> bool {
         let Self(states) = self;
         let is_there = |state: &&StateEntry| state.until_ms > now_ms;
@@ -75,7 +75,8 @@ impl SessionContents {
     }
 }
 
-/// Whether a page of which `fits` says which patterns it fits shows something of that kind. What the rules do not know by now is shown.
+/// Whether a page shows content of that kind. `fits` says whether the page's URL fits a pattern. If the rules no longer have that
+/// kind, the page is taken to show it.
 pub fn is_shown_by(rules: &[StatefulUrl], kind: ShownBy, mut fits: impl FnMut(&UrlPattern) -> bool) -> bool {
     let mut of_kind = rules.iter().filter(|url| ShownBy::of(url) == kind).filter_map(|url| url.shown_by.as_ref());
     of_kind.next().is_none_or(&mut fits)

@@ -1,8 +1,8 @@
 //! Records, per session cookie, the last request that may have changed the session.
 //!
-//! A log-in may come with other cookies than the pages that are read: one of them is limited to a path, another host is sent fewer, or other
-//! rules name others. So what may have changed a session is noted for each of its cookies, and what is known of the session holds only
-//! while none of them has been used for such a thing.
+//! A log-in request may carry other cookies than the requests for pages: a cookie may be limited to a path, another host may get
+//! fewer cookies, or other rules may name others. So the table notes for each cookie which request may have changed the session. A
+//! finding about a session holds only while none of its cookies has been used for such a request.
 
 use crate::session::contents::{SessionContents, ShownBy};
 use crate::{FactId, FactTable};
@@ -13,16 +13,16 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Cookies of which something is known.
+/// Cookies that the table remembers.
 const COOKIES_MAX: usize = 128 << 10;
 
 /// Some cookies with their values, hashed.
 pub type CookieIds = SmallVec<[FactId; 2]>;
 
-/// By cookie.
+/// What is known of each cookie.
 pub(crate) struct CookieActivities {
     known: FactTable<CookieActivity>,
-    /// The last that was given, to whatever changes or is found: the later one is the larger one.
+    /// The last serial that was given to a change or a finding. A later one is larger.
     serial: AtomicU64,
 }
 
@@ -30,20 +30,20 @@ pub(crate) struct CookieActivities {
 struct CookieActivity {
     /// Requests on their way that may change the session.
     passing: u32,
-    /// That of the last such thing, or of when it was first seen: of what was before, nobody knows, since it may have been forgotten.
+    /// The serial of the last change, or of the first sight of the cookie: an earlier change may have been evicted.
     serial: u64,
-    /// When that was, or when it was first seen.
+    /// When the last such request began, or when the cookie was first seen.
     busy_ms: Option<u64>,
-    /// What is in the session that pages show.
+    /// The content of the session that pages show.
     states: SessionContents,
-    /// Until when the application may still be at something that nobody waits for any more.
+    /// Until when the application may still be working on a request whose answer Kasoku no longer waits for.
     unsure_until_ms: u64,
 }
 
 /// What is known of several cookies together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CombinedActivity {
-    /// Whether something is known of each.
+    /// Whether each of the cookies is known.
     pub(crate) is_known: bool,
     pub(crate) passing: u32,
     pub(crate) serial: u64,
@@ -78,12 +78,12 @@ impl CookieActivities {
         })
     }
 
-    /// They are seen: noted, so that it is known since when nothing else was done with them.
+    /// Notes a request with these cookies, so that it is known since when no change was made with them.
     pub(crate) fn see(&self, ids: &[FactId], now_ms: u64) {
         self.change(ids, now_ms, |_| ());
     }
 
-    /// A request that may change the session goes to the application with them.
+    /// A request with these cookies that may change the session goes to the application.
     pub(crate) fn begin(&self, ids: &[FactId], serial: u64, now_ms: u64) {
         self.change(ids, now_ms, |one| {
             one.passing += 1;
@@ -92,7 +92,7 @@ impl CookieActivities {
         });
     }
 
-    /// It has been answered. Returns whether no other was on its way at the same time.
+    /// The request has been answered. Returns whether no other was on its way at the same time.
     pub(crate) fn end(&self, ids: &[FactId], begun: u64, serial: u64) -> bool {
         let end = |one: &mut CookieActivity| {
             let is_alone = one.passing == 1 && one.serial == begun;
@@ -100,28 +100,28 @@ impl CookieActivities {
             one.serial = serial;
             is_alone
         };
-        // Where one was forgotten meanwhile, nobody knows.
+        // If an entry was evicted meanwhile, other requests may have been on their way unnoticed.
         ids.iter().filter(|id| self.known.change_known(**id, end) != Some(true)).count() == 0
     }
 
-    /// Something is in the session that these pages show, until then at least.
+    /// The session has content until `until_ms` at least, shown by these pages.
     pub(crate) fn is_stateful(&self, ids: &[FactId], shown_by: ShownBy, until_ms: u64, now_ms: u64) {
         if until_ms > now_ms {
             self.change(ids, now_ms, |one| one.states.add(shown_by, until_ms, now_ms));
         }
     }
 
-    /// All that is in another session is in it.
+    /// The session takes over the content of another session.
     pub(crate) fn inherits(&self, ids: &[FactId], states: &SessionContents, now_ms: u64) {
         self.change(ids, now_ms, |one| one.states.join(states, now_ms));
     }
 
-    /// Nothing is in it any more.
+    /// The session has no content any more.
     pub(crate) fn is_emptied(&self, ids: &[FactId], now_ms: u64) {
         self.change(ids, now_ms, |one| one.states = SessionContents::default());
     }
 
-    /// The application may still be at something, for so long.
+    /// The application may still be working on a request, for `duration`.
     pub(crate) fn is_unsure(&self, ids: &[FactId], duration: Duration, now_ms: u64) {
         let until_ms = now_ms.saturating_add(millis(duration));
         self.change(ids, now_ms, |one| one.unsure_until_ms = one.unsure_until_ms.max(until_ms));

@@ -1,15 +1,15 @@
 //! Expires a session cookie in the visitor's browser, by a Set-Cookie with a time in the past.
 //!
-//! A cookie is replaced only by one of the same name, path and domain, and a request tells only the name: so the Set-Cookie goes out for the path
-//! `/`, for the host alone, for the host as a domain, and for the domain behind `www.`.
+//! A browser replaces a cookie only by one of the same name, path and domain, but a request tells only the name. So Set-Cookie goes
+//! out for the path `/` several times: for the host alone, for the host as a domain, and for the domain behind `www.`.
 
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;
 
-/// What makes a browser drop a cookie, behind its name.
+/// Follows the name of a cookie in a Set-Cookie that makes a browser drop it.
 const OVER: &str = "=deleted; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0; Path=/";
 
-/// The values of Set-Cookie that end the session which a request to that authority carries.
+/// The values of Set-Cookie that end the session in a request to `authority`.
 pub fn lines(names: &[String], request: &Fields, authority: &str) -> Vec<Vec<u8>> {
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     let is_name = host.contains('.') && !host.starts_with('[') && host.contains(|c: char| c.is_ascii_alphabetic());

@@ -1,17 +1,18 @@
 //! Recognises requests that pass and cannot log a visitor in or out: drawing a captcha, fetching a token, showing a page that only some
 //! visitors may see.
 //!
-//! Whatever passes for another reason than the session itself may be a log-in, so it voids what is known of the session. On a board on
-//! which guests may comment, each post makes a browser send three such requests for the captcha: without an exception, no guest
-//! with a session would ever be served from memory. So the configuration lists URLs that only write what no shared page shows
-//! (`session.harmless-urls`), and those of pages are known by their rule. Four more things must hold, since an application may log in
-//! anybody by something else, at any URL:
+//! A request that passes for another reason than its session may be a log-in, so it voids what is known of the session. On a board
+//! where guests may comment, each post makes a browser send three such requests for the captcha. Without an exception, no guest
+//! with a session would ever be served from memory. So the configuration lists URLs that only change what no shared page shows
+//! (`session.harmless-urls`), and requests for pages are recognised by their rule. Four more things must hold, since an application
+//! may log in a visitor by other means, at any URL:
 //!
-//! - The path is read by everybody as it was sent.
-//! - The request has no credentials, and no cookie that is neither the session's nor noise nor in the key: a cookie for logging in automatically
-//!   counts on each URL.
-//! - The answer is no redirection, which is how log-ins end.
-//! - The answer sets no cookie but noise; or, where the request had no session, one of a session as well. That session is born anonymous.
+//! - The application reads the path exactly as it was sent.
+//! - The request has no credentials, and no cookies but the session's, noise, and those in the key: a cookie for logging in
+//!   automatically works on each URL.
+//! - The answer is no redirection: log-ins end with one.
+//! - The answer sets no cookie but noise. If the request had no session, the answer may also set a session's cookie; that session
+//!   is born anonymous.
 
 use crate::RouteRules;
 use http::Method;
@@ -28,17 +29,18 @@ pub struct PassedRequest<'r> {
     pub route: RouteRules<'r>,
     /// Whether the configuration lists its URL (`session.harmless-urls`), which can be read in one way only.
     pub is_listed: bool,
-    /// Whether its URL or its rule makes it pass, whoever sends it.
+    /// Whether its URL or its rule makes it pass, whatever its visitor.
     pub passes_by_url: bool,
 }
 
 impl PassedRequest<'_> {
-    /// Whether the request, which passes for that reason, may be harmless. Its answer tells in the end ([`PassedRequest::is_answer`]).
+    /// Whether the request, which passes for `reason`, may be harmless. Its answer decides in the end
+    /// ([`PassedRequest::is_answer`]).
     pub fn may_be_harmless(&self, reason: Reason) -> bool {
         (self.is_listed || self.is_of_a_page(reason)) && names_a_session_at_most(&self.head.fields, self.route)
     }
 
-    /// Whether the request may be harmless, and comes from somebody without a session.
+    /// Whether the request may be harmless, and carries no session.
     pub fn is_by_anonymous(&self) -> bool {
         (self.is_listed || self.is_of_a_page(Reason::PageTextMissing))
             && has_only(&self.head.fields, |name| is_of_anybody(name, self.route))
@@ -52,7 +54,8 @@ impl PassedRequest<'_> {
         !response.status.is_redirection() && set_cookies::names(&response.fields).all(may_be_set)
     }
 
-    /// Whether a page is asked for that others would get from memory: its rule grants a lifetime, and says by what such a page is known.
+    /// Whether the request is for a page that other visitors would get from memory: its rule grants a lifetime, and has a text that
+    /// marks a page.
     fn is_of_a_page(&self, reason: Reason) -> bool {
         let RouteRules { declared, policy } = self.route;
         let is_read = matches!(self.head.method, Method::GET | Method::HEAD);
@@ -61,12 +64,12 @@ impl PassedRequest<'_> {
     }
 }
 
-/// Whether a request says nothing of its visitor but, at most, which session it is.
+/// Whether a request identifies its visitor by nothing but, at most, the cookie of a session.
 pub fn names_a_session_at_most(request: &Fields, route: RouteRules<'_>) -> bool {
     has_only(request, |name| route.declared.session.is_about(name) || is_of_anybody(name, route))
 }
 
-/// Whether a page passes since it is its visitor's, and not for what it may do.
+/// Whether a request passes because the page is its visitor's, and not because the request may change something.
 fn reason_is_of_the_page(reason: Reason) -> bool {
     use Reason::{LeakGuard, LeakGuardPending, PageTextMissing, PassSession, PersonalPage};
     matches!(reason, PassSession | PageTextMissing | PersonalPage | LeakGuard | LeakGuardPending)
@@ -76,7 +79,7 @@ fn has_only(request: &Fields, mut names_nobody: impl FnMut(&[u8]) -> bool) -> bo
     !request.contains("authorization") && cookies::pairs(request).map(cookies::name).all(&mut names_nobody)
 }
 
-/// Whether a cookie says nothing of who has it.
+/// Whether a cookie identifies no visitor: it is noise, or in the key.
 fn is_of_anybody(name: &[u8], route: RouteRules<'_>) -> bool {
     cookies::is_any(&route.declared.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
 }

@@ -14,8 +14,8 @@ pub struct RequestIdentity {
     pub is_anonymous: bool,
 }
 
-/// What is known of the sender of a request to that place; `None`: there is nothing to be known. `fits` says whether the request's URL fits a
-/// pattern.
+/// What is known of the visitor behind a request to `place`; `None`: the request has no cookie, or the rules know no session.
+/// `fits` says whether the request's URL fits a pattern.
 pub fn identify(
     sessions: &Sessions,
     rules: &SessionRules,

@@ -1,7 +1,8 @@
-//! What is known of visitors' sessions.
+//! Finds out which visitors' sessions are anonymous.
 //!
-//! An application that opens a session for everybody knows a member by nothing else: no cookie tells who has logged in. So a request that
-//! carries a session passes, until something tells that the session is anonymous: then its visitor gets what everybody gets.
+//! An application that opens a session for every client marks members by nothing else: no cookie tells who has logged in. So a
+//! request with a session passes until Kasoku has learned that the session is anonymous. From then on its visitor gets the shared
+//! pages.
 
 pub mod contents;
 mod cookie_activity;

@@ -1,15 +1,16 @@
 //! The table of sessions: which are known to be anonymous, and since when.
 //!
-//! Two things tell that one is anonymous: a cookie of the application's own (`session.anonymous-cookies`), or what it answers to a question with
-//! that session's cookies (`probe`). A finding is believed for `session.anonymous-for`, and void at once when
-//! a request of the session passes for another reason than the session itself: whatever makes somebody known (a form, a URL of a list, an
-//! unknown cookie) does that. A question whose answer came while such a request was on its way counts for nothing (`serial`).
+//! Kasoku learns that a session is anonymous in two ways: by a cookie of the application (`session.anonymous-cookies`), or by a
+//! probe, a request with that session's cookies. A finding holds for `session.anonymous-for`. It is void at once when a request of
+//! the session passes for another reason than the session itself, since only such a request can log in a visitor (a form, a listed
+//! URL, an unknown cookie). A probe that overlaps with such a request counts for nothing (`serial`).
 //!
-//! A session may be one of several hosts and rules. A finding holds only where it was asked for, since another host may be another
-//! application; but what makes somebody known anywhere voids what is known everywhere, by each of its cookies ([`cookie_activity`]).
+//! Several hosts and rules may use the same session. A finding holds only for the host and rules that were asked, since another
+//! host may be another application. But a log-in at any of them voids the findings of all, by each of the session's cookies
+//! (`cookie_activity`).
 //!
-//! A request with an unknown session passes, so a forgotten session costs hits and nothing else. The table is in memory, bounded, shared by
-//! all workers, and evicts the least useful entries. It keeps only a keyed hash of the cookies.
+//! A request with an unknown session passes, so a forgotten session only costs hits. The table is in memory, bounded, and shared by
+//! all workers. It evicts the least useful entries, and keeps only a keyed hash of the cookies.
 
 use crate::session::contents::ShownBy;
 use crate::session::cookie_activity::{self, CombinedActivity, CookieActivities, CookieIds};
@@ -22,26 +23,27 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Sessions of which something is known.
+/// Sessions that the table remembers.
 const SESSIONS_MAX: usize = 128 << 10;
 
-/// Hosts and rules of which something is known about one session; of further ones the oldest goes.
+/// Hosts and rules for which findings about one session are kept. A further one replaces the oldest.
 const PLACES_MAX: usize = 3;
 
-/// Cookies of one session; of one that has more, nothing is found.
+/// Cookies of one session. A session with more cookies gets no finding.
 const COOKIES_MAX: usize = 4;
 
-/// How long an application may still be at a request for whose answer nobody waits any more: PHP gives a script that long.
+/// How long the application may go on working on a request whose answer Kasoku no longer waits for: PHP's default time limit of a
+/// script.
 const UNSURE_FOR: Duration = Duration::from_secs(30);
 
-/// All that is known.
+/// All sessions that are known.
 pub struct Sessions {
     states: FactTable<SessionState>,
     activities: CookieActivities,
     hashers: [RandomState; 2],
 }
 
-/// Where a session is met: another host, or another application, may know nothing of it.
+/// Where a session is used: another host, or another application, may know nothing of the session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionPlace<'a> {
     /// Host and port.
@@ -50,58 +52,58 @@ pub struct SessionPlace<'a> {
     pub rules: u64,
 }
 
-/// A session, and where it was met.
+/// A session, and the place where it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionId {
     /// The names and values of its cookies, hashed together.
     all: FactId,
-    /// Each of them.
+    /// Each cookie, hashed.
     cookies: [FactId; COOKIES_MAX],
-    /// How many there are, of which [`COOKIES_MAX`] are above.
+    /// How many cookies the request has. The first [`COOKIES_MAX`] of them are above.
     count: usize,
-    /// Host, by which rules it is asked about, and whom, hashed.
+    /// The [`SessionPlace`], hashed.
     place: u64,
 }
 
-/// What is known of one.
+/// What is known of one session.
 #[derive(Clone, Copy, Debug, Default)]
 struct SessionState {
     /// Requests on their way to the application.
     passing: u32,
-    /// Another one with each of them that begins or ends.
+    /// The serial of the last request of the session that began or ended.
     serial: u64,
     findings: [Option<ProbeResult>; PLACES_MAX],
-    /// Whether somebody asks the application at the moment.
+    /// Whether a probe of the session is on its way.
     is_asked: bool,
 }
 
-/// What the application said.
+/// What the application said of a session.
 #[derive(Clone, Copy, Debug)]
 struct ProbeResult {
     is_anonymous: bool,
     at_ms: u64,
-    /// That of the question.
+    /// The serial of the probe.
     serial: u64,
     /// See [`SessionId::place`].
     place: u64,
 }
 
-/// How a session stands.
+/// What is known of a session when a request uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionStatus {
     /// The session.
     pub id: SessionId,
-    /// Whether it is known to be nobody's.
+    /// Whether the session is known to be anonymous, and has no content that the requested page shows.
     pub is_anonymous: bool,
-    /// Whether it is known to be somebody's, and nothing has happened since.
+    /// Whether the application has said that the session is not anonymous, and that still holds.
     pub is_identified: bool,
-    /// Whether it has long done nothing but read, and is not known to be somebody's.
+    /// Whether the session has only read for `expire_after`, and is anonymous as far as the application can tell.
     pub is_over: bool,
-    /// Whether what is known is old enough to be asked for anew, before it is void.
+    /// Whether the finding is old enough to be renewed before it becomes void.
     pub is_to_be_renewed: bool,
 }
 
-/// The duty to ask the application about a session, and to tell the answer.
+/// The caller's duty to ask the application about a session, and to report the answer ([`Sessions::found`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeTicket {
     /// The session.
@@ -120,7 +122,7 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// The session that a request to that host carries, if it carries one.
+    /// The session of a request to `place`; `None`: it carries none.
     pub fn of(&self, place: SessionPlace<'_>, rules: &SessionRules, request: &Fields) -> Option<SessionId> {
         if rules.cookies.is_empty() {
             return None;
@@ -145,7 +147,7 @@ impl Sessions {
         cookie_activity::ids(globs, request, |pair| self.hashers.each_ref().map(|hasher| hasher.hash_one(pair)))
     }
 
-    /// How a session stands for a page that shows what is in it of these kinds.
+    /// What is known of a session, for a page. `shows` says whether the page shows a kind of the session's content.
     pub fn status(
         &self,
         id: SessionId,
@@ -169,7 +171,8 @@ impl Sessions {
         SessionStatus { id, is_anonymous, is_identified, is_over, is_to_be_renewed }
     }
 
-    /// Whether it is still over when one of its requests is answered, which may have gone to the application itself.
+    /// Whether a session that was over still is, when one of its requests is answered. `has_passed`: the application got that
+    /// request.
     pub fn is_still_over(&self, id: SessionId, has_passed: bool, rules: &SessionRules, now_ms: u64) -> bool {
         let together = self.activities.of(id.cookies(), now_ms);
         let is_known_again = !has_passed
@@ -178,20 +181,20 @@ impl Sessions {
         self.is_idle(id, &together, u32::from(has_passed), rules, now_ms) && !is_known_again
     }
 
-    /// Whether it has done nothing but read for long, with no more requests than these on their way.
+    /// Whether the session has only read for `expire_after`, with at most `own` requests on their way.
     fn is_idle(&self, id: SessionId, together: &CombinedActivity, own: u32, rules: &SessionRules, now_ms: u64) -> bool {
         let is_long = now_ms.saturating_sub(together.busy_ms) >= millis(rules.expire_after);
         let passing = self.states.get(id.all).map_or(0, |state| state.passing).max(together.passing);
         !rules.expire_after.is_zero() && together.is_known && passing <= own && is_long
     }
 
-    /// A request of it is served anonymously: noted, so that it is known since when it has done nothing else.
+    /// Notes that a request of the session is served anonymously, so that it is known since when the session only reads.
     pub fn reads(&self, id: SessionId, now_ms: u64) {
         self.activities.see(id.cookies(), now_ms);
     }
 
-    /// A request goes to the application for its visitor alone, until the result is dropped. `session`: the one that it carries, where its
-    /// rules know one.
+    /// Notes that a request goes to the application for its client alone, until the result is dropped. `session`: the session that
+    /// it carries, if its rules know one.
     pub fn passes(self: &Arc<Self>, session: Option<SessionId>, effect: SessionEffect, now_ms: u64) -> PassingRequest {
         let mut passing =
             PassingRequest { sessions: self.clone(), session, effect, serial: 0, begun_ms: now_ms, is_over: false };
@@ -205,21 +208,22 @@ impl Sessions {
         passing
     }
 
-    /// Something is in it that these pages show, for so long.
+    /// The session has content for `duration`, which these pages show.
     pub fn is_stateful(&self, id: SessionId, shown_by: ShownBy, duration: Duration, now_ms: u64) {
         self.activities.is_stateful(id.cookies(), shown_by, now_ms.saturating_add(millis(duration)), now_ms);
     }
 
-    /// After a request of it has been answered: the duty to ask about it, where there is something to ask and nobody does.
+    /// The duty to ask about a session, after one of its requests has been answered. `None`: there is nothing to ask, or a probe is
+    /// on its way.
     pub fn ticket(&self, id: SessionId, rules: &SessionRules, now_ms: u64) -> Option<ProbeTicket> {
         if rules.probe.is_none() || id.count > COOKIES_MAX {
             return None;
         }
         self.activities.see(id.cookies(), now_ms);
-        // Whatever begins or ends from now on has a later one.
+        // A request that begins or ends from now on has a larger serial.
         let serial = self.activities.next_serial();
         let together = self.activities.of(id.cookies(), now_ms);
-        // What all pages show makes them all pass, whatever would be found.
+        // Content that all pages show makes every request pass, whatever a probe finds.
         let is_of_use = !together.states.is_shown(now_ms, |_| false);
         let may_be_asked = together.passing == 0 && is_of_use && now_ms >= together.unsure_until_ms;
         self.states.change(id.all, |state| {
@@ -232,15 +236,16 @@ impl Sessions {
         })
     }
 
-    /// What the application said; `None`: nothing that can be understood.
+    /// Takes the application's answer to a probe; `None`: it could not be understood.
     pub fn found(&self, ticket: ProbeTicket, is_anonymous: Option<bool>, now_ms: u64) {
         let ProbeTicket { id, serial } = ticket;
         let together = self.activities.of(id.cookies(), now_ms);
         let has_changed_nothing = together.is_known && together.serial < serial;
-        // Of what was forgotten meanwhile, nobody knows what else has happened.
+        // If the entry was evicted meanwhile, other requests may have changed the session unnoticed, so the answer does not count.
         self.states.change_known(id.all, |state| {
             state.is_asked = false;
-            // That it is somebody's holds although its visitor has read on meanwhile: who clicks fast would be asked about for ever.
+            // "Not anonymous" counts although the visitor has read on meanwhile: otherwise Kasoku would probe a visitor who clicks
+            // fast for ever.
             let may_count = |is_anonymous: &bool| has_changed_nothing && (!is_anonymous || state.serial < serial);
             if let Some(is_anonymous) = is_anonymous.filter(may_count) {
                 state.find(ProbeResult { is_anonymous, at_ms: now_ms, serial, place: id.place });
@@ -248,13 +253,13 @@ impl Sessions {
         });
     }
 
-    /// It takes the place of another: what was in that one is in it.
+    /// The session takes the place of `old`, and takes over its content.
     pub fn replaces(&self, id: SessionId, old: SessionId, now_ms: u64) {
         let states = self.activities.of(old.cookies(), now_ms).states;
         self.activities.inherits(id.cookies(), &states, now_ms);
     }
 
-    /// It was opened for a visitor who was nobody, by an answer that makes nobody of anybody: so it is nobody's, and nobody need ask.
+    /// The harmless request of an anonymous visitor opened the session: the session is anonymous, and needs no probe.
     pub fn is_born_anonymous(&self, id: SessionId, now_ms: u64) {
         if id.count > COOKIES_MAX {
             return;
@@ -266,8 +271,8 @@ impl Sessions {
         });
     }
 
-    /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on. Unless another request of it was
-    /// on its way at the same time (`!is_alone`), which may have logged in after that.
+    /// The application has answered a request that ends the session. Without a probe, the session is anonymous from now on, unless
+    /// another of its requests was on its way at the same time (`!is_alone`): that one may have logged in later.
     pub fn ended(&self, id: SessionId, is_alone: bool, rules: &SessionRules, now_ms: u64) {
         self.activities.is_emptied(id.cookies(), now_ms);
         let serial = self.activities.next_serial();
@@ -287,7 +292,7 @@ impl SessionId {
 }
 
 impl SessionState {
-    /// What was found there, for as long as it holds.
+    /// The finding for the place of `id`, if it still holds.
     fn valid(
         &self,
         id: SessionId,
@@ -301,7 +306,7 @@ impl SessionState {
         (has_changed_nothing && is_young).then_some(*finding)
     }
 
-    /// Notes it, in the place of what was found there before.
+    /// Stores a finding in place of the one for the same place, or else of the oldest.
     fn find(&mut self, finding: ProbeResult) {
         let is_of = |one: &Option<ProbeResult>| one.is_some_and(|one| one.place == finding.place);
         let oldest = |one: &&mut Option<ProbeResult>| (!is_of(one), one.map(|one| one.at_ms));
@@ -310,14 +315,15 @@ impl SessionState {
         }
     }
 
-    /// That it is nobody's holds no more, there alone where it `is_reading`.
+    /// Voids findings that the session is anonymous: those of `place`, and unless the request `is_reading`, those of all places.
     fn may_be_identified(&mut self, place: u64, is_reading: bool) {
         let is_void = |one: &ProbeResult| one.is_anonymous && (!is_reading || one.place == place);
         self.findings.iter_mut().for_each(|one| *one = one.filter(|one| !is_void(one)));
     }
 }
 
-/// What the cookies of a request say: `None` where there is none of those that tell. One that says otherwise outweighs all that say so.
+/// What the cookies of a request say (`session.anonymous-cookies`); `None`: none of them says anything. One cookie that says
+/// "known" outweighs all that say "anonymous".
 pub fn says_anonymous(rules: &SessionRules, request: &Fields) -> Option<bool> {
     if rules.anonymous_cookies.is_empty() {
         return None;
@@ -329,12 +335,12 @@ pub fn says_anonymous(rules: &SessionRules, request: &Fields) -> Option<bool> {
 /// What a request that passes may do to its session.
 #[derive(Debug)]
 pub enum SessionEffect {
-    /// It reads: it passes for the session alone.
+    /// It can't log a visitor in or out: it passes for its session alone, for example.
     Reads,
-    /// It may make somebody of it, by these cookies: log in, log out.
+    /// It may log a visitor in or out, by these cookies.
     Changes(CookieIds),
-    /// By its URL it changes nothing that shared pages show, and makes nobody of anybody. Whether that is so, its answer tells: if not, it counts as a
-    /// change by these cookies.
+    /// By its URL, it changes nothing that shared pages show, and logs no visitor in. Its answer confirms that; if not, the request
+    /// counts as a change by these cookies.
     Harmless(CookieIds),
 }
 
@@ -343,20 +349,20 @@ pub struct PassingRequest {
     sessions: Arc<Sessions>,
     session: Option<SessionId>,
     effect: SessionEffect,
-    /// That of its beginning; 0 while it counts for nothing.
+    /// The serial of its beginning; 0 while it counts as no change.
     serial: u64,
     begun_ms: u64,
     is_over: bool,
 }
 
 impl PassingRequest {
-    /// It has been answered. Returns whether no other of its session was on its way at the same time.
+    /// The application has answered. Returns whether no other request of the session was on its way at the same time.
     pub fn ends(mut self) -> bool {
         self.is_over = true;
         self.settle()
     }
 
-    /// Its answer is not that of a harmless request.
+    /// The answer is not that of a harmless request, so the request counts as a change.
     pub fn turns_out_to_change(&mut self, now_ms: u64) {
         if let SessionEffect::Harmless(cookies) = &mut self.effect {
             self.effect = SessionEffect::Changes(std::mem::take(cookies));
@@ -364,7 +370,7 @@ impl PassingRequest {
         }
     }
 
-    /// Nobody waits for its answer any more, and the application may still be at it.
+    /// Kasoku no longer waits for the answer, but the application may still be working on it.
     pub fn leaves(mut self, now_ms: u64) {
         self.turns_out_to_change(now_ms);
         if let SessionEffect::Changes(cookies) = &self.effect {
@@ -375,7 +381,7 @@ impl PassingRequest {
         }
     }
 
-    /// From now on what was found before does not hold.
+    /// Voids what was found before.
     fn counts(&mut self, now_ms: u64) {
         let Self { sessions, session, effect, serial, .. } = self;
         *serial = sessions.activities.next_serial();
@@ -403,11 +409,11 @@ impl PassingRequest {
             let is_alone = state.passing == 1 && state.serial == self.serial;
             state.passing = state.passing.saturating_sub(1);
             state.serial = serial;
-            // Where it was forgotten meanwhile, somebody may have found something while this was on its way.
+            // If the session was evicted and noted again meanwhile, its new entry may have a finding from the time of this request.
             state.may_be_identified(id.place, effect.is_reading());
             is_alone
         });
-        // Where it was forgotten meanwhile, nobody knows.
+        // Without an entry, it is unknown whether other requests were on their way.
         is_alone && settled.unwrap_or(false)
     }
 }
@@ -417,7 +423,7 @@ impl SessionEffect {
         !matches!(self, Self::Changes(_))
     }
 
-    /// The cookies by which it changes something.
+    /// The cookies of a request that may log a visitor in or out.
     fn changing(&self) -> &[FactId] {
         if let Self::Changes(cookies) = self { cookies } else { &[] }
     }
@@ -426,7 +432,7 @@ impl SessionEffect {
 impl Drop for PassingRequest {
     fn drop(&mut self) {
         if !self.is_over {
-            // Its answer was never seen.
+            // The answer was never seen, so the request counts as a change.
             self.turns_out_to_change(self.begun_ms);
             self.settle();
         }

@@ -1,4 +1,4 @@
-//! The records of an answer, one request's.
+//! Decodes the records of the answer to one request.
 
 use super::{FastCgiError, HEADER_BYTES, Header, kind};
 use bytes::{Buf, Bytes, BytesMut};
@@ -6,40 +6,40 @@ use bytes::{Buf, Bytes, BytesMut};
 /// The size of END_REQUEST's content (section 5.5).
 const END_REQUEST_BYTES: usize = 8;
 
-/// What a buffer holds next.
+/// What [`Decoder::decode`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecodedRecord {
     /// More bytes are needed.
     NeedMore,
     /// A piece of what the program prints, never empty.
     Stdout(Bytes),
-    /// The program prints nothing more.
+    /// The end of the program's output.
     StdoutEnd,
-    /// A piece of its standard error, never empty.
+    /// A piece of the program's standard error, never empty.
     Stderr(Bytes),
-    /// The end of the request. From here on it is all that comes.
+    /// The end of the request. Each later call returns it again.
     End(EndRequest),
 }
 
 /// How a request ended (section 5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndRequest {
-    /// The program's exit status, as a CGI program would have given it. Programs say what they like; php-fpm says 0.
+    /// The exit status of the program, as the program reports it: it is not reliable. php-fpm always sends 0.
     pub app_status: u32,
-    /// Whether the program was asked at all.
+    /// Whether the application server accepted the request.
     pub protocol_status: ProtocolStatus,
 }
 
-/// Whether an application server took a request.
+/// Whether an application server accepted a request (section 5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolStatus {
-    /// It ended as it should.
+    /// Accepted, and ended normally.
     RequestComplete,
-    /// Refused: a second request on the connection, which does not multiplex.
+    /// Refused: a second request on a connection to a server that does not multiplex.
     CannotMultiplex,
-    /// Refused: short of something, such as connections to a database.
+    /// Refused: the server lacks a resource, such as database connections.
     Overloaded,
-    /// Refused: it does not answer requests.
+    /// Refused: the server does not know the role Responder.
     UnknownRole,
 }
 
@@ -55,7 +55,7 @@ impl ProtocolStatus {
     }
 }
 
-/// Takes the records of one request's answer from a buffer. What follows END_REQUEST stays in the buffer.
+/// Takes the records of one request's answer from a buffer. Bytes after END_REQUEST stay in the buffer.
 #[derive(Debug)]
 pub struct Decoder {
     request_id: u16,
@@ -67,7 +67,7 @@ pub struct Decoder {
 enum RecordState {
     /// Before a header.
     Header,
-    /// Within a stream's record: so many bytes of content are to come, and of padding behind them.
+    /// Within a record of a stream: the bytes of content still to come, and the bytes of padding behind them.
     Content { stream: OutputStream, content_bytes: usize, padding_bytes: usize },
     /// Within padding.
     Padding(usize),
@@ -75,7 +75,7 @@ enum RecordState {
     EndRequest { padding_bytes: usize },
     /// Within the padding of END_REQUEST, which belongs to the answer as well.
     LastPadding { bytes: usize, end: EndRequest },
-    /// After it.
+    /// After END_REQUEST and its padding.
     Ended(EndRequest),
     /// After an error.
     Failed(FastCgiError),
@@ -88,15 +88,15 @@ enum OutputStream {
 }
 
 impl Decoder {
-    /// For the answer to the request of that number.
+    /// A decoder for the answer to the request with that id.
     pub fn new(request_id: u16) -> Self {
         Self { request_id, state: RecordState::Header, is_stdout_ended: false }
     }
 
-    /// Takes from the front of `buf` what can be told. Bytes of an answer are handed on as they came, without a copy.
+    /// Takes the next piece of the answer from the front of `buf`. Content leaves as slices of `buf`, without a copy.
     ///
     /// # Errors
-    /// When what came is no such answer; it stays that way.
+    /// When the bytes are no valid answer. Each later call returns the same error.
     pub fn decode(&mut self, buf: &mut BytesMut) -> Result<DecodedRecord, FastCgiError> {
         let decoded = self.next(buf);
         if let Err(error) = decoded {
@@ -139,7 +139,7 @@ impl Decoder {
                     }
                 },
                 RecordState::EndRequest { padding_bytes } => {
-                    // Application status (4), protocol status, reserved (3).
+                    // Application status (4 bytes), protocol status (1), reserved (3).
                     let Some(&[a, b, c, d, protocol_status, ..]) = buf.first_chunk::<END_REQUEST_BYTES>() else {
                         return Ok(DecodedRecord::NeedMore);
                     };
@@ -162,7 +162,7 @@ impl Decoder {
         }
     }
 
-    /// A record begins.
+    /// Enters the state for the record that `header` opens. Returns `StdoutEnd` for the first record that ends STDOUT.
     fn begin(&mut self, header: Header) -> Result<Option<DecodedRecord>, FastCgiError> {
         if header.request_id != self.request_id {
             return Err(FastCgiError::RequestId);

@@ -1,9 +1,9 @@
-//! What application servers send, recorded from real ones, and what none may send.
+//! Tests of [`super`]: recorded answers of real application servers, and answers that must be refused.
 
 use super::*;
 use crate::fastcgi::VERSION;
 
-/// Output, standard error, and how it ended.
+/// Standard output, standard error, and the end: `None` if the answer is cut off.
 type Outcome = (Vec<u8>, Vec<u8>, Result<Option<EndRequest>, FastCgiError>);
 
 fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Outcome, BytesMut) {
@@ -19,7 +19,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Outcome, BytesMut) {
                 Ok(DecodedRecord::NeedMore) => break,
                 Ok(DecodedRecord::End(end)) => {
                     assert_eq!(decoder.decode(&mut buf), Ok(DecodedRecord::End(end)), "an end is an end");
-                    // Whatever else arrives stays in the buffer, so the rest is not given to it.
+                    // The decoder leaves later bytes in the buffer, so the remaining pieces are not fed.
                     return ((stdout, stderr, Ok(Some(end))), buf);
                 }
                 Err(error) => {
@@ -39,7 +39,7 @@ fn record(kind: u8, request_id: u16, content: &[u8], padding_bytes: u8) -> Vec<u
     [&header.to_bytes()[..], content, &vec![0xaa; usize::from(padding_bytes)]].concat()
 }
 
-/// The seeds of the fuzz target are recordings of php-fpm 8.2 and of FCGI.pm 0.82, as Debian 12 has them.
+/// The seeds of the fuzz target are recordings of php-fpm 8.2 and of FCGI.pm 0.82, as packaged in Debian 12.
 macro_rules! recorded {
     ($name:literal) => {
         &include_bytes!(concat!("../../../../fuzz/seeds/fastcgi_records/", $name))[..]
@@ -57,7 +57,7 @@ fn what_php_fpm_and_fcgi_pm_send_is_read_wherever_it_is_split() {
             format!("Status: 404 Not Found\r\n{php}{html}File not found.\n"),
             "Primary script unknown",
         ),
-        // What stands in the reserved bytes of this END_REQUEST is left from another answer.
+        // The reserved bytes of this END_REQUEST hold remains of another answer.
         (recorded!("php_redirect"), format!("Status: 302 Found\r\n{php}Location: /elsewhere\r\n{html}"), ""),
         (recorded!("perl_echo"), "Content-Type: text/plain\r\n\r\nquery a=b\nabcde".to_owned(), ""),
         (recorded!("perl_stderr"), "Content-Type: text/plain\r\n\r\nquery err\n".to_owned(), "a word to the log\n"),

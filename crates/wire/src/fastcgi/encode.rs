@@ -1,7 +1,7 @@
-//! What we send: records without padding, which the specification only recommends for the sake of alignment.
+//! Encodes the records that Kasoku sends, without padding, which the specification only recommends for the sake of alignment.
 //!
-//! PARAMS is cut between pairs, not within: the specification allows both, but php-fpm reads each record by itself. Only a pair
-//! that is longer than a record is split.
+//! PARAMS is split between pairs: the specification allows a split within a pair, but php-fpm reads each record by itself. Only a
+//! pair that is longer than a record is split.
 
 use super::{CONTENT_BYTES_MAX, HEADER_BYTES, Header, NULL_REQUEST_ID, encode_pair, kind};
 
@@ -10,7 +10,7 @@ const RESPONDER: u8 = 1;
 /// The flag that leaves the connection open after the request (section 5.1).
 const KEEP_CONN: u8 = 1;
 
-/// Appends BEGIN_REQUEST: a responder is asked, which closes the connection after its answer unless `is_kept`.
+/// Appends BEGIN_REQUEST for the role Responder. The application server closes the connection after its answer unless `is_kept`.
 pub fn encode_begin_request(request_id: u16, is_kept: bool, out: &mut Vec<u8>) {
     let flags = if is_kept { KEEP_CONN } else { 0 };
     encode_record(kind::BEGIN_REQUEST, request_id, &[0, RESPONDER, flags, 0, 0, 0, 0, 0], out);
@@ -41,7 +41,7 @@ pub fn encode_params<'p>(request_id: u16, params: impl IntoIterator<Item = (&'p 
     encode_record(kind::PARAMS, request_id, &[], out);
 }
 
-/// Appends the header of a record of STDIN; the caller writes `content_bytes` bytes behind it: not 0, and no more than
+/// Appends the header of a STDIN record; the caller writes `content_bytes` bytes behind it: at least 1, at most
 /// [`CONTENT_BYTES_MAX`].
 pub fn encode_stdin_header(request_id: u16, content_bytes: usize, out: &mut Vec<u8>) {
     debug_assert!((1..=CONTENT_BYTES_MAX).contains(&content_bytes));
@@ -58,8 +58,8 @@ pub fn encode_abort_request(request_id: u16, out: &mut Vec<u8>) {
     encode_record(kind::ABORT_REQUEST, request_id, &[], out);
 }
 
-/// Appends GET_VALUES: asks the application server about itself (section 4.1). What comes back is for
-/// [`parse_values`](super::parse_values).
+/// Appends GET_VALUES, which asks the application server about itself (section 4.1). [`parse_values`](super::parse_values) reads
+/// the answer.
 pub fn encode_get_values(names: &[&str], out: &mut Vec<u8>) {
     let mut content = Vec::new();
     for name in names {

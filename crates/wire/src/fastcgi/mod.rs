@@ -1,22 +1,23 @@
-//! FastCGI 1.0 on the wire, from the side of the web server: what a request is sent as ([`encode`]), and what an application
-//! server answers ([`Decoder`], [`parse_values`]).
+//! FastCGI 1.0 on the wire, on the side of the web server: encodes requests ([`encode`]) and decodes an application server's
+//! answers ([`Decoder`], [`parse_values`]).
 //!
-//! Both directions are records: eight bytes of header (version, type, request id, the lengths of content and padding, one
-//! reserved byte), then so many bytes. A request is BEGIN_REQUEST, the stream PARAMS, the stream STDIN; an answer is the stream
-//! STDOUT, which is what a CGI program would print ([`cgi`](crate::cgi)), perhaps STDERR between its records, and END_REQUEST.
+//! Both directions consist of records: eight bytes of header (version, type, request id, the lengths of content and padding, one
+//! reserved byte), then content and padding. A request is BEGIN_REQUEST, the stream PARAMS, the stream STDIN. An answer is the
+//! stream STDOUT, which is the output of a CGI program ([`cgi`](crate::cgi)), possibly STDERR between its records, and END_REQUEST.
 //! An empty record ends a stream.
 //!
-//! * **One request at a time on a connection.** Multiplexing has been dead for long: php-fpm, libfcgi and Go refuse it or serve
-//!   it one after the other. So a record of another request is an error, and not somebody else's answer.
-//! * **Refuse, never guess**, as for HTTP: another version, an unknown type, a type that only web servers send, STDOUT after its
-//!   end, an END_REQUEST of another size. There is one liberty: STDOUT need not be ended before END_REQUEST; php-fpm never does.
-//! * **Nothing is collected.** Content is handed on as it arrives, a record may be split anywhere, and only the records of
-//!   a fixed size are waited for. The reserved byte and the padding are skipped unread.
+//! * **One request at a time on a connection.** Application servers do not multiplex: php-fpm, libfcgi and Go refuse it, or serve
+//!   the requests one after the other. So a record with another request id is an error.
+//! * **Refuse, never guess**, as for HTTP. The decoder refuses another version, an unknown type, a type that only web servers send,
+//!   STDOUT after its end, and an END_REQUEST of another size. It accepts one deviation: END_REQUEST before the end of STDOUT,
+//!   because php-fpm never ends STDOUT.
+//! * **No content is buffered.** The decoder hands on content as it arrives, also from within a record, and waits only for headers
+//!   and for records of a fixed size. It skips the reserved byte and the padding unread.
 //!
-//! Source: "FastCGI Specification", Mark R. Brown, Open Market, document version 1.0, 29 April 1996. Numbers in comments are its
-//! sections.
+//! Source: "FastCGI Specification", Mark R. Brown, Open Market, document version 1.0, 29 April 1996. Section numbers in comments
+//! refer to it.
 //!
-//! What it does not do: the roles Authorizer and Filter, and FCGI_DATA, which belongs to the latter.
+//! Not done here: the roles Authorizer and Filter, and FCGI_DATA, which only Filter uses.
 
 mod decode;
 pub mod encode;
@@ -32,13 +33,13 @@ pub use values::{Values, parse_values};
 
 use std::fmt;
 
-/// The only version.
+/// The only version of the protocol.
 const VERSION: u8 = 1;
 /// A record's header, in bytes (section 3.3).
 const HEADER_BYTES: usize = 8;
 /// The most content of one record, in bytes: its length has 16 bits.
 pub const CONTENT_BYTES_MAX: usize = 65_535;
-/// Records that belong to no request (section 3.3).
+/// The request id of records that belong to no request (section 3.3).
 const NULL_REQUEST_ID: u16 = 0;
 
 /// The types of records (section 8).
@@ -71,7 +72,7 @@ impl Header {
         [VERSION, self.kind, id_high, id_low, content_high, content_low, self.padding_bytes, 0]
     }
 
-    /// The header at the front of `buf`. `None`: need more. A wrong version is found at its first byte.
+    /// The header at the front of `buf`. `None`: need more. A wrong version is refused at its first byte.
     fn parse(buf: &[u8]) -> Result<Option<Self>, FastCgiError> {
         if buf.first().is_some_and(|version| *version != VERSION) {
             return Err(FastCgiError::Version);
@@ -85,22 +86,22 @@ impl Header {
     }
 }
 
-/// Why what came is no answer of a FastCGI application server. The origin is the guilty party.
+/// Why the bytes are refused as the answer of a FastCGI application server. The fault lies with the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FastCgiError {
     /// A record of another version than 1.
     Version,
-    /// A record of another request.
+    /// A record with the id of another request.
     RequestId,
     /// A type that does not exist, or that an application server does not send here.
     RecordType,
-    /// STDOUT after its end.
+    /// STDOUT has content after its end.
     StreamEnded,
-    /// A record of fixed size has another one.
+    /// A record with a length that its type does not allow.
     RecordLength,
     /// A protocol status that does not exist.
     ProtocolStatus,
-    /// Pairs of names and values that are cut off.
+    /// A pair of name and value is cut off.
     Pairs,
 }
 

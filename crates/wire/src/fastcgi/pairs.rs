@@ -1,5 +1,5 @@
-//! Pairs of names and values (section 3.4): two lengths, then the name and the value. A length takes one byte below 128, else
-//! four with the highest bit set.
+//! Encodes and splits pairs of names and values (section 3.4): two lengths, then the name and the value. A length below 128 takes
+//! one byte, a longer one four, with the highest bit set.
 
 use super::FastCgiError;
 
@@ -23,18 +23,18 @@ fn encode_length(length: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A pair, and what follows it.
+/// A pair, and the bytes after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameValuePair<'a> {
     /// Not checked in any way.
     pub name: &'a [u8],
     /// Not checked in any way.
     pub value: &'a [u8],
-    /// What follows the pair.
+    /// The bytes after the pair.
     pub rest: &'a [u8],
 }
 
-/// Splits the first pair off `buf`. `None`: there is none, `buf` is empty.
+/// Splits the first pair off `buf`. `None`: `buf` is empty.
 ///
 /// # Errors
 /// [`FastCgiError::Pairs`]: `buf` ends within the pair.

@@ -1,11 +1,11 @@
-//! What holds for any records, however they arrive.
+//! Property tests of FastCGI: results do not depend on how the records arrive, and encoded params are read back unchanged.
 
 use super::encode::encode_params;
 use super::*;
 use bytes::BytesMut;
 use proptest::prelude::*;
 
-/// Records that are mostly right, and bytes that are not.
+/// Records that are mostly valid, and random bytes.
 fn records_like() -> impl Strategy<Value = Vec<u8>> {
     let record = (
         prop::sample::select(vec![kind::STDOUT, kind::STDOUT, kind::STDERR, kind::END_REQUEST, kind::STDIN, 77]),
@@ -24,7 +24,7 @@ fn records_like() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(anything, 0..8).prop_map(|records| records.concat())
 }
 
-/// Output, standard error, how it ended, and what was left.
+/// Standard output, standard error, the end or the error, and the bytes left in the buffer.
 type Outcome = (Vec<u8>, Vec<u8>, Option<Result<EndRequest, FastCgiError>>, Vec<u8>);
 
 fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
@@ -43,7 +43,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
             }
         }
     }
-    // What is left after a fault depends on when it was seen, and nobody looks at it.
+    // The bytes left after an error depend on when the decoder saw it; no caller uses them.
     let left = if matches!(ended, Some(Err(_))) { Vec::new() } else { buf.to_vec() };
     (stdout, stderr, ended, left)
 }

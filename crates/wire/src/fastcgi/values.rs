@@ -1,12 +1,12 @@
-//! What an application server says about itself (section 4.1).
+//! Parses an application server's answer to GET_VALUES, in which it describes itself (section 4.1).
 //!
-//! An answer to GET_VALUES costs no run of a program, so it serves to find out whether a FastCGI application server listens at
-//! an address at all. The values themselves are hints: php-fpm
-//! answers with a constant. (FCGI.pm does not answer at all.)
+//! GET_VALUES runs no program, so it can tell whether a FastCGI application server listens at an address at all. The values
+//! themselves are only hints: php-fpm answers with a constant. (FCGI.pm does not answer at all.) Kasoku sends no GET_VALUES when it
+//! serves requests; `programs/src/fastcgi/mod.rs` says why.
 
 use super::{FastCgiError, HEADER_BYTES, Header, NULL_REQUEST_ID, kind, split_pair};
 
-/// More content than this is no answer to three questions.
+/// The most content of an answer, in bytes: three values need far less.
 const CONTENT_BYTES_MAX: u16 = 1024;
 /// The size of UNKNOWN_TYPE's content (section 4.2).
 const UNKNOWN_TYPE_BYTES: u16 = 8;
@@ -16,24 +16,24 @@ const MAX_CONNS: &str = "FCGI_MAX_CONNS";
 const MAX_REQS: &str = "FCGI_MAX_REQS";
 const MPXS_CONNS: &str = "FCGI_MPXS_CONNS";
 
-/// The answer to GET_VALUES. What it does not tell, or not as a number, is `None`.
+/// The answer to GET_VALUES. A value that is missing or is not a number is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Values {
     /// The most connections at a time.
     pub connections_max: Option<u64>,
     /// The most requests at a time.
     pub requests_max: Option<u64>,
-    /// Whether it takes several requests at a time on one connection.
+    /// Whether the application server takes several requests at a time on one connection.
     pub is_multiplexing: Option<bool>,
 }
 
 impl Values {
-    /// What to ask for.
+    /// The names to ask for.
     pub const NAMES: [&str; 3] = [MAX_CONNS, MAX_REQS, MPXS_CONNS];
 }
 
-/// Parses the answer at the front of `buf`: the values, and how many bytes it took. `None`: need more. That the application
-/// server does not know GET_VALUES (UNKNOWN_TYPE) is an answer without values.
+/// Parses the answer at the front of `buf`. Returns the values and the answer's length in bytes; `None`: need more. UNKNOWN_TYPE,
+/// by which an application server says that it does not know GET_VALUES, is an answer without values.
 ///
 /// # Errors
 /// When the bytes cannot become such an answer.

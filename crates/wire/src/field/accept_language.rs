@@ -1,6 +1,6 @@
-//! Lists with quality values (RFC 9110 section 12.4.2): Accept, Accept-Encoding, Accept-Language.
+//! Parses lists with quality values (RFC 9110 section 12.4.2): Accept, Accept-Encoding, Accept-Language.
 //!
-//! Qualities are thousandths, so that they compare exactly.
+//! Qualities are integers in thousandths, so that comparisons are exact.
 
 use super::list;
 
@@ -10,9 +10,9 @@ pub const QUALITY_ONE: u16 = 1000;
 /// One member of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preference<'a> {
-    /// The member without its quality and what follows it, as sent.
+    /// The member as sent, without its quality and the parameters after it.
     pub value: &'a [u8],
-    /// Its quality in thousandths, 0 to 1000; 1000 when none was sent, 0 when it is invalid.
+    /// The quality in thousandths, 0 to 1000: 1000 if none was sent, 0 if it is invalid.
     pub quality: u16,
 }
 
@@ -30,7 +30,7 @@ fn preference(member: &[u8]) -> Preference<'_> {
             let value = list::trim(member.get(..end).unwrap_or_default());
             return Preference { value, quality: quality(weight).unwrap_or(0) };
         }
-        // Where this part ends in the member: the parts are slices of it.
+        // The offset in the member at which this part ends: the parts are slices of the member.
         end = (part.as_ptr() as usize + part.len()).saturating_sub(member.as_ptr() as usize);
     }
     Preference { value: member, quality: QUALITY_ONE }

@@ -1,13 +1,13 @@
-//! Age (RFC 9111 section 5.1): the first member counts, and an invalid one is ignored.
+//! Parses Age (RFC 9111 section 5.1): only the first member counts, and an invalid one is ignored.
 //!
-//! Both are the RFC's advice. Without Age, a response is as old as its Date says, so a hop that writes nonsense does not
-//! keep anything from being reused.
+//! The RFC recommends both. Without a valid Age, the cache computes the age from Date, so an upstream cache that sends nonsense
+//! does not prevent reuse.
 
 use super::cache_control::delta_seconds;
 use super::list;
 use crate::Fields;
 
-/// The age that the field claims, in seconds; `None` where there is no Age, or an invalid one.
+/// The value of Age in seconds; `None` if Age is absent or invalid.
 pub fn parse(fields: &Fields) -> Option<u64> {
     //= RFC 9111 section 5.1
     //# Although it is defined as a singleton header field, a cache encountering a message with a list-based Age field

@@ -1,15 +1,15 @@
-//! Cache-Control (RFC 9111 section 5.2), of responses and of requests.
+//! Parses Cache-Control (RFC 9111 section 5.2) of responses and of requests.
 //!
-//! Where the field contradicts itself or a value is invalid, the most restrictive reading wins: of two durations the
-//! shorter counts, and a duration that is no number counts as 0, which is what RFC 9111 section 4.2.1 encourages
-//! ("considered stale"). A directive's name is compared without case, its argument may be a token or a quoted string.
-//! White space next to `=` makes the argument invalid; it does not make the directive disappear.
+//! Where the field contradicts itself or a value is invalid, the most restrictive reading wins: the shorter of two durations
+//! counts, and a duration that is not a number counts as 0, which is what RFC 9111 section 4.2.1 encourages ("considered stale").
+//! Directive names are compared without case. An argument may be a token or a quoted string. White space next to `=` makes the
+//! argument invalid; the directive still counts.
 
 use super::list;
 use crate::Fields;
 use std::borrow::Cow;
 
-/// The largest duration that we tell apart, in seconds: about 68 years. RFC 9111 section 1.2.2 asks for at least this.
+/// The largest duration that the cache represents, in seconds: about 68 years. RFC 9111 section 1.2.2 asks for at least this.
 pub const DELTA_SECONDS_MAX: u64 = 2_147_483_648;
 
 /// One directive of a list, as sent.
@@ -17,9 +17,9 @@ pub const DELTA_SECONDS_MAX: u64 = 2_147_483_648;
 pub struct Directive<'a> {
     /// The name, in the case in which it was sent, without white space.
     pub name: &'a [u8],
-    /// What follows `=`, quotes included.
+    /// The text after `=`, quotes included.
     pub argument: Option<&'a [u8]>,
-    /// Whether white space stood next to `=`, or the name is no token.
+    /// Whether white space stands next to `=`, or the name is not a token.
     pub is_malformed: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Directive<'a> {
         delta_seconds(&self.text()?)
     }
 
-    /// The argument as a list of field names, lower case; [`DirectiveScope::All`] when there is none, or it is invalid.
+    /// The argument as a list of field names, lower case; [`DirectiveScope::All`] if the argument is missing or invalid.
     pub fn scope(&self) -> DirectiveScope {
         let Some(text) = self.text() else { return DirectiveScope::All };
         let names: Vec<&[u8]> = list::split(&text).collect();
@@ -68,7 +68,7 @@ impl<'a> Directive<'a> {
     }
 }
 
-/// A duration in seconds (RFC 9111 section 1.2.2): digits only; what is too large becomes [`DELTA_SECONDS_MAX`].
+/// Parses a duration in seconds (RFC 9111 section 1.2.2): digits only. A larger number becomes [`DELTA_SECONDS_MAX`].
 //= RFC 9111 section 1.2.2
 //# If a cache receives a delta-seconds value greater than the greatest integer it can represent, or if any of its
 //# subsequent calculations overflows, the cache MUST consider the value to be 2147483648 (2^31) or the greatest
@@ -81,15 +81,15 @@ pub fn delta_seconds(value: &[u8]) -> Option<u64> {
     Some(value.iter().fold(0, add))
 }
 
-/// The directives in all lines named `name` (`Cache-Control` as a rule), in order.
+/// The directives in all lines named `name` (usually `Cache-Control`), in order.
 pub fn directives<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = Directive<'a>> {
     list::members(fields, name).map(Directive::parse)
 }
 
-/// What `no-cache` or `private` speaks of.
+/// The part of a response to which `no-cache` or `private` applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DirectiveScope {
-    /// The directive is not there.
+    /// The directive is absent.
     #[default]
     None,
     /// The whole response: the unqualified form.
@@ -99,12 +99,12 @@ pub enum DirectiveScope {
 }
 
 impl DirectiveScope {
-    /// Whether the directive is there without an argument.
+    /// Whether the directive applies to the whole response.
     pub fn is_all(&self) -> bool {
         *self == Self::All
     }
 
-    /// The named fields, lower case; none for the other forms.
+    /// The named fields, lower case; empty for the other forms.
     pub fn fields(&self) -> &[String] {
         match self {
             Self::Fields(names) => names,

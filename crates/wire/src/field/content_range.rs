@@ -1,29 +1,29 @@
-//! Content-Range (RFC 9110 section 14.4), for bytes.
+//! Parses and writes Content-Range (RFC 9110 section 14.4) with the unit `bytes`.
 
 use super::range::number;
 use crate::Fields;
 use std::fmt;
 
-/// Which part of which whole a response carries.
+/// The part of a representation that a response carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentRange {
-    /// `bytes first-last/complete`: both ends included; the whole's length is `None` when it was sent as `*`.
+    /// `bytes first-last/complete`: both positions are included; `complete` is `None` if it was sent as `*`.
     Part {
         /// The first byte's position.
         first: u64,
         /// The last byte's position.
         last: u64,
-        /// The whole's length in bytes.
+        /// The length of the whole representation in bytes.
         complete: Option<u64>,
     },
-    /// `bytes */complete`: of a 416.
+    /// `bytes */complete`, which a 416 carries.
     Unsatisfied {
-        /// The whole's length in bytes.
+        /// The length of the whole representation in bytes.
         complete: u64,
     },
 }
 
-/// Reads the field; `None` when it is missing, doubled, of another unit or invalid.
+/// Parses the field; `None` if it is missing, repeated, of another unit or invalid.
 pub fn parse(fields: &Fields) -> Option<ContentRange> {
     let value = std::str::from_utf8(fields.only("content-range")?).ok()?;
     let (unit, rest) = value.split_once(' ')?;

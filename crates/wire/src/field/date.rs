@@ -1,25 +1,25 @@
-//! HTTP dates (RFC 9110 section 5.6.7): the preferred format and the two obsolete ones.
+//! Parses and writes HTTP dates (RFC 9110 section 5.6.7): the preferred format and the two obsolete ones.
 //!
-//! Times are seconds since the Unix epoch, as `i64`. The crate httpdate parses; what it cannot know is the century of
-//! RFC 850's two-digit year, so that is settled here against the caller's clock.
+//! Times are `i64` seconds since the Unix epoch. The crate httpdate parses the text. It cannot know the century of RFC 850's
+//! two-digit year, so this file derives the century from the caller's clock.
 
 use std::fmt::Display;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What is longer is no date, in bytes.
+/// The size of the buffers in which a date is rewritten, in bytes: a longer text is no date.
 const DATE_BYTES_MAX: usize = 64;
 
-/// The days of the week as RFC 850's format spells them, then as the two others do.
+/// The days of the week as RFC 850's format spells them, then as the two other formats do.
 const WEEKDAYS: [[&str; 7]; 2] = [
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
     ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
 ];
 
-/// The time that `value` names, or `None` when it is no HTTP date. `now` (Unix seconds) settles two-digit years.
+/// Parses `value`; `None` if it is no HTTP date. `now` (Unix seconds) decides the century of two-digit years.
 pub fn parse(value: &[u8], now: i64) -> Option<i64> {
     let text = std::str::from_utf8(value).ok()?;
     // "Although all date formats are specified to be case-sensitive, a cache recipient SHOULD match the field value
-    // case-insensitively." (RFC 9111 section 4.2). Nearly all come in the right case, so that is tried first.
+    // case-insensitively." (RFC 9111 section 4.2). Nearly all dates come in the right case, so the text is first tried as sent.
     parse_text(text, now).or_else(|| parse_text(in_usual_case(text, &mut [0; DATE_BYTES_MAX])?, now))
 }
 
@@ -38,8 +38,8 @@ fn unix_seconds(text: &str) -> Option<i64> {
     i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
 }
 
-/// The time of a date whose weekday is that of another date, which httpdate refuses. Day, month and year say it all, so an
-/// origin that counts weekdays wrongly still means this date.
+/// Parses a date with a wrong weekday, which httpdate refuses. Day, month and year identify the date, so a weekday that the origin
+/// computed wrongly does not matter.
 fn whatever_weekday(text: &str) -> Option<i64> {
     let mut buffer = [0; DATE_BYTES_MAX];
     WEEKDAYS.iter().find_map(|names| {
@@ -48,7 +48,7 @@ fn whatever_weekday(text: &str) -> Option<i64> {
     })
 }
 
-/// The two in a row, on the stack; `None` when that is too long to be a date.
+/// Joins `start` and `rest` in `buffer`, which is on the stack; `None` if the result is too long to be a date.
 fn joined<'b>(start: &str, rest: &str, buffer: &'b mut [u8; DATE_BYTES_MAX]) -> Option<&'b str> {
     let text = buffer.get_mut(..start.len() + rest.len())?;
     let (head, tail) = text.split_at_mut(start.len());
@@ -57,9 +57,9 @@ fn joined<'b>(start: &str, rest: &str, buffer: &'b mut [u8; DATE_BYTES_MAX]) -> 
     std::str::from_utf8(text).ok()
 }
 
-/// `text` with its words capitalised, and `GMT` in capitals; `None` when it is too long to be a date.
+/// `text` with its words capitalised, and `GMT` in capitals; `None` if it is too long to be a date.
 ///
-/// On the stack, since requests come here with what is no date at all: each If-Range with an entity tag does.
+/// `buffer` is on the stack because texts that are no dates are frequent here: each If-Range with an entity tag is one.
 fn in_usual_case<'b>(text: &str, buffer: &'b mut [u8; DATE_BYTES_MAX]) -> Option<&'b str> {
     let copy = buffer.get_mut(..text.len())?;
     copy.copy_from_slice(text.as_bytes());
@@ -81,19 +81,19 @@ pub fn format(seconds: i64) -> String {
     written(seconds).to_string()
 }
 
-/// The same, to be written into something, without a text of its own.
+/// The same as [`format()`], as a value that can be written without allocating a string.
 pub fn written(seconds: i64) -> impl Display {
     const YEAR_9999_ENDS: u64 = 253_402_300_799;
     let seconds = u64::try_from(seconds).unwrap_or(0).min(YEAR_9999_ENDS);
     httpdate::HttpDate::from(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Only RFC 850's format spells the day's name out: `Sunday, 06-Nov-94 08:49:37 GMT`.
+/// Whether `text` is in RFC 850's format, the only one that spells out the day's name: `Sunday, 06-Nov-94 08:49:37 GMT`.
 fn is_rfc850(text: &str) -> bool {
     text.split_once(',').is_some_and(|(day, rest)| day.len() > 3 && rest.trim_start().as_bytes().get(2) == Some(&b'-'))
 }
 
-/// `seconds` with the year moved to the most recent one of the same two digits that is at most 50 years ahead.
+/// `seconds`, moved to the latest year with the same last two digits that is at most 50 years ahead of `now`.
 //= RFC 9110 section 5.6.7
 //# Recipients of a timestamp value in rfc850-date format, which uses a two-digit year, MUST interpret a timestamp that
 //# appears to be more than 50 years in the future as representing the most recent year in the past that had the same
@@ -103,13 +103,13 @@ fn century(text: &str, seconds: i64, now: i64) -> Option<i64> {
     let (_, rest) = text.split_once(',')?;
     let mut parts = rest.trim().splitn(3, '-');
     let (day, month, rest) = (parts.next()?, parts.next()?, parts.next()?);
-    // httpdate takes any byte for the space before the hour; here it has to be one.
+    // httpdate accepts any byte in the place of the space before the hour; this parser accepts only the space.
     let (year, rest) = rest.split_once(' ')?;
     let year = year.parse::<i64>().ok()?;
     let in_century = |century: i64| {
-        // Rewritten as the preferred format, so that leap years come out right.
+        // The date is parsed again in the preferred format, so that leap years come out right.
         let year = century * 100 + year;
-        // The weekday of one century need not fit in another.
+        // A weekday that is right in one century may be wrong in another.
         whatever_weekday(&format!("Mon, {day} {month} {year} {rest}"))
     };
     let centuries = [21, 20, 19];

@@ -1,7 +1,7 @@
-//! Entity tags (RFC 9110 section 8.8.3), and the lists of them in If-None-Match and If-Match (section 13.1).
+//! Parses and compares entity tags (RFC 9110 section 8.8.3), and the lists of them in If-None-Match and If-Match (section 13.1).
 //!
-//! Applications send tags without quotes. Such a tag is kept as opaque bytes: it equals a quoted tag of the same bytes,
-//! and counts as strong (its sender did not mark it weak). The mark must be exact: `w/"a"` and `W\"a"` are opaque bytes too.
+//! Some applications send tags without quotes. The parser takes such a tag as opaque bytes: it equals a quoted tag of the same
+//! bytes, and counts as strong, because it has no `W/`. The weak mark must be exact: `w/"a"` and `W\"a"` are opaque bytes too.
 
 use super::list;
 use crate::Fields;
@@ -9,14 +9,14 @@ use crate::Fields;
 /// One entity tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityTag<'a> {
-    /// Whether it is marked `W/`.
+    /// Whether the tag is marked `W/`.
     pub weak: bool,
-    /// The bytes between the quotes, or all of them when there are none.
+    /// The bytes between the quotes, or all bytes of a tag without quotes.
     pub opaque: &'a [u8],
 }
 
 impl<'a> EntityTag<'a> {
-    /// The tag in `value`; `None` when it is empty, or `*`.
+    /// Parses one tag; `None` if `value` is empty or `*`.
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         let value = list::trim(value);
         if value.is_empty() || value == b"*" {
@@ -30,7 +30,7 @@ impl<'a> EntityTag<'a> {
         Some(Self { weak, opaque: rest })
     }
 
-    /// The tag of a response, when it has exactly one.
+    /// The tag of a response; `None` unless the response has exactly one ETag line.
     pub fn of(fields: &'a Fields) -> Option<Self> {
         Self::parse(fields.only("etag")?)
     }
@@ -45,8 +45,8 @@ impl<'a> EntityTag<'a> {
         self.opaque == other.opaque
     }
 
-    /// The tag as the grammar wants it, with its quotes: for requests of our own. One that no quotes can hold is written as
-    /// it came.
+    /// The tag in the RFC's grammar, with quotes, for requests that the cache sends. A tag that contains a quote is written as it
+    /// came.
     pub fn write(&self) -> Vec<u8> {
         if self.opaque.contains(&b'"') {
             return self.opaque.to_vec();
@@ -56,11 +56,11 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// The members of an If-None-Match or If-Match, all lines, in order.
+/// The members of all If-None-Match or If-Match lines, in order.
 pub fn tags<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = ListedTag<'a>> {
     fields.all(name).flat_map(|line| {
         let mut rest = line;
-        // A quote inside an entity tag cannot be escaped, so tags are cut by hand and not as quoted strings.
+        // Entity tags have no escapes: a backslash is an ordinary byte. So they cannot be split like quoted strings.
         std::iter::from_fn(move || {
             let (member, after) = next_tag(rest)?;
             rest = after;
@@ -72,17 +72,17 @@ pub fn tags<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = Liste
     })
 }
 
-/// A member of such a list.
+/// A member of an If-None-Match or If-Match list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListedTag<'a> {
-    /// `*`: whatever there is.
+    /// `*`: any representation.
     Any,
-    /// This one.
+    /// One tag.
     One(EntityTag<'a>),
 }
 
 impl ListedTag<'_> {
-    /// Whether it names `tag` in the weak comparison; [`ListedTag::Any`] also names a representation without a tag.
+    /// Whether the member matches `tag` by weak comparison. [`ListedTag::Any`] also matches a representation without a tag.
     pub fn matches_weakly(&self, tag: Option<&EntityTag<'_>>) -> bool {
         match self {
             Self::Any => true,

@@ -1,8 +1,8 @@
-//! Comma-separated lists (RFC 9110 section 5.6.1), aware of quoted strings.
+//! Splits comma-separated lists (RFC 9110 section 5.6.1), but not at commas inside quoted strings.
 //!
-//! A list may be spread over several lines; a quoted string may not (a line that opens one without closing it is
-//! invalid, and its quotes then count as ordinary bytes: hiding the rest of the line inside an unfinished string
-//! could hide a `no-store`). Empty members are skipped, as section 5.6.1.2 demands.
+//! A list may span several lines; a quoted string may not. If a line opens a quoted string and does not close it, that quote and
+//! all later ones in the line count as ordinary bytes: an unfinished string must not hide a `no-store`. Empty members are skipped,
+//! as section 5.6.1.2 demands.
 
 use crate::Fields;
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ pub fn trim(mut value: &[u8]) -> &[u8] {
     value
 }
 
-/// Whether `value` is a token (RFC 9110 section 5.6.2): one or more of its characters.
+/// Whether `value` is a token (RFC 9110 section 5.6.2).
 pub fn is_token(value: &[u8]) -> bool {
     !value.is_empty() && value.iter().all(|b| is_tchar(*b))
 }
@@ -65,7 +65,7 @@ pub fn unquote(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Owned(text))
 }
 
-/// The pieces between separators that stand outside quoted strings; linear in the value's length.
+/// Iterates over the pieces between separators outside quoted strings, in time linear in the value's length.
 struct Split<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,

@@ -1,14 +1,14 @@
-//! Range (RFC 9110 section 14.2): ranges of bytes. Other units, and what is invalid, are no range at all: a recipient
-//! that does not understand the field answers with the whole.
+//! Parses Range (RFC 9110 section 14.2) with the unit `bytes`. A field with another unit or an invalid value is ignored, so the
+//! cache answers with the whole representation.
 
 use super::list;
 use crate::Fields;
 use smallvec::SmallVec;
 
-/// The most ranges that we read of one request; who asks for more gets the whole.
+/// The most ranges in one request. A client that asks for more gets the whole representation.
 pub const RANGES_MAX: usize = 64;
 
-/// One range as asked for, before anything is known of the representation's length.
+/// One range as requested, not yet resolved against the representation's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeSpec {
     /// `first-last`, both included.
@@ -19,8 +19,8 @@ pub enum RangeSpec {
     Suffix(u64),
 }
 
-/// The ranges asked for: at least one and at most [`RANGES_MAX`]. `None` when there is no Range field, more than
-/// one line of it, another unit, or an invalid value.
+/// Parses the Range field into at least one and at most [`RANGES_MAX`] ranges. `None` if the field is missing, repeated, invalid,
+/// of another unit, or has too many ranges.
 pub fn parse(fields: &Fields) -> Option<SmallVec<[RangeSpec; 2]>> {
     let value = fields.only("range")?;
     let at = value.iter().position(|b| *b == b'=')?;
@@ -50,7 +50,7 @@ fn spec(member: &[u8]) -> Option<RangeSpec> {
     }
 }
 
-/// Digits only; what is too large for 64 bits becomes their maximum: it lies beyond any end all the same.
+/// Parses digits. A number that does not fit 64 bits becomes `u64::MAX`: both lie beyond the end of any representation.
 pub(super) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;

@@ -1,7 +1,7 @@
-//! Targeted cache control (RFC 9213): CDN-Cache-Control and fields of the operator's choice that follow its rules.
+//! Parses targeted cache control (RFC 9213): CDN-Cache-Control, and other fields with the same rules that the operator names.
 //!
-//! The value is a Structured Fields dictionary. One that does not parse is no field at all, and the next one counts;
-//! so does an empty one. A directive of the wrong type is ignored, as section 2.1 wants.
+//! The value is a Structured Fields dictionary. A field that is empty or does not parse is ignored, and the next field in the
+//! operator's list counts. A directive of the wrong type is ignored, as section 2.1 demands.
 
 use super::cache_control::{CacheControl, DELTA_SECONDS_MAX, DirectiveScope};
 use crate::Fields;
@@ -48,8 +48,8 @@ fn add(all: &mut CacheControl, key: &str, value: &BareItem) {
     }
 }
 
-/// A Boolean, or a String that lists field names. We do not keep parts of a response under these directives, so the
-/// qualified form counts as the unqualified one.
+/// Reads a Boolean, or a String that lists field names. The cache does not leave out single fields because of a targeted field, so
+/// the String (the qualified form) counts as the unqualified form.
 fn scope(value: &BareItem) -> DirectiveScope {
     if value.as_boolean() == Some(true) || value.as_string().is_some() {
         DirectiveScope::All
@@ -58,7 +58,7 @@ fn scope(value: &BareItem) -> DirectiveScope {
     }
 }
 
-/// A non-negative Integer; others are ignored, like each wrong type.
+/// Reads a non-negative Integer; any other value is ignored like a wrong type.
 fn seconds(value: &BareItem) -> Option<u64> {
     let seconds = i64::from(value.as_integer()?);
     u64::try_from(seconds).ok().map(|seconds| seconds.min(DELTA_SECONDS_MAX))

@@ -1,12 +1,11 @@
-//! Bodies out of the buffer: one incremental decoder for the four ways in which a body can end.
+//! Decodes bodies incrementally, for all four ways in which a body can end.
 //!
-//! The caller reads into a `BytesMut` and calls [`BodyDecoder::decode`] until it asks for more. Content leaves as
-//! slices of that same buffer, without a copy; a slice keeps the buffer's memory alive, so whoever keeps content for
-//! long copies it. Sizes and extensions of chunks are checked and dropped; trailers are kept apart from the header
-//! fields.
+//! The caller reads into a `BytesMut` and calls [`BodyDecoder::decode`] until it asks for more. Content leaves as slices of that
+//! same buffer, without a copy; a slice keeps the buffer's memory alive, so code that keeps content for long must copy it. Sizes
+//! and extensions of chunks are checked and dropped; trailers are kept apart from the header fields.
 //!
-//! A fault is final: the decoder repeats it, since nothing after it can be trusted. A body that the peer cuts short is
-//! [`BodyError::Truncated`] and never a clean end.
+//! An error is final: the decoder returns it again, since no later byte can be trusted. A body that the peer cuts short is
+//! [`BodyError::Truncated`], never a clean end.
 
 use super::body_error::BodyError;
 use super::chunk::chunk_line;
@@ -16,8 +15,8 @@ pub use super::limits::BodyLimits;
 use crate::Fields;
 use bytes::{Buf, Bytes, BytesMut};
 
-/// How many bytes of chunk extensions a body may have beyond as many as it has content. Without it a peer could send
-/// 4 KiB of nothing for each byte of content, for ever.
+/// By how many bytes a body's chunk extensions may exceed its content. Without this limit a peer could send 4 KiB of extensions for
+/// each byte of content, without end.
 const EXTENSION_EXCESS_BYTES_MAX: u64 = 16 * 1024;
 
 /// What [`BodyDecoder::decode`] found.
@@ -27,8 +26,8 @@ pub enum DecodedBody {
     Data(Bytes),
     /// The buffer does not hold enough to go on.
     NeedMore,
-    /// The body is complete. The trailers, if any were sent; they are given once. What is left in the buffer
-    /// belongs to the next message.
+    /// The body is complete. Holds the trailers if any were sent; only the first `End` has them. The bytes left in the buffer
+    /// belong to the next message.
     End(Option<Fields>),
 }
 
@@ -37,7 +36,7 @@ pub enum DecodedBody {
 pub struct BodyDecoder {
     state: BodyDecoderState,
     limits: BodyLimits,
-    /// Bytes of chunk extensions seen, less the bytes of content announced.
+    /// By how many bytes the chunk extensions seen exceed the content announced, never below 0.
     extension_excess: u64,
 }
 
@@ -58,7 +57,7 @@ enum BodyDecoderState {
     Trailers,
     /// The next message.
     Ended,
-    /// Nothing that could be trusted.
+    /// Bytes that cannot be trusted, after an error.
     Failed(BodyError),
 }
 
@@ -89,10 +88,10 @@ impl BodyDecoder {
         decoded
     }
 
-    /// The peer has closed and `buf` was decoded to its end: was that the end of the body?
+    /// Tells the decoder that the peer has closed, after `buf` was decoded to its end.
     ///
     /// # Errors
-    /// [`BodyError::Truncated`] unless the body was complete or ends with the connection.
+    /// [`BodyError::Truncated`] unless the body was complete or ends with the connection. After an earlier error: that error.
     pub fn finish_on_close(&mut self) -> Result<(), BodyError> {
         match self.state {
             BodyDecoderState::Ended => Ok(()),
@@ -123,7 +122,7 @@ impl BodyDecoder {
         matches!(self.state, BodyDecoderState::Ended)
     }
 
-    /// How many bytes of content are still to come, where that is known: not for chunked and close-delimited bodies.
+    /// How many bytes of content are still to come. `None`: not known, in a chunked or close-delimited body that has not ended.
     pub fn remaining(&self) -> Option<u64> {
         match self.state {
             BodyDecoderState::Content(bytes) => Some(bytes),
@@ -132,7 +131,7 @@ impl BodyDecoder {
         }
     }
 
-    /// Goes from state to state until there is something to tell. Each turn consumes bytes or returns.
+    /// Goes from state to state until there is a result. Each turn of the loop consumes bytes, changes the state, or returns.
     fn step_to_result(&mut self, buf: &mut BytesMut) -> Result<DecodedBody, BodyError> {
         loop {
             match self.state {

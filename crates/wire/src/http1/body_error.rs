@@ -1,10 +1,10 @@
-//! Why a body cannot be read on.
+//! Every reason why the rest of a body cannot be read.
 
 use super::head::HeadError;
 use http::StatusCode;
 use std::fmt;
 
-/// Why a body cannot be read on. The sender is the guilty party.
+/// Why the rest of a body cannot be read. The fault lies with the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BodyError {
     /// A chunk size that is not 1 to 16 hexadecimal digits.
@@ -26,7 +26,7 @@ pub enum BodyError {
 }
 
 impl BodyError {
-    /// What to answer when a client sent it and nothing has been answered yet.
+    /// The status to answer with if a client sent the body and no answer has begun.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Trailer(error) => error.status(),

@@ -1,8 +1,8 @@
-//! Scenarios of [`super`]: what arrives, and what the decoder makes of it.
+//! Tests of [`super`]: what the decoder gives for the bytes that arrive.
 
 use super::*;
 
-/// The content, the end if it was reached, and what is left in the buffer.
+/// The content, the trailers if the end was reached, and the bytes left in the buffer.
 type Outcome = Result<(Vec<u8>, Option<Option<Fields>>, Vec<u8>), BodyError>;
 
 /// Feeds everything at once.
@@ -152,7 +152,7 @@ fn a_stream_of_extensions_with_hardly_any_content_is_stopped() {
     let chunk = format!("1;{}\r\nx\r\n", "a".repeat(1000));
     assert!(decode(BodyLength::Chunked, chunk.repeat(16).as_bytes()).is_ok());
     assert_eq!(chunked_error(chunk.repeat(17).as_bytes()), BodyError::ChunkExtensionsTooLong);
-    // As much content as extensions may go on for ever.
+    // A body with as much content as extensions may go on without end.
     let chunk = format!("400;{}\r\n{}\r\n", "a".repeat(1000), "x".repeat(1024));
     assert!(decode(BodyLength::Chunked, chunk.repeat(100).as_bytes()).is_ok());
 }

@@ -1,14 +1,14 @@
-//! The line that opens a chunk: its size and its extensions (RFC 9112 sections 7.1 and 7.1.1).
+//! Parses the line that opens a chunk: its size and its extensions (RFC 9112 sections 7.1 and 7.1.1).
 //!
-//! Extensions mean nothing to us and are dropped, yet they have to follow the grammar: a line that two recipients split
-//! at different places is how a request hides in a chunk. The scenarios are beside the decoder's.
+//! Kasoku drops extensions, but refuses those that break the grammar: a line that two recipients split at different places can hide
+//! a request in a chunk. The tests are in `body_tests.rs`.
 
 use super::body_error::BodyError;
 use super::grammar::{is_tchar, is_text, is_token};
 
-/// A chunk size of more digits than this would not fit 64 bits, leading zeros or not.
+/// The most digits of a chunk size, leading zeros included: 16 hexadecimal digits fill 64 bits.
 const CHUNK_SIZE_DIGITS_MAX: usize = 16;
-/// A chunk's size and its extensions, `chunk-size [ chunk-ext ]`, out of a line without its CRLF.
+/// Splits `chunk-size [ chunk-ext ]`, a line without its CRLF, into size and extensions.
 //= RFC 9112 section 7.1
 //# recipients MUST anticipate potentially large hexadecimal numerals and prevent parsing errors due to integer conversion
 //# overflows or precision loss due to integer representation.

@@ -1,16 +1,16 @@
-//! Whether a connection goes on after a message (RFC 9112 section 9.3), and what Connection lists.
+//! Decides whether a connection persists after a message (RFC 9112 section 9.3), and reads the options of Connection.
 //!
-//! Kasoku is a gateway: towards its clients it acts as an origin server. So the rule that a *proxy* must not keep
-//! connections with HTTP/1.0 clients does not bind it, and `Connection: keep-alive` is honoured for HTTP/1.0 on both
-//! sides. The answer is about the message alone; the caller also closes after errors, after bodies that it did not
-//! read to their end, and after close-delimited ones.
+//! Kasoku is a gateway: towards its clients it acts as an origin server. So the rule that a *proxy* must not keep connections with
+//! HTTP/1.0 clients does not bind it, and `Connection: keep-alive` is honoured for HTTP/1.0 on both sides. The answer is about the
+//! message alone; the caller also closes after errors, after bodies that it did not read to their end, and after close-delimited
+//! bodies.
 
 use super::grammar::list_members;
 use crate::Fields;
 use http::Version;
 
-/// The connection options: the members of all Connection lines in order, trimmed. Names of fields among them have to be
-/// removed before the message is forwarded (RFC 9110 section 7.6.1). Compared without case.
+/// The connection options: the members of all Connection lines in order, trimmed, to be compared without case. Fields that they
+/// name must be removed before the message is forwarded (RFC 9110 section 7.6.1).
 pub fn connection_options(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     list_members(fields, "connection")
 }

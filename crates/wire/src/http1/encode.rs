@@ -1,16 +1,16 @@
-//! Heads and chunks as we send them.
+//! Writes heads and chunks.
 //!
-//! A head is written as its first line, the block of its fields and an empty line, with nothing between them.
+//! A head is its first line, the block of its fields and an empty line, with nothing between them.
 //!
-//! The writers do not decide anything: which fields go out and whether a body is chunked is settled in the head that
-//! they are given. They never fail, and they do not validate either: parsers and our own code guarantee that no
-//! name, value, target or reason contains CR or LF; in debug builds a violation asserts.
+//! The writers decide nothing: the caller has settled which fields go out and whether the body is chunked. They never fail, and
+//! they do not validate: parsers and Kasoku's own code guarantee that no name, value, target or reason contains CR or LF. Debug
+//! builds assert this.
 
 use crate::{Fields, RequestHead};
 use http::StatusCode;
 use std::io::Write as _;
 
-/// Appends the head of a request, its empty line included. The version is always HTTP/1.1: ours, not the client's.
+/// Appends the head of a request, its empty line included. The version is always HTTP/1.1, whichever version the client sent.
 pub fn encode_request_head(head: &RequestHead, out: &mut Vec<u8>) {
     debug_assert!(!head.target.is_empty() && head.target.bytes().all(|byte| byte.is_ascii_graphic()));
     out.reserve(head.method.as_str().len() + head.target.len() + head.fields.block().len() + 16);
@@ -27,7 +27,7 @@ pub fn encode_request_head(head: &RequestHead, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the status line of a response. The version is always HTTP/1.1, whatever the origin spoke.
+/// Appends the status line of a response. The version is always HTTP/1.1, whichever version the origin sent.
 pub fn encode_status_line(status: StatusCode, reason: &[u8], out: &mut Vec<u8>) {
     //= RFC 9112 section 2.2
     //# A sender MUST NOT generate a bare CR (a CR character not immediately followed by LF) within any protocol elements
@@ -52,7 +52,7 @@ pub fn encode_chunk_head(len: usize, out: &mut Vec<u8>) {
     let _ = write!(out, "{len:x}\r\n");
 }
 
-/// Appends what ends a chunked body: the last chunk, the trailers, the empty line.
+/// Appends the end of a chunked body: the last chunk, the trailers, the empty line.
 pub fn encode_last_chunk(trailers: Option<&Fields>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     out.extend_from_slice(trailers.map(Fields::block).unwrap_or_default());

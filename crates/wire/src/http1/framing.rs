@@ -1,8 +1,9 @@
-//! Where a message's body ends (RFC 9112 section 6.3): the one place that decides it.
+//! Decides where a message's body ends (RFC 9112 section 6.3). No other code decides it.
 //!
-//! Whoever forwards a message and disagrees with the next recipient about its end has a request smuggled past it. So
-//! this is stricter than section 6.3 asks: a message with two statements about its length is refused even where the
-//! RFC says which one wins. Request and response share the reading of Transfer-Encoding and differ in the verdicts.
+//! If a proxy and the next recipient disagree about the end of a message, a client can smuggle a request past the proxy. So this
+//! code is stricter than section 6.3: it refuses Content-Length beside Transfer-Encoding, and a repeated Content-Length in a
+//! request, even where the RFC says which one wins. Requests and responses share the parser of Transfer-Encoding; the verdicts
+//! differ.
 
 use super::grammar::{decimal, is_token, list_members, trim_ows};
 use super::{RequestError, ResponseError};
@@ -14,18 +15,18 @@ use http::{Method, StatusCode, Version};
 pub enum BodyLength {
     /// There is no body.
     None,
-    /// So many bytes, possibly 0.
+    /// That many bytes, possibly 0.
     Length(u64),
-    /// The chunked coding says (RFC 9112 section 7.1).
+    /// The last chunk ends it (RFC 9112 section 7.1).
     Chunked,
-    /// The peer closes the connection. Responses only.
+    /// The close of the connection ends it. Responses only.
     UntilClose,
 }
 
 /// How the end of a request's body is found.
 ///
 /// # Errors
-/// Whatever leaves a doubt about it; then the connection has to be closed after the answer.
+/// When the body's end is in doubt. The caller must close the connection after the answer.
 pub fn request_body_length(head: &RequestHead) -> Result<BodyLength, RequestError> {
     let Some(codings) = TransferCodings::of(&head.fields) else { return request_content_length(&head.fields) };
     //= RFC 9112 section 6.1
@@ -60,13 +61,13 @@ pub fn request_body_length(head: &RequestHead) -> Result<BodyLength, RequestErro
     }
 }
 
-/// How the end of a response's body is found. The request's method decides too.
+/// How the end of a response's body is found, which depends on the request's method too.
 ///
-/// For a response to HEAD and for 1xx, 204 and 304 the framing fields are not even looked at; whoever forwards such a
-/// head has to remove what must not be there. A 2xx response to CONNECT is not provided for.
+/// The framing fields of 1xx, 204 and 304, and of a response to HEAD, are ignored; a caller that forwards such a head must remove
+/// the fields that must not be in it. A 2xx response to CONNECT is not supported.
 ///
 /// # Errors
-/// Whatever leaves a doubt about it; then the connection to the origin has to be closed and the response discarded.
+/// When the body's end is in doubt. The caller must close the connection to the origin and discard the response.
 pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Result<BodyLength, ResponseError> {
     //= RFC 9112 section 6.3
     //# is always terminated by the first empty line after the header fields, regardless of the header fields present in
@@ -101,8 +102,8 @@ pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Res
         //# final encoding, the message body length is determined by reading the connection until it is closed by the
         //# server.
         TransferCodings::ChunkedNotLast => Ok(BodyLength::UntilClose),
-        // Where it ends would be clear, but not what it says: nobody here undoes the coding, and what is forwarded
-        // carries none.
+        // The end would be known: it is the close of the connection. But Kasoku neither decodes the compression nor forwards
+        // Transfer-Encoding, so the client would not know that the body is compressed.
         TransferCodings::CompressedLast => Err(ResponseError::UnsupportedCoding),
         TransferCodings::ChunkedAfterOthers => Err(ResponseError::UnsupportedCoding),
         TransferCodings::ChunkedRepeated => Err(ResponseError::ChunkedRepeated),
@@ -110,16 +111,16 @@ pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Res
     }
 }
 
-/// Transfer codings that are registered and change what a body says (RFC 9112 section 7.2).
+/// The registered compression codings (RFC 9112 section 7.2).
 const COMPRESSIONS: [&[u8]; 5] = [b"gzip", b"x-gzip", b"deflate", b"compress", b"x-compress"];
 
-/// What Transfer-Encoding says, as far as framing cares.
+/// The content of Transfer-Encoding, as far as framing needs it.
 enum TransferCodings {
     /// Chunked and nothing else.
     Chunked,
     /// Other codings, then chunked.
     ChunkedAfterOthers,
-    /// The last coding is another one.
+    /// The last coding is neither chunked nor a registered compression.
     ChunkedNotLast,
     /// The last coding is one of the registered compressions.
     CompressedLast,

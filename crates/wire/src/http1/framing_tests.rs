@@ -1,4 +1,4 @@
-//! The tables of [`super`]: what each combination of framing fields leads to.
+//! Tests of [`super`]: the body length that each combination of framing fields gives.
 
 use super::*;
 

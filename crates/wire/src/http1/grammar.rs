@@ -1,7 +1,7 @@
-//! The few rules of RFC 9110 section 5.6 that framing itself is built from.
+//! The rules of RFC 9110 section 5.6 on which message framing depends.
 //!
-//! They are kept here, apart from the parsers of field values, because a change to one of them changes where messages
-//! end. Nothing here knows a field's meaning.
+//! They are separate from the parsers of field values, because a change to one of them changes where messages end. No function here
+//! knows a field's meaning.
 
 use crate::Fields;
 
@@ -31,10 +31,10 @@ pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The members of the list that all lines of that name make together, trimmed. Empty members are skipped, as RFC
-/// 9110 section 5.6.1.2 asks of recipients; their number is bounded by the head's size.
+/// The members of the list that all lines of that name form together, trimmed. Empty members are skipped, as RFC 9110 section
+/// 5.6.1.2 asks of recipients; the head's size bounds their number.
 ///
-/// Commas inside a quoted string split it: that is right for lists of tokens, and an error for all other readers.
+/// Only for lists of tokens: a comma inside a quoted string also separates members.
 pub(super) fn list_members<'a>(fields: &'a Fields, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
     fields
         .all(name)

@@ -1,16 +1,16 @@
-//! Lines and fields: what heads of requests, heads of responses and trailer sections have in common.
+//! Splits the heads of requests and responses, and trailer sections, into lines and fields.
 //!
-//! One scan finds where the section ends. It recognises CRLF and nothing else as the end of a line, so a CR or LF that
-//! stands alone is found before anybody asks what the line means. Only a section whose lines are sound goes on to
-//! httparse, which checks names and values byte by byte; that it would accept a bare LF no longer matters then.
-//! When it objects, a slow second look finds out which fault to report.
+//! One scan finds the end of the section. It accepts only CRLF as the end of a line, so it finds a bare CR or LF before the line is
+//! interpreted. Only a section of well-formed lines goes to httparse, which checks names and values byte by byte; httparse would
+//! accept a bare LF, but none is left. If httparse refuses the section, a slow second pass finds out which fault to report.
 
 use super::grammar::{is_tchar, is_text, trim_ows};
 use crate::Fields;
 use http::StatusCode;
 use std::fmt;
 
-/// Most heads have no more field lines than this; the table for them lives on the stack, and is written for each head.
+/// Most heads have no more field lines than this. The table for them is on the stack and is written for each head, so it is kept
+/// small.
 const LINES_ON_STACK: usize = 24;
 
 /// What is wrong with the lines of a head or of a trailer section.
@@ -42,7 +42,7 @@ impl HeadError {
         self.row().0
     }
 
-    /// What to answer when a client sent it.
+    /// The status to answer with if a client sent the head.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::TooManyFields | Self::TooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -77,7 +77,7 @@ impl std::error::Error for HeadError {}
 pub(crate) struct HeadLine<'a> {
     /// The line without its CRLF; no CR or LF is in it.
     pub(crate) text: &'a [u8],
-    /// What follows the CRLF.
+    /// The bytes after the CRLF.
     pub(crate) rest: &'a [u8],
 }
 
@@ -110,13 +110,13 @@ pub(crate) fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<HeadLine<
     }
 }
 
-/// A complete field section, its lines counted and their ends checked; names and values are not.
+/// A complete field section. Its lines are counted and their ends checked; names and values are not checked yet.
 #[derive(Debug)]
 pub(super) struct FieldSection<'a> {
     /// The lines and the empty line that ends them.
     block: &'a [u8],
     lines: usize,
-    /// What follows the empty line.
+    /// The bytes after the empty line.
     pub(super) rest: &'a [u8],
 }
 
@@ -190,7 +190,8 @@ pub(super) fn parse_fields_into(section: &FieldSection<'_>, fields: &mut Fields)
     }
 }
 
-/// An error that may be one of a head's lines, [`HeadError`], is told by that; any other by its row.
+/// Implements `Display`, `Error` and `From<HeadError>` for an error with a variant `Head(HeadError)`. That variant prints as its
+/// [`HeadError`], any other as the text in its row.
 macro_rules! says_its_row {
     ($error:ident) => {
         impl std::fmt::Display for $error {
@@ -235,7 +236,7 @@ pub(crate) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), HeadError> {
         //# that contains whitespace between a header field name and colon.
         //= RFC 9112 section 5.1
         //# A proxy MUST remove any such whitespace from a response message before forwarding the message downstream.
-        // It is not forwarded at all: the response is refused.
+        // Kasoku does not forward such a response: it refuses it.
         [.., b' ' | b'\t'] => Err(HeadError::SpaceBeforeColon),
         [] => Err(HeadError::FieldName),
         name if !name.iter().copied().all(is_tchar) => Err(HeadError::FieldName),

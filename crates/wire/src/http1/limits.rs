@@ -1,8 +1,7 @@
-//! The bounds of everything that HTTP/1 lets a peer make long.
+//! Limits on everything whose length a peer chooses in HTTP/1.
 //!
-//! A limit is part of the verdict, not a hint: what exceeds it is an error even where it could still be read. Two more that
-//! nobody sets stand in `request.rs` (the method's length, empty lines before a request); the deadline for a head is
-//! `head_timeout` in `options/src/limits.rs`.
+//! A message that exceeds a limit is an error, even if the parser could still read it. Two fixed limits are in `request.rs` (the
+//! method's length, empty lines before a request); the deadline for a head is `head_timeout` in `options/src/limits.rs`.
 
 /// How much head a peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +21,7 @@ impl Default for HeadLimits {
     }
 }
 
-/// How much a peer may send around the content of a chunked body. The content itself is the caller's to bound.
+/// How much a peer may send around the content of a chunked body. The caller bounds the content itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
     /// The line of a chunk's size, extensions and CRLF included, in bytes.

@@ -1,26 +1,25 @@
-//! HTTP/1.0 and HTTP/1.1 on the wire (RFC 9112): heads, body framing, encoding.
+//! Parses and writes HTTP/1.0 and HTTP/1.1 messages (RFC 9112): heads, body framing, encoding.
 //!
-//! The order of the files is the order in which a message meets them: [`limits`] bound it, `head` splits it into
-//! lines, [`request`] or [`response`] reads the first line and the fields, [`framing`] says how long the body is,
-//! [`body`] takes it from the buffer, [`connection`] says whether another message may follow, and [`encode`]
-//! writes what we send.
+//! A message passes the files in this order: [`limits`] bounds it, `head` splits it into lines, [`request`] or [`response`] reads
+//! the first line and the fields, [`framing`] decides how long the body is, [`body`] takes it from the buffer, [`connection`]
+//! decides whether another message may follow, and [`encode`] writes what Kasoku sends.
 //!
 //! Three rules hold in all of them:
 //!
-//! * **Refuse, never guess.** Where RFC 9112 lets a recipient repair a message or reject it, we reject: two
-//!   recipients that repair differently are a request smuggling hole. Liberties that we do take are those that
-//!   cannot be read in two ways, and each has its test (empty lines before a request, a status line without the
-//!   space after the code, identical repeats of Content-Length in a response).
-//! * **The verdict does not depend on how the bytes arrived.** A parser reads from the front and judges in the order
-//!   of the bytes, so a prefix of a message gives either "need more" or the same result as the whole.
-//! * **Everything is bounded while it is still incomplete**, so an endless head, chunk line or trailer section ends
-//!   in an error and not in memory.
+//! * **Refuse, never guess.** Where RFC 9112 lets a recipient repair a message or reject it, the parsers reject it: two recipients
+//!   that repair it differently open a hole for request smuggling. The parsers accept deviations only where all recipients read the
+//!   message alike, and each has its test (empty lines before a request, a status line without the space after the code, identical
+//!   repeats of Content-Length in a response).
+//! * **The verdict does not depend on how the bytes arrived.** A parser reads from the front and judges in the order of the bytes,
+//!   so a prefix of a message gives either "need more" or the same result as the whole.
+//! * **Limits apply to incomplete messages too**, so an endless head, chunk line or trailer section ends in an error before it
+//!   fills the memory.
 //!
-//! The parsers keep no state between calls: an incomplete head is scanned again when more has arrived. That costs at
-//! most `head_bytes_max` for each read, and buys that nothing can get out of step.
+//! The parsers of heads keep no state between calls: they scan an incomplete head again when more bytes have arrived. That costs at
+//! most `head_bytes_max` for each read, and no state can get out of step with the buffer.
 //!
-//! What is not done here: obs-fold is never unfolded, transfer codings other than chunked are not decoded, 2xx to
-//! CONNECT is not a tunnel (CONNECT is refused before it could be), and no field is added or removed.
+//! Not done here: obs-fold is never unfolded, transfer codings other than chunked are not decoded, a 2xx response to CONNECT opens
+//! no tunnel (the engine refuses CONNECT), and no field is added or removed.
 
 pub mod body;
 pub mod body_error;

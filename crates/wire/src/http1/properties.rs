@@ -1,4 +1,4 @@
-//! What holds for any bytes, however they arrive.
+//! Property tests of the HTTP/1 parsers: no bytes cause a panic, and the results do not depend on how the bytes arrive.
 
 use super::*;
 use crate::{Fields, RequestHead, proxy_protocol, target};
@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use http::Method;
 use proptest::prelude::*;
 
-/// Bytes that look like HTTP often enough to get far, and are wrong often enough to fail everywhere.
+/// Fragments of HTTP and random bytes: some inputs parse far, and errors occur in every place.
 fn http_like() -> impl Strategy<Value = Vec<u8>> {
     let fragment = prop_oneof![
         prop::sample::select(vec![
@@ -69,11 +69,11 @@ fn nearly_valid_head(first_line: &'static str) -> impl Strategy<Value = Vec<u8>>
     })
 }
 
-/// Small enough for random bytes to reach.
+/// Limits that are small enough for random bytes to exceed.
 const SMALL_HEAD: HeadLimits = HeadLimits { head_bytes_max: 60, target_bytes_max: 12, fields_max: 3 };
 const SMALL_BODY: BodyLimits = BodyLimits { chunk_line_bytes_max: 8, trailer_bytes_max: 24, trailer_fields_max: 2 };
 
-/// Each prefix asks for more or gives what the whole gives.
+/// Each prefix asks for more or gives the same result as the whole.
 fn assert_prefixes_agree<T: PartialEq + std::fmt::Debug>(bytes: &[u8], parse: impl Fn(&[u8]) -> T, need_more: T) {
     let whole = parse(bytes);
     let mut is_decided = false;
@@ -84,7 +84,7 @@ fn assert_prefixes_agree<T: PartialEq + std::fmt::Debug>(bytes: &[u8], parse: im
     }
 }
 
-/// Content, and how it ended: `None` when more is needed.
+/// The content, and the end or the error: `None` if more bytes are needed.
 type Outcome = (Vec<u8>, Option<Result<Option<Fields>, BodyError>>);
 
 fn decode_in_pieces<'a>(length: BodyLength, limits: &BodyLimits, pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(end, Some(Ok((!trailers.is_empty()).then_some(trailers))));
     }
 
-    // The strict parser would refuse each of these in what we wrote.
+    // The parser is strict, so it would refuse each of these in an encoded head.
     //= RFC 9112 section 2.2
     //# A sender MUST NOT send whitespace between the start-line and the first header field.
     //= RFC 9112 section 2.2

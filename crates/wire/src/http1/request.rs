@@ -1,8 +1,8 @@
-//! The head of a request, and every way in which a request can be refused.
+//! Parses the head of a request.
 //!
-//! The request line is split at its two spaces and nowhere else. What RFC 9112 section 3 lets a lenient recipient
-//! accept (tabs, runs of white space, a missing version) is an error here, since the next recipient may split
-//! differently. The target stays text: [`crate::target`] gives it a meaning, [`super::framing`] finds the body.
+//! The parser splits the request line at its two spaces and nowhere else. Tabs, runs of white space and a missing version, which
+//! RFC 9112 section 3 lets a lenient recipient accept, are errors here, since the next recipient may split differently. The target
+//! stays text: [`crate::target`] parses it, [`super::framing`] finds the body's length.
 
 use super::head::{self, HeadError};
 use super::limits::HeadLimits;
@@ -10,14 +10,15 @@ use super::request_error::RequestError;
 use crate::{Fields, RequestHead, target};
 use http::{Method, Version};
 
-/// The longest method name, in bytes: twice the longest that is registered.
+/// The longest method name, in bytes: about twice the longest that is registered.
 const METHOD_BYTES_MAX: usize = 32;
-/// What a request line holds besides its target: a method, two spaces, `HTTP/1.1`, CRLF, and slack.
+/// The most bytes of a request line besides its target: a method, two spaces, `HTTP/1.1`, CRLF, and slack.
 const REQUEST_LINE_BYTES_BESIDES_TARGET: usize = METHOD_BYTES_MAX + 32;
 /// How many empty lines may precede a request.
 const EMPTY_LINES_MAX: usize = 4;
 
-/// Parses the head of a request at the front of `buf`: the head, and how many bytes it took. `None`: need more.
+/// Parses the head of a request at the front of `buf`. Returns the head and its length in bytes, empty lines before it included.
+/// `None`: need more.
 ///
 /// # Errors
 /// When the head cannot become valid or exceeds a limit, also while it is still incomplete. The framing of the body
@@ -27,8 +28,8 @@ pub fn parse_request(buf: &[u8], limits: &HeadLimits) -> Result<Option<(RequestH
     Ok(parse_request_into(buf, limits, b"", &mut head)?.map(|length| (head, length)))
 }
 
-/// [`parse_request`] into the memory of a head that is not needed any more; what is in it afterwards means something only
-/// when there is a length. `valid_authority`: one that has been found valid before, and need not be checked again.
+/// Like [`parse_request`], but into the memory of a used `head`, whose content is defined only if a length is returned.
+/// `valid_authority` is a value of Host that an earlier check accepted, or empty: an equal Host is not checked again.
 ///
 /// # Errors
 /// As [`parse_request`].
@@ -104,7 +105,7 @@ fn check_target<'a>(target: &'a [u8], limits: &HeadLimits) -> Result<&'a str, Re
     }
     //= RFC 9112 section 3.2
     //# A recipient SHOULD NOT attempt to autocorrect and then process the request without a redirect
-    // Without a branch for each byte, which lets the compiler take many at once.
+    // The fold has no branch for each byte, so the compiler can take many bytes at once.
     if !target.iter().fold(true, |valid, byte| valid & byte.is_ascii_graphic() & (*byte != b'#')) {
         return Err(RequestError::Target);
     }

@@ -1,20 +1,20 @@
-//! Why a request is refused.
+//! Every reason to refuse a request, with the status to answer.
 
 use super::head::{HeadError, says_its_row};
 use http::StatusCode;
 
-/// Why a request is refused. The client is the guilty party; the connection is closed after the answer.
+/// Why a request is refused. The fault lies with the client; the connection is closed after the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestError {
     /// The lines or fields of the head are malformed or too many.
     Head(HeadError),
-    /// More empty lines than a well-meaning old client sends.
+    /// More empty lines before the request than the limit.
     EmptyLines,
     /// The first line is not `method SP target SP HTTP-version`.
     RequestLine,
     /// The method is not a token.
     Method,
-    /// The method is longer than any that exists.
+    /// The method is longer than any that is registered.
     MethodTooLong,
     /// An HTTP version other than 1.x.
     Version,
@@ -28,11 +28,11 @@ pub enum RequestError {
     HostMissing,
     /// More than one Host line.
     HostRepeated,
-    /// The Host field, or the authority of the target, is not `uri-host [":" port]` with a host in it.
+    /// The Host field, or the authority of the target, is not `uri-host [":" port]` with a non-empty host.
     Authority,
     /// Content-Length is not a single decimal number that fits 64 bits.
     ContentLength,
-    /// More than one Content-Length line, or a list in it.
+    /// More than one Content-Length line, or a list in one.
     ContentLengthRepeated,
     /// Content-Length beside Transfer-Encoding.
     ContentLengthWithTransferEncoding,

@@ -1,4 +1,4 @@
-//! Scenarios of [`super`]: requests, and how those that are refused are refused.
+//! Tests of [`super`]: accepted requests, and the error and status of each refused one.
 
 use super::*;
 use http::StatusCode;

@@ -1,7 +1,7 @@
-//! The head of a response, and every way in which an origin's response can be refused.
+//! Parses the head of a response, and names every reason to refuse a response.
 //!
-//! A malformed response is never repaired: the origin is the guilty party, the client gets a 502, and the connection to
-//! the origin is closed. The one liberty is a status line that ends after the code, which many origins send.
+//! A malformed head is never repaired: the client gets a 502, and the connection to the origin is closed. The parser accepts one
+//! deviation: a status line that ends after the code, which many origins send.
 
 use super::grammar::is_text;
 use super::head::{self, HeadError, says_its_row};
@@ -9,7 +9,7 @@ use super::limits::HeadLimits;
 use crate::ResponseHead;
 use http::{StatusCode, Version};
 
-/// Why a response is refused. The origin is the guilty party.
+/// Why a response is refused. The fault lies with the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResponseError {
     /// The lines or fields of the head are malformed or too many.
@@ -32,7 +32,7 @@ pub enum ResponseError {
     TransferEncoding,
     /// Chunked more than once.
     ChunkedRepeated,
-    /// A transfer coding before chunked, which we would have to decode.
+    /// A transfer coding that Kasoku would have to decode: any before chunked, or a compression as the last one.
     UnsupportedCoding,
 }
 
@@ -76,8 +76,8 @@ impl ResponseError {
 
 says_its_row!(ResponseError);
 
-/// Parses the head of a response, interim or final, at the front of `buf`: the head, and how many bytes it took.
-/// `None`: need more.
+/// Parses the head of a response, interim or final, at the front of `buf`. Returns the head and its length in bytes. `None`: need
+/// more.
 ///
 /// `target_bytes_max` of the limits is not used.
 ///

@@ -12,7 +12,7 @@ fn fields(cookies: &str) -> Fields {
     [("Cookie", cookies)].into_iter().collect()
 }
 
-/// Sessions, and one of them.
+/// A table, and one session in it.
 struct One {
     sessions: Arc<Sessions>,
     rules: Arc<SessionRules>,
@@ -49,7 +49,7 @@ impl One {
         self.sessions.passes(Some(id), effect, now_ms)
     }
 
-    /// Passes from its request to its answer, and asks.
+    /// Sends a request, has it answered, and asks for the duty to probe.
     fn asks(&self, reason: Reason, now_ms: u64) -> Option<ProbeTicket> {
         drop(self.passes(reason, now_ms));
         self.sessions.ticket(self.id, &self.rules, now_ms)
@@ -103,7 +103,7 @@ fn whatever_passes_makes_it_somebodys_again() {
 fn an_answer_that_was_overtaken_counts_for_nothing() {
     let one = One::new(rules());
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
-    // Logs in meanwhile.
+    // The visitor logs in meanwhile.
     drop(one.passes(Reason::Method, 1));
     one.sessions.found(ticket, Some(true), 2);
     assert!(!one.status(2).is_anonymous);
@@ -129,7 +129,7 @@ fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
     assert!(one.status(1).is_anonymous && is_anonymous_there(1), "who only reads there changes nothing here");
     drop(one.passes_at(there, Reason::Method, 2));
     assert!(!one.status(2).is_anonymous && !is_anonymous_there(2));
-    // Nor does an answer count that was on its way.
+    // A probe's answer that was on its way does not count either.
     let ticket = one.asks(Reason::PassSession, 3).unwrap();
     drop(one.passes_at(there, Reason::Method, 4));
     one.sessions.found(ticket, Some(true), 5);
@@ -141,7 +141,7 @@ fn an_answer_about_a_session_that_was_forgotten_meanwhile_counts_for_nothing() {
     let one = One::new(rules());
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
     one.sessions.states.clear();
-    // As many requests as before, one of which has logged in.
+    // There are as many requests as before, and one of them has logged in.
     drop(one.passes(Reason::Method, 1));
     one.sessions.found(ticket, Some(true), 2);
     assert!(!one.status(2).is_anonymous);
@@ -192,7 +192,7 @@ fn without_anybody_to_ask_logging_out_makes_it_anonymous() {
     assert!(one.status(0).is_anonymous);
     drop(one.passes(Reason::Method, 1));
     assert!(!one.status(1).is_anonymous);
-    // A log-in that was on its way at the same time may have come after it.
+    // A log-in that was on its way at the same time may have come after the log-out.
     for ends_first in [true, false] {
         let logout = one.passes(Reason::PassUrl, 2);
         let login = one.passes(Reason::Method, 2);
@@ -240,7 +240,7 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     let ticket = one.sessions.ticket(one.id, &one.rules, 10_000).unwrap();
     one.sessions.found(ticket, Some(true), 10_000);
     assert!(one.status(10_000).is_anonymous);
-    // What follows does not shorten it.
+    // Later requests do not shorten the time of the content.
     let tells = CookiePattern { name: "login".to_owned(), value: "none".to_owned() };
     let told = One::new(SessionRules { probe: None, anonymous_cookies: vec![tells], ..rules() });
     told.sessions.is_stateful(told.id, ShownBy::ALL, Duration::from_secs(10), 0);
@@ -249,7 +249,7 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     let is_anonymous =
         |at| told.sessions.status(told.id, &told.rules, &fields("sid=1; login=none"), at, |_| false).is_anonymous;
     assert!(!is_anonymous(9_999) && is_anonymous(10_000));
-    // But for logging out.
+    // Only logging out removes the content earlier.
     told.sessions.is_stateful(told.id, ShownBy::ALL, Duration::from_secs(10), 20_000);
     drop(told.passes(Reason::Method, 20_000));
     told.sessions.ended(told.id, true, &told.rules, 21_000);
@@ -263,7 +263,7 @@ fn that_it_is_somebodys_is_learned_although_they_read_on() {
     drop(one.passes(Reason::PassSession, 1));
     one.sessions.found(ticket, Some(false), 2);
     assert_eq!(one.sessions.ticket(one.id, &one.rules, 3), None, "a member's");
-    // Not although they have logged out.
+    // The answer does not count if the visitor has logged out.
     let one = One::new(rules());
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
     drop(one.passes(Reason::PassUrl, 1));
@@ -278,7 +278,7 @@ fn what_one_of_its_cookies_was_used_for_counts_for_all_sessions_with_it() {
     for changed in ["sid=1; member=2", "member=2; sid=1", "sid=1"] {
         one.found(true, 0);
         assert!(one.status(0).is_anonymous);
-        // By a route that knows no session.
+        // The request takes a route that knows no session.
         let passing = one.sessions.passes(None, SessionEffect::Changes(cookies_of(changed)), 1);
         assert!(!one.status(1).is_anonymous, "{changed}");
         assert_eq!(one.sessions.ticket(one.id, &one.rules, 1), None, "while it is on its way");
@@ -288,7 +288,7 @@ fn what_one_of_its_cookies_was_used_for_counts_for_all_sessions_with_it() {
     one.found(true, 2);
     drop(one.sessions.passes(None, SessionEffect::Changes(cookies_of("sid=2; member=2")), 3));
     assert!(one.status(3).is_anonymous, "the cookie of another");
-    // Where a request comes with fewer of them.
+    // A request with only one of the cookies changes the session of both.
     let both = one.of("a", "sid=1; member=2");
     drop(one.passes_at(both, Reason::PassSession, 4));
     let ticket = one.sessions.ticket(both, &one.rules, 4).unwrap();
