@@ -13,7 +13,6 @@ use crate::verdict::{OriginExchange, meta};
 use crate::{Cache, Entry, SharedRequest};
 use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::freshness::Freshness;
-use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
 use kasoku_semantics::reuse::Reuse;
@@ -224,13 +223,6 @@ impl Cache {
             RetryDecision::Refuse(why) => LookupOutcome::Failed(why, reason),
             RetryDecision::Ask | RetryDecision::Probe => outcome,
         }
-    }
-
-    /// Whether requests of this kind for this key do not wait for one another.
-    fn is_hit_for_miss(&self, query: &CacheQuery<'_>) -> bool {
-        let is_visitor =
-            query.policy.profile == Profile::Safe && has_unkeyed_credentials(&query.request.fields, query.policy);
-        self.0.hit_for_miss.contains(query.key.hash(), is_visitor, query.now)
     }
 
     /// Whether an answer of the origin would be stored now: its freshness, and all reasons against storing it, the decisive one first.

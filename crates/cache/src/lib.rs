@@ -52,7 +52,7 @@ pub mod represent;
 pub mod resource;
 pub mod save;
 mod selection;
-mod shared_request;
+pub mod shared_request;
 mod sync;
 mod tags;
 pub mod verdict;

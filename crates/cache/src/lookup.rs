@@ -310,7 +310,7 @@ impl Cache {
         let query = asked.query;
         let is_visitor =
             query.policy.profile == Profile::Safe && has_unkeyed_credentials(&query.request.fields, query.policy);
-        wanted.is_joinable &= !self.0.hit_for_miss.contains(query.key.hash(), is_visitor, query.now);
+        wanted.is_joinable &= !self.is_hit_for_miss(query);
         if wanted.is_joinable {
             match self.advise(asked, wanted) {
                 Ok(advised) => return advised,
@@ -326,6 +326,12 @@ impl Cache {
             wanted.requested_for = RequestedFor::Visitors;
         }
         self.begin(asked, &wanted)
+    }
+
+    /// Whether requests like this one, with or without credentials, do not wait for one another.
+    pub(crate) fn is_hit_for_miss(&self, query: &CacheQuery<'_>) -> bool {
+        let has_credentials = has_unkeyed_credentials(&query.request.fields, query.policy);
+        self.0.hit_for_miss.contains(query.key.hash(), has_credentials, query.now)
     }
 
     /// The look-up that follows from the last failure of this fetch. `Err` returns the wanted fill where nothing follows.

@@ -236,6 +236,50 @@ async fn a_304_refreshes_for_all_but_not_when_it_was_meant_for_one_visitor() {
     assert_eq!(entry.meta.head.fields.only("x-new"), Some(&b"1"[..]));
 }
 
+/// A site whose operator grants a minute.
+fn granting() -> Site {
+    let mut policy = Policy::new(Profile::Safe);
+    policy.grant.ttl_seconds = 60;
+    Site { policy: Arc::new(policy), ..Site::new() }
+}
+
+#[tokio::test]
+async fn an_application_that_wants_to_be_asked_each_time_is_asked_after_a_304_as_well() {
+    let site = granting();
+    let own = ResponseHead::new(StatusCode::OK).with("Cache-Control", "no-cache").with("ETag", "\"1\"");
+    site.store(&get(), &own, "body").await;
+    for seconds in 1..4 {
+        let Lookup::Fill(writer, Reason::StaleNoCache) = site.look_up(&get(), seconds) else {
+            panic!("{seconds} s: it is not asked")
+        };
+        // The 304 does not repeat it, and need not.
+        let not_modified = ResponseHead::new(StatusCode::NOT_MODIFIED).with("ETag", "\"1\"");
+        assert!(matches!(verdict(writer, &not_modified), Verdict::Settled(_, Reason::Revalidated)));
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_varies_by_cookies_which_no_origin_gets_is_confirmed_by_a_304_that_says_so_again() {
+    let site = granting();
+    let own = ResponseHead::new(StatusCode::OK).with("Vary", "Cookie").with("ETag", "\"1\"");
+    site.store(&get(), &own, "body").await;
+    let Lookup::Fill(writer, Reason::Stale) = site.look_up(&get(), 61) else { panic!("not stale") };
+    let not_modified = ResponseHead::new(StatusCode::NOT_MODIFIED).with("Vary", "Cookie").with("ETag", "\"1\"");
+    assert!(matches!(verdict(writer, &not_modified), Verdict::Settled(_, Reason::Revalidated)));
+    assert!(matches!(site.look_up(&get(), 1), Lookup::Hit(..)), "it is still stored");
+}
+
+#[tokio::test]
+async fn in_profile_rfc_too_visitors_do_not_wait_in_a_row_for_pages_of_their_own() {
+    let private = ResponseHead::new(StatusCode::OK).with("Cache-Control", "private");
+    for request in [get(), get().with("Cookie", "sid=1"), get().with("Authorization", "Basic x")] {
+        let site = Site { policy: Arc::new(Policy::new(Profile::Rfc)), ..Site::new() };
+        assert!(matches!(verdict(site.fill(&request), &private), Verdict::Private(Reason::Private)));
+        let _first = site.fill(&request);
+        assert!(matches!(site.look_up(&request, 0), Lookup::Fill(..)), "the second waits for the first");
+    }
+}
+
 #[tokio::test]
 async fn parts_with_the_same_strong_validator_become_a_whole() {
     let site = Site::new();

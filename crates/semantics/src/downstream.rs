@@ -142,10 +142,11 @@ pub fn without_announcement<'h>(
             false => own.fields.set("Cache-Control", members.join(&b", "[..])),
         }
     } else {
-        // A line that the origin itself has sent in the same words is removed as well: it looks the same.
+        // The origin's own `no-cache` makes the freshness say so, and nothing was added then. The origin's own `Vary` may look like one that was
+        // added, and selects nothing: the origin does not get that field, or it is in the key anyway.
         let vary: Vec<String> = withheld_vary(policy).collect();
         let is_added = |name: &[u8], value: &[u8]| {
-            (name.eq_ignore_ascii_case(b"cache-control") && value == NO_CACHE.as_bytes())
+            (!freshness.no_cache && name.eq_ignore_ascii_case(b"cache-control") && value == NO_CACHE.as_bytes())
                 || (name.eq_ignore_ascii_case(b"vary") && vary.iter().any(|one| one.as_bytes() == value))
         };
         own.fields.retain(|name, value| !is_added(name, value));

@@ -130,10 +130,20 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
         // The entry is keyed by the fields of the stored Vary; under another Vary it would answer the wrong requests.
         fields => {
             let before = vary(&stored.fields);
-            let is_same = before != Vary::Star && with_key(fields, policy) == with_key(before, policy);
+            let is_same = before != Vary::Star && selecting(fields, policy) == selecting(before, policy);
             (!is_same).then_some(Reason::VaryChanged)
         }
     }
+}
+
+/// The fields by which a Vary tells variants apart. Where a lifetime is granted, a field that the origin does not get selects no variant, and Kasoku
+/// itself tells clients that the response varies by such fields.
+fn selecting(vary: Vary, policy: &Policy) -> Vec<String> {
+    let mut names = with_key(vary, policy);
+    if policy.grant.is_granting() {
+        names.retain(|name| policy.grant.reaches_origin(name.as_bytes()));
+    }
+    names
 }
 
 /// The head of the stored response after the part of `new` is added to it. The caller has checked

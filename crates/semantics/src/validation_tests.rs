@@ -127,6 +127,19 @@ fn a_304_that_forbids_storing_ends_the_entry() {
 }
 
 #[test]
+fn where_a_lifetime_is_granted_only_fields_in_the_key_tell_variants_apart() {
+    let mut policy = safe();
+    policy.grant.ttl_seconds = 60;
+    policy.grant.key_fields = vec!["accept-language".to_owned()];
+    let stored = etagged("\"a\"");
+    for vary in ["Cookie", "User-Agent, Cookie", "Accept-Language", ""] {
+        let outcome = freshen(&stored, &not_modified().with("Vary", vary), NOW, &policy);
+        assert!(matches!(outcome, Freshened::Updated(_)), "{vary}");
+    }
+    assert_eq!(freshen(&stored, &not_modified().with("Vary", "*"), NOW, &policy), Freshened::Drop(Reason::VaryStar));
+}
+
+#[test]
 fn an_empty_vary_of_a_304_does_not_make_one_variant_fit_all() {
     let empty = not_modified().with("Vary", "");
     let outcome = freshen(&etagged("\"a\"").with("Vary", "A"), &empty, NOW, &safe());
