@@ -12,22 +12,26 @@ use tokio::sync::mpsc;
 /// Connections on their way to one worker. When the channel is full, the accepting worker keeps the connection.
 const HANDED_OVER_MAX: usize = 256;
 
-/// What no event loop has yet.
+/// A connection, or a request, that no event loop has yet.
 pub(crate) enum NewConnection {
     /// A connection, and whether it begins with the PROXY protocol.
     Connection(AcceptedSocket, bool),
-    /// A request that comes by a door of somebody else's.
+    /// A request that comes through a door of the embedding program.
     Visit(Box<dyn FnOnce() -> Visit + Send>),
 }
 
-/// A connection for another worker, which is counted as its own from the start.
+/// A connection for another worker, which is counted as that worker's from the start.
 pub(crate) struct HandedOverConnection {
     pub(crate) fresh: NewConnection,
     pub(crate) counted: CountedConnection,
 }
 
 /// All workers, by number.
-pub(crate) struct WorkerLoads(Box<[WorkerLoad]>);
+pub(crate) struct WorkerLoads {
+    workers: Box<[WorkerLoad]>,
+    /// The worker that gets the next visit, if no other has fewer connections.
+    next: AtomicUsize,
+}
 
 struct WorkerLoad {
     connections: AtomicUsize,
@@ -41,33 +45,36 @@ impl WorkerLoad {
 }
 
 impl WorkerLoads {
-    /// That many workers, and what each receives.
+    /// Makes the loads of so many workers, and the receiver of each worker.
     pub(crate) fn new(workers: usize) -> (Arc<Self>, Vec<mpsc::Receiver<HandedOverConnection>>) {
         let one = || {
             let (inbox, receiver) = mpsc::channel(HANDED_OVER_MAX);
             (WorkerLoad { connections: AtomicUsize::new(0), inbox }, receiver)
         };
         let (all, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| one()).unzip();
-        (Arc::new(Self(all.into())), inboxes)
+        (Arc::new(Self { workers: all.into(), next: AtomicUsize::new(0) }), inboxes)
     }
 
     /// How many connections that worker has.
     pub(crate) fn load(&self, number: usize) -> usize {
-        self.0.get(number).map_or(0, WorkerLoad::load)
+        self.workers.get(number).map_or(0, WorkerLoad::load)
     }
 
     /// Counts a connection as that worker's, for as long as the result lives.
     pub(crate) fn count(self: &Arc<Self>, number: usize) -> CountedConnection {
-        if let Some(one) = self.0.get(number) {
+        if let Some(one) = self.workers.get(number) {
             one.connections.fetch_add(1, Ordering::Relaxed);
         }
         CountedConnection { loads: self.clone(), number }
     }
 
-    /// Gives a request to the worker that has the least to do; `false`: that one has too much on its way already, or has ended.
+    /// Gives a request to the worker with the fewest connections, to each in turn where several have as few; `false`: that worker's channel is
+    /// full, or it has ended.
     pub(crate) fn visit(self: &Arc<Self>, visit: Box<dyn FnOnce() -> Visit + Send>) -> bool {
-        let least = self.0.iter().enumerate().min_by_key(|(_, one)| one.load());
-        least.is_some_and(|(number, one)| {
+        let first = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len().max(1);
+        let in_turn = (0..self.workers.len()).cycle().skip(first).take(self.workers.len());
+        let least = in_turn.min_by_key(|number| self.load(*number));
+        least.and_then(|number| Some((number, self.workers.get(number)?))).is_some_and(|(number, one)| {
             one.inbox
                 .try_send(HandedOverConnection { fresh: NewConnection::Visit(visit), counted: self.count(number) })
                 .is_ok()
@@ -81,9 +88,9 @@ impl WorkerLoads {
         own: usize,
     ) -> Option<(mpsc::Sender<HandedOverConnection>, CountedConnection)> {
         let own = self.load(own);
-        let all: usize = self.0.iter().map(WorkerLoad::load).sum();
-        let (number, least) = self.0.iter().enumerate().min_by_key(|(_, one)| one.load())?;
-        let is_theirs = own * self.0.len() > all && least.load() < own;
+        let all: usize = self.workers.iter().map(WorkerLoad::load).sum();
+        let (number, least) = self.workers.iter().enumerate().min_by_key(|(_, one)| one.load())?;
+        let is_theirs = own * self.workers.len() > all && least.load() < own;
         is_theirs.then(|| (least.inbox.clone(), self.count(number)))
     }
 }
@@ -96,8 +103,32 @@ pub(crate) struct CountedConnection {
 
 impl Drop for CountedConnection {
     fn drop(&mut self) {
-        if let Some(one) = self.loads.0.get(self.number) {
+        if let Some(one) = self.loads.workers.get(self.number) {
             one.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn visits_go_to_each_worker_in_turn_and_first_to_those_with_less_to_do() {
+        let (loads, mut inboxes) = WorkerLoads::new(3);
+        let never = || -> Box<dyn FnOnce() -> Visit + Send> { Box::new(|| unreachable!()) };
+        let mut visited = |inbox: usize| inboxes.get_mut(inbox).unwrap().try_recv().is_ok();
+        // Each visit has ended before the next one comes.
+        for round in 0..2 {
+            for worker in 0..3 {
+                assert!(loads.visit(never()));
+                assert!(visited(worker), "round {round}, worker {worker}");
+            }
+        }
+        let _busy = [loads.count(0), loads.count(1)];
+        for _ in 0..3 {
+            assert!(loads.visit(never()));
+            assert!(visited(2), "the only one without a connection");
         }
     }
 }
