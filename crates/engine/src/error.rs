@@ -1,36 +1,36 @@
-//! The table of failures: who is at fault, which status the client gets, which reason Cache-Status names.
+//! The table of failures: who is at fault, which status the client gets, and which reason `Cache-Status` and the log name.
 
 use http::StatusCode;
 use kasoku_origin::error::{Error as OriginError, UploadError};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::http1::RequestError;
 
-/// Why a request gets an answer of our own.
+/// Why Kasoku answers a request with an error of its own.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The client sent something that is not a request, or more than is allowed.
     Request(RequestError),
-    /// The head did not arrive in time.
+    /// The client did not send the whole head in time.
     HeadTimeout,
-    /// The head is long, and memory for such heads is short.
+    /// The head is longer than most, and memory for such heads is short.
     HeadMemory,
     /// The body is longer than allowed.
     BodyTooLarge,
-    /// The body did not come to its end.
+    /// The body broke off, was malformed, came too slowly, or could not be kept.
     Body(UploadError),
     /// No site for this host.
     NoSite,
-    /// https in the request-target, on a connection that is none.
+    /// The request-target says https, but the client's connection is not https.
     WrongScheme,
     /// CONNECT or TRACE.
     MethodRefused,
     /// The configuration refuses the URL.
     RefusedUrl,
-    /// An expectation other than 100-continue.
+    /// The client expects something other than 100-continue.
     Expectation,
-    /// The request has been here too often.
+    /// The request has come through this cache too often (`Via`).
     Loop,
-    /// The client wanted a stored response only.
+    /// The client wanted a stored response only (`only-if-cached`), and none may be used.
     OnlyIfCached(Reason),
     /// The origin gave no response.
     Origin(Reason),
@@ -45,7 +45,7 @@ pub(crate) enum Guilty {
 }
 
 impl Fault {
-    /// What happened to a request to the origin.
+    /// The fault for a request to the origin that failed with `error`.
     pub(crate) fn from_origin(error: &OriginError) -> Self {
         match error {
             OriginError::Upload(UploadError::TooLarge) => Self::BodyTooLarge,
@@ -104,13 +104,13 @@ impl Fault {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Request(error) => error.to_string(),
-            // The client has not gone away as a whole: it reads this.
+            // The client may have ended only its sending side, and then reads this.
             Self::Body(UploadError::Closed) => "The request's body did not come to its end.".to_owned(),
             other => other.reason().text().to_owned(),
         }
     }
 
-    /// What the log says, and Cache-Status where the cache or the origin had a part in it.
+    /// The reason that the log names, and `Cache-Status` where the cache or the origin had a part in the answer.
     pub(crate) fn reason(&self) -> Reason {
         match self {
             Self::Request(_) => Reason::RequestMalformed,
@@ -128,7 +128,7 @@ impl Fault {
         }
     }
 
-    /// Whether the connection can go on after this answer: only when we know where the next request begins.
+    /// Whether the connection can carry another request after this answer: only where it is known where the next request begins.
     pub(crate) fn keeps_connection(&self) -> bool {
         matches!(
             self,
@@ -143,7 +143,7 @@ impl Fault {
     }
 }
 
-/// The reason for what an origin did, or did not do.
+/// The reason for an origin's failure.
 pub(crate) fn reason(error: &OriginError) -> Reason {
     match error {
         OriginError::Down => Reason::OriginDown,

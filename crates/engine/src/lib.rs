@@ -1,17 +1,17 @@
-//! The path of a request. Each folder is a room; rooms import only what stands above them in this table.
+//! Serves HTTP requests from the cache and from origins. Each folder is a room; a room imports only what stands above it in this table.
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | `error`, `recycle` | every failure: who is at fault, which status, which reason; memory that is used again |
-//! | `sites/` | what was declared, made into what requests are served by |
-//! | `request/` | a request: where it belongs, whose it is, what of it an origin may see |
-//! | [`door`] | where a request comes from and its answer goes: no socket and no protocol is known below it |
+//! | `error`, `recycle` | every failure: who is at fault, which status, which reason; buffers that are reused |
+//! | `sites/` | the declared sites and rules, made into what requests are served by |
+//! | `request/` | a request: its site, rule and key, whether it passes, what of it an origin may see |
+//! | [`door`] | the interface through which requests come and answers go: nothing below it knows a socket or a protocol |
 //! | `origin_client/` | one client for all kinds of origins: servers, programs, files |
 //! | `observe/` | the access log, spans, the tables behind `kasoku top` and `kasoku doctor` |
 //! | `runtime/` | the worker, its settings and its clock, the balance between workers |
-//! | `exchange/` | one request on its way, its body, its answer, and what became of that |
-//! | `deliver/` | an answer on its way to the door: conditions, ranges, representations, files |
-//! | `origin/` | which origin is asked, what it is told, what it has answered; the files that it names |
+//! | `exchange/` | one request on its way, its body, its answer, and how the delivery ended |
+//! | `deliver/` | sends an answer to the door: conditions, ranges, representations, files |
+//! | `origin/` | which origin is asked, the request to it, its answer; the files that it names |
 //! | `visitors/` | sessions and their probes, the leak guard, values of dropped cookies, beacons |
 //! | `cache/` | look-up, joining, fill, pass; what a write drops |
 //! | `operator/` | the log of requests, PURGE, `explain`, `doctor` |

@@ -1,4 +1,4 @@
-//! The driver: the path of a request, step by step.
+//! The driver: handles one request from its parsed head to its log line, and calls the steps in between.
 
 use crate::cache::changes;
 use crate::cache::fetch;
@@ -23,27 +23,27 @@ use crate::visitors::session;
 use kasoku_semantics::forward::{is_loop, max_forwards};
 use std::rc::Rc;
 
-/// A request that is being handled. It is logged in any case: one that is dropped without its answer, as cut.
+/// A request that is being handled. Each one is logged: a request that is dropped before its answer is logged as cut.
 pub(crate) struct Handling {
     exchange: Exchange,
-    /// Why it can't be served, where that is known before.
+    /// The failure with which the request is answered instead of being routed, where the door found one.
     refused: Option<Box<Fault>>,
 }
 
 impl Handling {
-    /// Of a request that has come through that door.
+    /// Begins to handle a request that came through `door`.
     pub(crate) fn begin(worker: &Rc<Worker>, door: Rc<dyn Door>, request: Request) -> Self {
         Self { exchange: Exchange::new(worker, door, request), refused: None }
     }
 
-    /// The same, of one that can't be served.
+    /// Answers the request with `fault` instead of routing it.
     pub(crate) fn refused(mut self, fault: Fault) -> Self {
         self.refused = Some(Box::new(fault));
         self
     }
 
-    /// Answers it, and does what follows.
-    // A connection that waits for its next request holds room for all of this: hence no values that are moved in.
+    /// Answers the request, logs it, and does what follows from the answer.
+    // An idle connection holds room for this future and all that it awaits: so no values are moved in.
     pub(crate) async fn run(&mut self) -> Handled {
         let answer = match self.refused.take() {
             None => answer(&mut self.exchange).await,
@@ -61,7 +61,7 @@ impl Handling {
         if let Some(tunnel) = tunnel {
             exchange.door.carry(tunnel).await;
         }
-        // Whatever was said in a tunnel, a log-in too, is over now.
+        // Only after the tunnel has closed, since a visitor may have logged in through it.
         session::answered(exchange, status);
         Handled { is_whole, keeps_alive, has_switched }
     }
@@ -70,23 +70,23 @@ impl Handling {
 impl Drop for Handling {
     fn drop(&mut self) {
         if !self.exchange.is_logged() {
-            // The worker ends, and its deadline was over before the request was.
+            // The worker has stopped: its deadline passed before the request was done.
             log::log_cut(&self.exchange);
         }
     }
 }
 
-/// How a request has ended, for its door.
+/// How a request ended, for its door.
 pub(crate) struct Handled {
-    /// Whether the client got all of its answer.
+    /// Whether the client got the whole answer.
     pub(crate) is_whole: bool,
     /// Whether the door can carry another request, as far as the answer is concerned.
     pub(crate) keeps_alive: bool,
-    /// Whether another protocol was spoken since, which has ended.
+    /// Whether the connection switched to another protocol (101), which has ended by now.
     pub(crate) has_switched: bool,
 }
 
-/// parse -> **route -> key -> lookup -> (fetch -> save)** -> deliver -> log
+/// The steps in bold: parse -> **route -> key -> lookup -> (fetch -> save)** -> deliver -> log
 async fn answer(exchange: &mut Exchange) -> Answer {
     let routed = match routed(exchange) {
         Ok(routed) => routed,
@@ -104,7 +104,7 @@ async fn answer(exchange: &mut Exchange) -> Answer {
     answer
 }
 
-/// The answer to a request that belongs nowhere.
+/// The answer to a request that is not looked up.
 fn refuse(exchange: &mut Exchange, fault: Fault) -> Answer {
     exchange.request.head.target.clone_into(&mut exchange.uri);
     Answer::Synthetic(fault, None)
@@ -123,7 +123,7 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
         let (code, text) = purge::purge(exchange, routed);
         return Answer::Purged(code, text);
     }
-    // A PURGE is for the cache, and may drop what was stored of a URL before that was refused.
+    // This stands after PURGE: a PURGE may drop a response that was stored before the configuration refused its URL.
     if let Some(by) = &routed.refused_by {
         exchange.extras().notes.refused(by);
         return Answer::Synthetic(Fault::RefusedUrl, Some(respond::refused()));
@@ -142,7 +142,7 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     {
         return hit;
     }
-    // What takes longer runs in memory of its own: a connection that waits for its next request holds no room for it.
+    // Boxed, so that an idle connection holds no room for the steps that wait.
     let asked = async {
         match reason {
             Some(reason) => fetch::pass(exchange, routed, upgrade, reason).await,
@@ -154,7 +154,8 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     answer
 }
 
-/// Whether the request's visitor is known to be nobody, although it carries a session.
+/// Notes what is known of the visitor and, where it is time, has the session probed again. Returns whether the visitor is known to
+/// be anonymous.
 fn see(exchange: &Exchange, routed: &Routed) -> bool {
     let (worker, now_ms) = (&exchange.worker, exchange.now().mono_ms);
     let Some(identity) = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms) else {
@@ -170,7 +171,7 @@ fn see(exchange: &Exchange, routed: &Routed) -> bool {
     identity.is_anonymous
 }
 
-/// Where a request belongs.
+/// Finds the site, rule and key of a request.
 fn routed(exchange: &Exchange) -> Result<Routed, Fault> {
     let Exchange { door, request, settings, .. } = exchange;
     let own_address = || door.local_address();

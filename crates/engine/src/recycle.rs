@@ -1,29 +1,29 @@
 //! Pools of buffers that a worker reuses.
 //!
-//! A hit allocates nothing: the head of its request, its key and the head of its answer live in buffers that the request
-//! before has left here. A connection that waits for its next request holds none of them. The number of buffers that
-//! are kept, and the size of each, have a bound, so one large request does not make the worker larger for ever.
+//! A hit allocates nothing: the head of its request, its key and the head of its answer live in buffers that earlier requests left
+//! here. An idle connection holds none of them. The number of buffers that are kept, and the size of each, have a bound, so one
+//! large request does not make the worker larger for ever.
 
 use kasoku_wire::RequestHead;
 use std::cell::RefCell;
 
-/// Buffers of one kind that are kept. More are in use only while clients are slow to take their answers.
+/// The most buffers of one kind that are kept. More are in use only while clients are slow to take their answers.
 const KEPT_MAX: usize = 64;
 
 /// The largest buffer that is kept, in bytes.
 const KEPT_BYTES_MAX: usize = 32 << 10;
 
-/// What can be used again.
+/// A buffer that can be reused.
 pub(crate) trait Recycle {
-    /// A new one, empty.
+    /// A new, empty buffer.
     fn fresh() -> Self;
-    /// Empties it; its memory stays.
+    /// Empties the buffer; its memory stays.
     fn clear(&mut self);
-    /// The memory that it holds, in bytes.
+    /// The memory that the buffer holds, in bytes.
     fn memory_bytes(&self) -> usize;
 }
 
-/// Buffers of one kind.
+/// The pool for buffers of one kind.
 pub(crate) struct BufferPool<T>(RefCell<Vec<T>>);
 
 impl<T: Recycle> BufferPool<T> {
@@ -31,12 +31,12 @@ impl<T: Recycle> BufferPool<T> {
         Self(RefCell::new(Vec::with_capacity(KEPT_MAX)))
     }
 
-    /// An empty one.
+    /// Takes an empty buffer out of the pool, or makes one.
     pub(crate) fn take(&self) -> T {
         self.0.borrow_mut().pop().unwrap_or_else(T::fresh)
     }
 
-    /// For the next who needs one.
+    /// Gives a buffer back to the pool, which frees it if it is too large or the pool is full.
     pub(crate) fn give(&self, mut used: T) {
         let bytes = used.memory_bytes();
         let mut kept = self.0.borrow_mut();

@@ -1,23 +1,24 @@
-//! From the path of a URL to a file or a script below a directory.
+//! Finds the file or the script that the path of a URL leads to, below a directory.
 //!
-//! What nginx, Apache and Caddy spread over settings that each of them has to get right is one search here, for static files,
-//! CGI programs and what php-fpm runs alike:
+//! Static files, CGI programs and the scripts of application servers share one search. nginx, Apache and Caddy spread it over several
+//! settings, each of which the operator has to get right.
 //!
 //! 1. The path is decoded once and its dot segments are resolved (`url_path`).
-//! 2. Names that nobody means to serve are left alone (`names`).
-//! 3. The rest is opened below the root, which the kernel sees to (`open`). Nothing is decided on a name that is looked up
-//!    again later: what was found is open. (A script's interpreter opens it by its name once more; who may write below the
-//!    root could swap it meanwhile, and could as well have written the script.)
-//! 4. Where a segment before the last is a file, that file is a script or there is nothing: `/a.php/b` is `/a.php` with the
-//!    PATH_INFO `/b`, `/a.jpg/b.php` is nothing, whatever php.ini says of fix_pathinfo.
-//! 5. A directory is its first index file. Without the slash at its end it is a redirect to itself with one; without an index
-//!    file it is forbidden. There are no listings.
-//! 6. With `try_files`, its names are tried in order instead, and a directory without an index file counts as nothing.
-//! 7. A short address ([`Rewrite`](kasoku_options::Rewrite)) leads to its script where neither a file nor a directory is there, before `try_files`.
+//! 2. Names of dotfiles, backups and sources are not served (`names`).
+//! 3. The rest is opened below the root, which the kernel enforces (`open`). No decision rests on a name that is looked up again
+//!    later: what was found is open. (A script's interpreter opens it by its name once more. A user who may write below the root
+//!    could swap the script meanwhile, but could as well have written it.)
+//! 4. If a segment before the last is a file, that file is a script or the path leads to nothing: `/a.php/b` is `/a.php` with the
+//!    PATH_INFO `/b`, `/a.jpg/b.php` is nothing, whatever php.ini sets for cgi.fix_pathinfo.
+//! 5. A directory stands for its first index file. Without the slash at its end the path is redirected to itself with one; a
+//!    directory without an index file is forbidden. There are no listings.
+//! 6. With `try_files`, its names are tried in order instead, and a directory without an index file counts as missing.
+//! 7. A short address ([`Rewrite`](kasoku_options::Rewrite)) leads to its script if neither a file nor a directory is at the path.
+//!    This comes before `try_files`.
 //! 8. No script runs below a path of `no_programs`, however it was found.
 //!
-//! The root is a path, and looked up anew each time: it may be a link that a deployment turns to another release. A file that is open
-//! already counts only while the whole path, the root's part as well, leads to it (`open_files`).
+//! The path of the root is looked up anew each time: it may be a link that a deployment turns to another release. An open file is
+//! used again only while the whole path, the root's part included, leads to it (`open_files`).
 
 mod medium;
 mod names;
@@ -53,18 +54,18 @@ pub(crate) use waiting::may_wait;
 /// Which files are scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scripts {
-    /// None.
+    /// No file is a script.
     None,
-    /// Those whose names end as the gateway says. `.php` is not `.PHP`, which php-fpm would not run; that one is source then.
+    /// Files whose names have a script's suffix. Case counts: php-fpm would not run `.PHP`, so such a file is a source.
     BySuffix,
-    /// All of them; one that isn't executable is forbidden.
+    /// All files; one that isn't executable is forbidden.
     Programs,
 }
 
 /// How a path is searched for.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
-    /// Prefix, index files, what is tried, links, sources. The root that it may name is not looked at.
+    /// Prefix, index files, `try_files`, links, sources. The search ignores the root that it may name.
     pub gateway: &'a Gateway,
     /// Which files are scripts.
     pub scripts: Scripts,
@@ -79,13 +80,13 @@ pub enum ResolvedPath {
     File(OpenFile),
     /// A script to run.
     Script(Script),
-    /// A directory whose slash is missing: the path with it, encoded, which always begins with exactly one slash.
+    /// A directory that was requested without its slash: the path with it, encoded. It begins with exactly one slash.
     Redirect(String),
-    /// Nothing that is there for clients.
+    /// Nothing is there, or a name that is hidden from clients.
     Missing,
-    /// Something that is not for clients.
+    /// It exists, and clients may not have it.
     Forbidden,
-    /// Something that is there, and that the disk does not give.
+    /// It exists, and can't be read from the disk.
     Broken,
 }
 
@@ -95,7 +96,7 @@ pub type FileIdentity = [u64; 7];
 /// A regular file, open for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// At its beginning; reads never wait for a writer.
+    /// Positioned at its beginning. It is open with O_NONBLOCK.
     pub file: Arc<File>,
     pub(crate) stat: Stat,
     pub(crate) medium: Medium,
@@ -114,14 +115,14 @@ impl OpenFile {
         self.stat.st_mtime
     }
 
-    /// What it was when it was opened: device, inode, size in bytes, and the times of its last modification and of its last change
-    /// (ctime), each in seconds and nanoseconds. While all of them stay the same, it is the same file and nobody has written to it;
-    /// but for what is written in the same tick of the kernel's clock, some milliseconds.
+    /// The file's state when it was opened: device, inode, size in bytes, and the times of its last modification and of its last
+    /// change (ctime), each in seconds and nanoseconds. While all of them stay the same, it is the same file and nothing was written
+    /// to it, except for writes within the same tick of the kernel's clock (some milliseconds).
     pub fn identity(&self) -> FileIdentity {
         identity(&self.stat)
     }
 
-    /// How long it was when it was opened, in bytes.
+    /// The length when it was opened, in bytes.
     pub fn length(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
@@ -130,7 +131,7 @@ impl OpenFile {
 /// See [`OpenFile::identity`].
 fn identity(stat: &Stat) -> FileIdentity {
     let Stat { st_dev, st_ino, st_size, st_mtime, st_mtime_nsec, st_ctime, st_ctime_nsec, .. } = *stat;
-    // As bits: they are compared, nothing more.
+    // The values are only compared, so casts may change their signs.
     #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "their types differ between systems")]
     [
         st_dev as u64,
@@ -146,26 +147,25 @@ fn identity(stat: &Stat) -> FileIdentity {
 /// A script, and how the path of the URL divides at it (RFC 3875 section 4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// SCRIPT_FILENAME: where it is, below the root as that was given.
+    /// SCRIPT_FILENAME: the root's path as it was given, then the file's below it.
     pub file: PathBuf,
     /// SCRIPT_NAME: the decoded path that leads to it, with the prefix.
     pub script_name: String,
     /// PATH_INFO: what follows in the path, decoded; empty, or it begins with `/`.
     pub path_info: String,
-    /// PATH_TRANSLATED: PATH_INFO as a file below the root; none without PATH_INFO. It is only a name: nothing says that it is
-    /// there or may be read.
+    /// PATH_TRANSLATED: PATH_INFO as a file below the root; `None` without PATH_INFO. It is only a name: the file need not exist or
+    /// be readable.
     pub path_translated: Option<PathBuf>,
-    /// QUERY_STRING where it is another than the request's own: behind a short address.
+    /// QUERY_STRING if it differs from the request's own (short addresses).
     pub query: Option<String>,
 }
 
-/// What a URL leads to below `root`; `target` is its path and query as they were sent.
+/// Finds what a URL leads to below `root`; `target` is its path and query as they were sent.
 ///
-/// The answer mostly comes from the kernel's memory. Where it doesn't, a thread of the runtime's pool waits for the disk, not
-/// the worker.
+/// The kernel mostly answers from memory. Otherwise a thread of the runtime's pool waits for the disk, not the worker.
 ///
 /// # Errors
-/// The root isn't there or can't be read, there are no descriptors left: nothing that the path is to blame for.
+/// Failures that don't come from the path: the root is missing or can't be read, or no descriptors are left.
 pub async fn find(root: &Path, target: &str, rules: &Rules<'_>) -> io::Result<ResolvedPath> {
     match DocumentRoot::new(root, rules.open_files).find(target, rules) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -178,20 +178,20 @@ pub async fn find(root: &Path, target: &str, rules: &Rules<'_>) -> io::Result<Re
         DocumentRoot::waiting(&own_root).find(&own_target, &rules)
     });
     let found = waited.await?;
-    // Now that it is in memory, it is found again without a wait, and stays open.
+    // The kernel now has the names in memory: this look-up does not wait, and keeps the file open for later requests.
     Ok(DocumentRoot::new(root, rules.open_files).find(target, rules).unwrap_or(found))
 }
 
-/// A look-up, for as long as an answer may take: a disk that hangs must not hold a request for ever.
+/// Bounds the time of a look-up: a disk that hangs must not hold a request for ever.
 ///
 /// # Errors
-/// Its own, as the origin's; or [`Error::FirstByteTimeout`].
+/// The look-up's own as [`Error::Unreachable`]; or [`Error::FirstByteTimeout`].
 pub(crate) async fn in_time<T>(limits: &Limits, look_up: impl Future<Output = io::Result<T>>) -> Result<T, Error> {
     let looked_up = tokio::time::timeout(limits.first_byte_timeout, look_up).await;
     looked_up.map_err(|_| Error::FirstByteTimeout)?.map_err(Error::Unreachable)
 }
 
-/// A directory whose files are for clients. It is opened when something below it is to be.
+/// A directory whose files are for clients. It is opened at its first use.
 #[derive(Debug)]
 pub(crate) struct DocumentRoot<'a> {
     path: &'a Path,
@@ -201,7 +201,7 @@ pub(crate) struct DocumentRoot<'a> {
 }
 
 impl<'a> DocumentRoot<'a> {
-    /// For a thread that must not wait; what is open already is taken from there.
+    /// For a thread that must not wait. Files that are open already are taken from `open_files`.
     pub(crate) fn new(path: &'a Path, open_files: &'a OpenFiles) -> Self {
         Self { path, directory: OnceCell::new(), wait: Wait::Never, open_files: Some(open_files) }
     }
@@ -212,13 +212,13 @@ impl<'a> DocumentRoot<'a> {
     }
 
     /// # Errors
-    /// It isn't there, or is no directory that we may search; where nobody waits, of kind `WouldBlock`.
+    /// The root is missing, or is no directory that Kasoku may search; with [`Wait::Never`] also of kind `WouldBlock`.
     fn directory(&self) -> io::Result<&OwnedFd> {
         if let Some(directory) = self.directory.get() {
             return Ok(directory);
         }
         let opened = open_root(self.path, self.wait).map_err(|error| match error.kind() {
-            // The log names the origin beside it, which may be well.
+            // The log names the origin, which may be all right, so the error names the directory.
             kind @ (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied) => {
                 io::Error::new(kind, format!("the directory {}: {error}", self.path.display()))
             }
@@ -227,7 +227,7 @@ impl<'a> DocumentRoot<'a> {
         Ok(self.directory.get_or_init(|| opened))
     }
 
-    /// What is at that name, which begins with `/`.
+    /// Opens what is at that name, which begins with `/`.
     fn open(&self, name: &[u8], links: Symlinks, purpose: OpenPurpose) -> io::Result<OpenResult> {
         let open_files = self.open_files.filter(|_| purpose == OpenPurpose::Read);
         if let Some(file) = open_files.and_then(|files| files.get(self.path, name, links)) {
@@ -240,10 +240,10 @@ impl<'a> DocumentRoot<'a> {
         Ok(opened)
     }
 
-    /// What a URL leads to; `target` is its path and query as they were sent.
+    /// Finds what a URL leads to; `target` is its path and query as they were sent.
     ///
     /// # Errors
-    /// Something other than what is at that path: no descriptors, no memory; where nobody waits also of kind `WouldBlock`.
+    /// Failures that don't come from the path: no descriptors, no memory; with [`Wait::Never`] also of kind `WouldBlock`.
     pub(crate) fn find(&self, target: &str, rules: &Rules<'_>) -> io::Result<ResolvedPath> {
         let Some(path) = UrlPath::read(path_of(target)) else { return Ok(ResolvedPath::Missing) };
         let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(ResolvedPath::Missing) };
@@ -268,7 +268,7 @@ impl<'a> DocumentRoot<'a> {
         Ok(ResolvedPath::Missing)
     }
 
-    /// What the path and the query lead to that a short address stands for. They are looked for once, as they are.
+    /// Finds what the target of a short address leads to. Neither `rewrites` nor `try_files` apply to it again.
     fn behind_short_address(&self, target: &str, rules: &Rules<'_>) -> io::Result<ResolvedPath> {
         let Some(path) = UrlPath::read(path_of(target)).filter(|path| !path.is_odd()) else {
             return Ok(ResolvedPath::Missing);
@@ -285,8 +285,8 @@ impl<'a> DocumentRoot<'a> {
         })
     }
 
-    /// What is at that name, which begins with `/` and has no dot segments: for whoever has decided already that it is to be sent. No
-    /// name hides from him, nothing is a script, no index file stands for a directory.
+    /// Opens what is at that name, which begins with `/` and has no dot segments. The caller has decided that it may be sent: no name
+    /// is hidden, nothing is a script, no index file stands for a directory.
     ///
     /// # Errors
     /// As [`DocumentRoot::find`].

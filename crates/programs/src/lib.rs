@@ -1,21 +1,20 @@
-//! Origins that are no HTTP servers: programs behind CGI, FastCGI and SCGI, those that are started here among them, and the files
-//! of a directory.
+//! Asks origins that are no HTTP servers: programs behind CGI, FastCGI and SCGI (including FastCGI programs that Kasoku starts
+//! itself), and the files of a directory.
 //!
-//! Each kind is asked with the same [`Request`], and gives back the same [`Reply`]: a head and a [`OriginBody`] that comes piece by piece,
-//! or the way to somewhere else. What all origins have in common, and which of several is asked, is
-//! [`kasoku_origin`]'s: places, health, connections and their pool, the request's body, errors. That crate knows nothing of
-//! this one; who asks origins of all kinds knows both (`engine/src/origin`).
+//! Each kind takes the same [`Request`] and returns the same [`Reply`]: a head and an [`OriginBody`] that comes piece by piece,
+//! or a local redirect. [`kasoku_origin`] has what all origins share: the choice among several, places, health, connections and
+//! their pool, the request's body, errors. That crate does not know this one; `engine/src/origin` uses both.
 //!
 //! | file | job |
 //! |---|---|
-//! | `request`, `upload` | what is asked, and the request's body |
+//! | `request`, `upload` | the request, and its body |
 //! | `document_root` | from the path of a URL to a file or a script below a directory |
 //! | `files` | the files below a directory, and those that an application names |
 //! | `gateway`, `meta_variables` | what CGI, FastCGI and SCGI have in common |
 //! | `fastcgi`, `scgi` | application servers |
-//! | `spawned` | FastCGI programs that are started here |
-//! | `cgi` | a program that is run for one request |
-//! | `response` | what comes of it |
+//! | `spawned` | FastCGI programs that Kasoku starts itself |
+//! | `cgi` | a program that runs for one request |
+//! | `response` | the response |
 
 pub mod cgi;
 pub mod document_root;

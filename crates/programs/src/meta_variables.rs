@@ -1,23 +1,23 @@
-//! What a program behind a gateway protocol is told of a request: the meta-variables of RFC 3875 section 4.1, made once for
-//! CGI (its environment), FastCGI and SCGI (their parameters).
+//! The meta-variables of RFC 3875 section 4.1, by which a gateway protocol tells a program about the request. CGI passes them as
+//! its environment, FastCGI and SCGI as parameters.
 //!
-//! The list begins with the standard's own names, then those that Apache and nginx add and programs have come to rely
-//! on (REQUEST_URI, SCRIPT_FILENAME, DOCUMENT_ROOT, REQUEST_SCHEME, HTTPS, SERVER_ADDR, REMOTE_PORT), then `HTTP_*`, one
-//! for each field of the request. No name stands twice, and no value holds a NUL.
+//! The list begins with the standard's own names, then those that Apache and nginx add and programs rely on (REQUEST_URI,
+//! SCRIPT_FILENAME, DOCUMENT_ROOT, REQUEST_SCHEME, HTTPS, SERVER_ADDR, REMOTE_PORT), then `HTTP_*`, one for each name of a field.
+//! No name occurs twice, and no value holds a NUL.
 //!
-//! **What does not become `HTTP_*`**, since it would tell a program something else than it says:
+//! **Fields that do not become `HTTP_*`:**
 //! * `Proxy`: as HTTP_PROXY it would send the program's own requests through a server of the client's choice (httpoxy,
 //!   CVE-2016-5385).
-//! * Names with anything but letters, digits and `-`. `X_Forwarded_For` and `X-Forwarded-For` would be one variable, and nobody
-//!   in front of the program checks the former.
-//! * Proxy-Authorization, and Authorization unless it is to be passed: other users of the machine may read a process's
-//!   environment (RFC 3875 section 9.2; Apache's CGIPassAuth).
-//! * Content-Length and Content-Type, which have names of their own, and what speaks of the connection and is spent
-//!   here: Connection, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Expect and their kin.
+//! * Names with other characters than letters, digits and `-`. `X_Forwarded_For` and `X-Forwarded-For` would become the same
+//!   variable, and no proxy in front of the program checks the former.
+//! * Proxy-Authorization, and Authorization unless the configuration passes it on: other users of the machine may read a
+//!   process's environment (RFC 3875 section 9.2; Apache's CGIPassAuth).
+//! * Content-Length and Content-Type, which have variables of their own, and fields about the connection, which Kasoku consumes:
+//!   Connection, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Expect and the like.
 //!
-//! AUTH_TYPE, REMOTE_USER and REMOTE_IDENT are never there: they tell whom a server has authenticated, and Kasoku
-//! authenticates nobody. REMOTE_HOST is left out, since it would take a look-up in DNS. Authority comes from Host, so
-//! SERVER_NAME and SERVER_PORT are what the client has asked for (Apache's `UseCanonicalName Off`), and HTTP_HOST keeps the port.
+//! AUTH_TYPE, REMOTE_USER and REMOTE_IDENT are never set: they tell whom a server has authenticated, and Kasoku authenticates no
+//! users. REMOTE_HOST is left out, since it would need a DNS look-up. The authority comes from Host, so SERVER_NAME and
+//! SERVER_PORT are what the client asked for (Apache's `UseCanonicalName Off`), and HTTP_HOST keeps the port.
 
 use http::Version;
 use kasoku_options::Gateway;
@@ -25,28 +25,28 @@ use kasoku_wire::RequestHead;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
-/// The request, and what of its URL is which script's.
+/// The request, and how its URL divides at the script.
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptRequest<'a> {
     /// The request; its target is path and query.
     pub(crate) head: &'a RequestHead,
-    /// Whether the client has asked by https.
+    /// Whether the client used https.
     pub(crate) is_https: bool,
     /// The address that the client has connected to.
     pub(crate) local: Option<SocketAddr>,
-    /// The client's; none where the answer may be shared.
+    /// The client's address; `None` where the answer may be shared.
     pub(crate) remote: Option<SocketAddr>,
-    /// Bytes of the request's body; none when there is none, or when its length is not known.
+    /// The length of the request's body in bytes; `None` without a body, or if its length is unknown.
     pub(crate) body_bytes: Option<u64>,
     /// Whether Authorization is passed on.
     pub(crate) passes_authorization: bool,
     /// The URL path of the script, decoded.
     pub(crate) script_name: &'a str,
-    /// What of the URL path follows the script's, decoded.
+    /// The part of the URL path behind the script's, decoded.
     pub(crate) path_info: &'a str,
     /// The file that `path_info` would name below the document root.
     pub(crate) path_translated: Option<&'a [u8]>,
-    /// The query, where it is another than the request's own.
+    /// The query, if it differs from the request's own (short addresses).
     pub(crate) query: Option<&'a str>,
     /// The script's file.
     pub(crate) script_filename: Option<&'a [u8]>,
@@ -58,14 +58,14 @@ pub(crate) struct ScriptRequest<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MetaVariables<'a>(Vec<(Cow<'a, str>, Cow<'a, [u8]>)>);
 
-/// REMOTE_ADDR where the client is not told: RFC 3875 section 4.1.8 wants the variable to be there.
+/// REMOTE_ADDR where the program must not know the client: RFC 3875 section 4.1.8 requires the variable.
 const ANONYMOUS: &str = "0.0.0.0";
 
 /// SERVER_SOFTWARE.
 const SOFTWARE: &str = concat!("kasoku/", env!("CARGO_PKG_VERSION"));
 
 impl<'a> MetaVariables<'a> {
-    /// Those of a request, in the order of the [module](self)'s list.
+    /// The variables of a request, in the order of the [module](self)'s list.
     pub(crate) fn of(subject: &ScriptRequest<'a>) -> Self {
         let mut all = Self(Vec::with_capacity(32 + subject.head.fields.len()));
         all.standard(subject);
@@ -74,14 +74,14 @@ impl<'a> MetaVariables<'a> {
         all
     }
 
-    /// One more, in the place of one of the same name.
+    /// Sets a variable. It replaces one of the same name.
     pub(crate) fn set(&mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, [u8]>>) {
         let (name, value) = (name.into(), value.into());
         self.0.retain(|(known, _)| *known != name);
         self.push(name, value);
     }
 
-    /// Those that the route's settings name, which win over all others.
+    /// Sets the variables of the configuration, which win over all others.
     pub(crate) fn set_further(&mut self, gateway: &'a Gateway) {
         for name in &gateway.inherited_environment {
             if let Some(value) = std::env::var_os(name) {
@@ -93,7 +93,7 @@ impl<'a> MetaVariables<'a> {
         }
     }
 
-    /// Name and value of each.
+    /// The names and values.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
         self.0.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
@@ -110,7 +110,7 @@ impl<'a> MetaVariables<'a> {
         self.push(name, value.to_string().into_bytes());
     }
 
-    /// RFC 3875 section 4.1, in its order.
+    /// The variables of RFC 3875 section 4.1, in its order.
     fn standard(&mut self, subject: &ScriptRequest<'a>) {
         let head = subject.head;
         let (host, port) = authority(head, subject.is_https);
@@ -212,7 +212,7 @@ fn is_told(name: &[u8], passes_authorization: bool) -> bool {
     is_plain && !SPENT.iter().any(|spent| is(spent)) && (passes_authorization || !is("authorization"))
 }
 
-/// SERVER_NAME and SERVER_PORT: what Host names, which the engine has checked.
+/// SERVER_NAME and SERVER_PORT, from Host, which the engine has checked.
 fn authority(head: &RequestHead, is_https: bool) -> (&[u8], &[u8]) {
     let host = head.fields.first("host").unwrap_or_default();
     // The colons of an IPv6 literal stand within its brackets.
@@ -344,7 +344,7 @@ mod tests {
         assert_values(&MetaVariables::of(&subject(&head)), &[("SERVER_PORT", Some("8443"))]);
     }
 
-    /// A variable that a client can make another one, or that stands for something else than the client has sent.
+    /// No field may set the variable of another field, or one that means something else to programs.
     #[test]
     fn no_field_poses_as_another_variable() {
         let head = RequestHead::new(Method::GET, "/")

@@ -1,4 +1,4 @@
-//! What a program or a directory of files is asked with.
+//! The request to an origin that is a program or a directory of files.
 
 use crate::Limits;
 use crate::document_root::OpenFiles;
@@ -6,14 +6,14 @@ use kasoku_options::Gateway;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
 
-/// A request for an origin of any kind: to one that speaks HTTP goes [a part of it](Request::plain).
+/// A request to an origin of any kind. An origin that speaks HTTP gets only [a part of it](Request::plain).
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// As [`kasoku_origin::Request::head`].
     pub head: &'a RequestHead,
-    /// What else a program may be told.
+    /// Facts about the client's connection, for programs.
     pub circumstances: &'a Circumstances,
-    /// How the route's URLs become scripts and files.
+    /// How URLs map to scripts and files.
     pub gateway: &'a Gateway,
     /// Deadlines and bounds.
     pub limits: &'a Limits,
@@ -22,7 +22,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// What of it an origin gets that is neither a program nor files.
+    /// The part of the request for an origin that speaks HTTP.
     pub fn plain(&self) -> kasoku_origin::Request<'a> {
         kasoku_origin::Request { head: self.head, limits: self.limits }
     }
@@ -30,18 +30,18 @@ impl<'a> Request<'a> {
 
 /// What a gateway protocol tells a program besides the request itself.
 ///
-/// It becomes a part of the answer as easily as a field, so where the answer may be shared (profile safe) it tells no more
-/// than the key.
+/// A program can put these values into its answer as easily as a field's value. So where the answer may be shared (profile
+/// `safe`), they hold nothing that is not in the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Circumstances {
-    /// Whether the client's side is encrypted, as the listener or a trusted proxy says. It is in the key.
+    /// Whether the client uses TLS, according to the listener or a trusted proxy. The scheme is in the key.
     pub is_https: bool,
-    /// Where the client has reached us; `None` where the answer may be shared, or for Unix sockets. (Name and port that the
-    /// client has asked for are in Host.)
+    /// The address that the client connected to; `None` where the answer may be shared, and for Unix sockets. (The name and the
+    /// port that the client asked for are in Host.)
     pub local: Option<SocketAddr>,
-    /// The client, as the connection, the PROXY protocol or a trusted proxy says (then with port 0); `None` where the answer
-    /// may be shared, or where nobody knows.
+    /// The client's address, from the connection, the PROXY protocol or a trusted proxy (then with port 0); `None` where the
+    /// answer may be shared, or where the address is unknown.
     pub remote: Option<SocketAddr>,
-    /// For our own log. It is never told to the program.
+    /// For Kasoku's log. The program never gets it.
     pub request_id: String,
 }

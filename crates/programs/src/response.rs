@@ -1,4 +1,4 @@
-//! What a program or a file answers: a head, then a body piece by piece. A body that ends early is an error here, never an end.
+//! The response of a program or a file: a head, then a body piece by piece. A body that is cut short is an error here, never an end.
 
 use crate::cgi::CgiBody;
 use crate::files::{FileBody, FileParts};
@@ -11,16 +11,16 @@ use kasoku_wire::ResponseHead;
 /// A final response.
 pub type Response = kasoku_origin::Response<OriginBody>;
 
-/// What is said to a request. `B`: the body of a response, as whoever asks origins of all kinds has it.
+/// The answer to a request. `B`: the type of a response's body; a caller that asks origins of all kinds has its own.
 pub enum Reply<B = OriginBody> {
     /// A response.
     Response(kasoku_origin::Response<B>),
-    /// A CGI program's local redirect (RFC 3875 section 6.2.2): the answer is what a GET of this path and query gets here.
+    /// A program's local redirect (RFC 3875 section 6.2.2): the client gets what a GET of this path and query yields on this server.
     LocalRedirect(String),
 }
 
 impl<B> Reply<B> {
-    /// The same with its body as one of several kinds.
+    /// The same with another type of body, for instance one of several kinds.
     pub fn with_body<C>(self, of: impl FnOnce(B) -> C) -> Reply<C> {
         match self {
             Self::Response(response) => Reply::Response(response.with_body(of)),
@@ -29,21 +29,21 @@ impl<B> Reply<B> {
     }
 }
 
-/// A response's body on its way. Dropping it before the end ends what makes it: a connection, or a program.
+/// A response's body while it is read. Dropping it before its end closes the connection, or ends the program, that produces it.
 pub enum OriginBody {
-    /// From a file.
+    /// All of a file, or one range of it.
     File(Box<FileBody>),
-    /// From several places of a file.
+    /// Several ranges of a file.
     FileParts(Box<FileParts>),
-    /// What an application server's program prints.
+    /// The output of an application server's program (FastCGI, SCGI).
     Program(Box<GatewayBody>),
-    /// From a program that runs for this request.
+    /// The output of a CGI program, which runs for this request.
     Cgi(Box<CgiBody>),
-    /// What is there already; `None` once it was read, or where the response has none.
+    /// A body that is in memory; `None` after it was read, or where the response has no body.
     Whole(Option<Bytes>),
 }
 
-/// A response of our own with a line of text, for what a path leads to that no program and no file answers for.
+/// A short text response that Kasoku makes itself, where no program and no file answers the request.
 pub(crate) fn own(status: StatusCode, method: &Method) -> Response {
     let text = format!("{} {}\n", status.as_str(), status.canonical_reason().unwrap_or_default());
     let head = ResponseHead::new(status)
@@ -54,7 +54,7 @@ pub(crate) fn own(status: StatusCode, method: &Method) -> Response {
 }
 
 impl OriginBody {
-    /// The body's length in bytes, where something tells before its end.
+    /// The body's length in bytes, if it is known before the body's end.
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::File(body) => Some(body.length()),
@@ -65,7 +65,7 @@ impl OriginBody {
         }
     }
 
-    /// Whether it is a file that this program reads itself.
+    /// Whether Kasoku itself reads the body from a file.
     pub fn is_file(&self) -> bool {
         matches!(self, Self::File(_) | Self::FileParts(_))
     }
@@ -79,7 +79,7 @@ impl OriginBody {
         }
     }
 
-    /// The next piece. After the end, or an error, there is nothing more.
+    /// The next piece. No data follows the end or an error.
     pub async fn next(&mut self) -> Result<BodyPiece, Error> {
         match self {
             Self::File(body) => body.next().await,
@@ -93,7 +93,8 @@ impl OriginBody {
         }
     }
 
-    /// After its end: whether it may be incomplete for all that anybody can tell. Who asked may have it; it is not to be kept.
+    /// After the end: whether the body may be incomplete although nothing proves it. It may go to the client that asked, and must
+    /// not be stored.
     pub fn is_doubtful(&self) -> bool {
         match self {
             Self::Cgi(body) => body.is_doubtful(),
@@ -102,8 +103,8 @@ impl OriginBody {
         }
     }
 
-    /// Nobody wants it: what makes it is free as soon as that can be, whoever reads what stands in its place. A connection is kept
-    /// where the rest is short; a program may work on.
+    /// Gives up the rest of the body, for instance when a file is sent instead (X-Sendfile). It frees the producer as soon as
+    /// possible: a connection is kept if the rest is short; a CGI program may work on.
     pub fn discard(self) {
         match self {
             Self::Program(body) => body.discard(),

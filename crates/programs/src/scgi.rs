@@ -1,7 +1,7 @@
-//! SCGI towards an application server: one request on a connection, which ends with the answer.
+//! Asks application servers over SCGI: one request on a connection, which ends with the answer.
 //!
-//! So whether an answer is whole can only be told from a Content-Length: without one, a program that dies in the middle of its
-//! answer looks like one that has ended. That is SCGI's; who needs to know uses FastCGI or HTTP.
+//! So only a Content-Length can tell whether an answer is complete: without it, a program that dies in the middle of its answer
+//! looks like one that has finished. That is a limit of SCGI; FastCGI and HTTP don't have it.
 
 mod connected;
 
@@ -22,13 +22,13 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// One worker's side of all SCGI origins.
+/// One worker's client for all SCGI origins.
 pub(crate) struct Scgi {
     counters: Rc<Counters>,
 }
 
 impl Scgi {
-    /// Nothing is kept.
+    /// SCGI keeps no connections between requests.
     pub(crate) fn new(counters: Rc<Counters>) -> Self {
         Self { counters }
     }
@@ -49,7 +49,7 @@ impl Scgi {
         self.exchange(connection, question, head, body).await
     }
 
-    /// Asks on a connection of its own, which needs no place.
+    /// Sends a health check on a connection of its own, which needs no place.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
         self.exchange::<NoUpload>(connection, question, encoded(question), NO_BODY).await
@@ -76,7 +76,7 @@ impl Scgi {
 
 fn encoded(question: GatewayRequest<'_>) -> Vec<u8> {
     let variables = question.variables();
-    // It comes first, always, and is written there.
+    // `encode_scgi_request` writes it, always and as the first variable.
     let others = variables.iter().filter(|(name, _)| *name != "CONTENT_LENGTH");
     let mut head = Vec::with_capacity(4096);
     let others = others.map(|(name, value)| (name.as_bytes(), value));

@@ -1,8 +1,8 @@
-//! The request's body on its way to a program.
+//! The length of a request's body for a program, and 100 (Continue) on the program's behalf.
 //!
-//! A program has to be told how long it is (RFC 3875 section 4.1.2; php-fpm takes a request without CONTENT_LENGTH for one
-//! without a body). So who asks a program brings a body whose length is known; what a client sends in chunks has been taken in
-//! before. Of others, CGI programs get what comes, to its end, and application servers nothing: 411.
+//! A program must be told the length (RFC 3875 section 4.1.2; php-fpm treats a request without CONTENT_LENGTH as one without a
+//! body). So the caller first buffers a body that a client sends in chunks, and passes one of known length. If the length is
+//! unknown all the same, a CGI program gets the body to its end, and a request to an application server is answered with 411.
 
 use http::StatusCode;
 use kasoku_origin::upload::expects_continue;
@@ -15,12 +15,12 @@ pub(crate) fn length_of<U: Upload>(upload: &Option<U>) -> BodyLength {
     upload.as_ref().map_or(BodyLength::None, Upload::length)
 }
 
-/// CONTENT_LENGTH of such a body, where there is one and its length is known.
+/// CONTENT_LENGTH for such a body; `None` without a body, or if its length is unknown.
 pub(crate) fn content_length(length: BodyLength) -> Option<u64> {
     if let BodyLength::Length(bytes) = length { Some(bytes) } else { None }
 }
 
-/// Tells a client that waits for it to send its body, on behalf of a program, which has no way to say that it wants it.
+/// Sends 100 (Continue) to a client that waits for it before it sends the body: a program has no way to ask for the body.
 //= RFC 9110 section 10.1.1
 //# A proxy MUST, upon receiving an HTTP/1.1 (or later) request that has a valid method, target URI, and complete header section that contains a 100-continue expectation and indicates a request message body will follow, either
 //# send an immediate final status code

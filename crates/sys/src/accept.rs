@@ -1,10 +1,10 @@
-//! Taking connections from a listening socket.
+//! Accepts connections from a listening socket.
 //!
-//! What is taken belongs to no event loop yet, so it can be handed to another thread before it becomes a
+//! An accepted socket belongs to no event loop yet, so it can be handed to another thread before it becomes a
 //! [`Stream`](crate::Stream) there.
 //!
-//! A client says something as soon as it is connected, and until then there is nothing to do for it. So the kernel can be
-//! asked to keep a connection until that has come (TCP_DEFER_ACCEPT, tcp(7)), and it is read in the moment it is taken.
+//! A client sends data as soon as it is connected, and until then the worker has nothing to do for it. So the kernel can be asked to
+//! hold back a connection until data has come (TCP_DEFER_ACCEPT, tcp(7)); the worker then reads it right after accepting it.
 
 use crate::listen::ListeningSocket;
 use libc::{c_int, socklen_t};
@@ -17,8 +17,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// How long the kernel keeps a connection on which nothing comes, in seconds: until it has sent its part of the handshake
-/// once more. It is the least that can be said.
+/// How long the kernel holds back a connection without data, in seconds: until the kernel has sent its part of the handshake once
+/// more. 1 is the least possible value.
 const DEFER_SECONDS: c_int = 1;
 
 /// A listening socket in the event loop of this thread.
@@ -32,15 +32,15 @@ pub struct Acceptor {
 #[derive(Debug)]
 pub struct AcceptedSocket {
     pub(crate) socket: OwnedFd,
-    /// Its first bytes have come as well, as far as anybody knows.
+    /// Whether its first bytes have probably come as well.
     pub(crate) has_data: bool,
     /// The other end's address; `None` for a Unix socket.
     pub peer: Option<SocketAddr>,
 }
 
 impl Acceptor {
-    /// Registers a listening socket. With `defer_accept`, a TCP connection is one when something has come on it, or nothing for a
-    /// second; that holds for all duplicates of the socket.
+    /// Registers a listening socket. With `defer_accept`, a TCP connection can be accepted when data has come on it, or after a
+    /// second without data; that holds for all duplicates of the socket.
     #[allow(unsafe_code)]
     pub fn new(socket: ListeningSocket, defer_accept: bool) -> io::Result<Self> {
         let is_tcp = matches!(socket, ListeningSocket::Tcp(_));
@@ -48,25 +48,26 @@ impl Acceptor {
             ListeningSocket::Tcp(socket) => OwnedFd::from(socket),
             ListeningSocket::Unix(socket) => OwnedFd::from(socket),
         };
-        // Whoever had the socket before may have said otherwise. A kernel that can't do it does without.
+        // Also switches the option off: an earlier owner of the socket may have set it. If the kernel can't do it, connections are
+        // not deferred.
         let is_deferred =
             is_tcp && defer(&socket, if defer_accept { DEFER_SECONDS } else { 0 }).is_ok() && defer_accept;
-        // SAFETY: the descriptor is owned, and nobody takes it out or replaces it while it is registered.
+        // SAFETY: the descriptor is owned, and nothing takes it out or replaces it while it is registered.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
         Ok(Self { socket, is_deferred })
     }
 
-    /// Lets nobody begin to connect any more: whoever does finds out when the socket is closed. Connections that have
+    /// Refuses new connections: a client that begins to connect gets no answer before the socket is closed. Connections that have
     /// begun are completed and can be accepted. It holds for all duplicates of the socket, in all processes, for good.
     ///
-    /// A socket that is closed resets who waits in its queue, and between a look at an empty queue and the close somebody
-    /// can come. After this, nobody does.
+    /// Closing a socket resets the connections in its queue, and one can arrive between a look at the empty queue and the close.
+    /// After this call none arrives.
     ///
     /// # Errors
-    /// The kernel's. A Unix socket is `Unsupported`: there, connecting has no beginning of its own.
+    /// The kernel's. A Unix socket is `Unsupported`: its connections have no handshake that could be refused.
     pub fn refuse_new(&self) -> io::Result<()> {
-        // Classic BPF on the TCP header: a segment with SYN is dropped. (Listening sockets get no other with SYN than the first
-        // of a connection.)
+        // Classic BPF on the TCP header: a segment with SYN is dropped. (The only segment with SYN that a listening socket gets is
+        // the first one of a connection.)
         const LOAD_BYTE: u16 = 0x30;
         const JUMP_IF_SET: u16 = 0x45;
         const RETURN: u16 = 0x06;
@@ -82,7 +83,7 @@ impl Acceptor {
         if socket.domain()? == Domain::UNIX {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        // Who completes the handshake from now on has no time to wait for. Who has completed it comes as before.
+        // Connections that complete the handshake from now on are not held back. Those that have completed it come as before.
         if self.is_deferred {
             defer(self.socket.get_ref(), 0)?;
         }
@@ -111,10 +112,10 @@ impl Acceptor {
     }
 }
 
-/// How connections are accepted.
+/// The flags of accepted sockets.
 const ACCEPTED: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-/// Has the kernel keep connections on which nothing comes for so long; 0: for no time.
+/// Sets how long the kernel holds back connections without data; 0: not at all.
 #[allow(unsafe_code)]
 fn defer(listener: &OwnedFd, seconds: c_int) -> io::Result<()> {
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(late.map_err(|error| error.kind()).err(), Some(io::ErrorKind::TimedOut));
         let accepted = acceptor.accept().await.unwrap();
         assert!(acceptor.try_accept().unwrap().is_none(), "nobody else is there");
-        // The filter is not one of connections.
+        // The filter does not affect connections.
         let mut served = TcpStream::from(accepted.socket);
         served.set_nonblocking(false).unwrap();
         early.write_all(b"a").unwrap();

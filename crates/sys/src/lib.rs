@@ -1,5 +1,5 @@
-//! What the operating system gives: listening sockets ([`listen`], [`accept`]) and connected ones, to which files go as well ([`stream`]),
-//! programs that run for one request ([`process`]), the priority of a [`thread`], and what this process has by now ([`usage`]).
+//! Wraps system calls: listening sockets ([`listen`], [`accept`]), connected sockets, into which files are sent as well ([`stream`]),
+//! programs ([`process`]), the priority of a [`thread`], and this process's use of the machine ([`usage`]).
 //!
 //! The only crate that may hold `unsafe` code; each block says why it is sound.
 

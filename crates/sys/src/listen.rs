@@ -1,9 +1,9 @@
-//! Listening sockets.
+//! Opens listening sockets: TCP, Unix, and those that another process hands over.
 //!
-//! Each worker has a socket of its own on a TCP address (SO_REUSEPORT), so the kernel spreads connections and no two
-//! workers wait for one queue. SO_REUSEPORT alone would let a second process share the port in silence; [`tcp`] therefore
-//! binds its first socket without it, which fails when anybody listens there, and allows sharing only afterwards. Unix
-//! sockets and inherited descriptors have one queue for all: every worker gets a duplicate.
+//! Each worker has a socket of its own on a TCP address (SO_REUSEPORT), so the kernel spreads connections and no two workers share a
+//! queue. SO_REUSEPORT alone would let a second process share the port unnoticed. So [`tcp`] binds its first socket without it, which
+//! fails if another socket listens there, and allows sharing only afterwards. A Unix socket and an inherited descriptor have one
+//! queue: every worker gets a duplicate.
 
 use crate::stream::Unsent;
 use rustix::fs::{Mode, OFlags};
@@ -28,7 +28,7 @@ pub enum ListeningSocket {
 }
 
 impl ListeningSocket {
-    /// The same queue once more, for another worker.
+    /// Another descriptor of the same socket and queue, for another worker.
     pub fn duplicate(&self) -> io::Result<Self> {
         match self {
             Self::Tcp(socket) => socket.try_clone().map(Self::Tcp),
@@ -36,7 +36,7 @@ impl ListeningSocket {
         }
     }
 
-    /// Its number, for a process that it is handed over to.
+    /// The descriptor's number, for a process that it is handed over to.
     pub fn number(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }
@@ -59,13 +59,13 @@ impl AsFd for ListeningSocket {
     }
 }
 
-/// One socket for each of `count` workers on the same address. With port 0 the kernel chooses one port for all.
-/// An address on which anybody listens already is `AddrInUse`.
+/// Opens one socket for each of `count` workers on the same address. With port 0 the kernel chooses one port for all. If another
+/// socket listens there already, the error is `AddrInUse`.
 pub fn tcp(address: SocketAddr, count: usize) -> io::Result<Vec<ListeningSocket>> {
     let first = bound(address, false)?;
     first.listen(BACKLOG)?;
     let address = first.local_addr()?.as_socket().unwrap_or(address);
-    // From here on the others of ours may join; who comes with a first socket of its own is refused.
+    // From here on this process's other sockets may join. A process that binds its own first socket is still refused.
     first.set_reuse_port(true)?;
     let mut sockets = vec![ListeningSocket::Tcp(first.into())];
     for _ in 1..count {
@@ -89,19 +89,19 @@ fn bound(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sets what accepted sockets inherit: small writes go out at once.
+/// Sets what accepted sockets inherit: small writes go out at once, and little unsent data waits in the kernel.
 fn for_clients(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(Unsent::Little.bytes_max())
 }
 
-/// A Unix socket at `path`, for whomever the umask lets. A socket file that nobody serves any more is replaced; one that is
-/// served, or a file of another kind, is `AddrInUse`.
+/// A Unix socket at `path`, with the permissions that the umask leaves. A socket file that no process serves is replaced; a socket
+/// that is served, or a file of another kind, is `AddrInUse`.
 pub fn unix(path: &Path) -> io::Result<ListeningSocket> {
     unix_socket(path, None)
 }
 
-/// The same for its owner and group alone, whatever the umask: there is no moment in which others can connect.
+/// The same for its owner and group alone, whatever the umask. At no moment can other users connect.
 pub fn unix_for_group(path: &Path) -> io::Result<ListeningSocket> {
     const MODE: u32 = 0o660;
     let socket = unix_socket(path, Some(MODE))?;
@@ -109,7 +109,7 @@ pub fn unix_for_group(path: &Path) -> io::Result<ListeningSocket> {
     Ok(socket)
 }
 
-/// The same for one user alone: this process's, or the one of number `owner`, whom only root can name.
+/// The same for one user alone: this process's, or the user of number `owner`, whom only root can name.
 pub fn unix_for_user(path: &Path, owner: Option<u32>) -> io::Result<ListeningSocket> {
     const MODE: u32 = 0o600;
     let socket = unix_socket(path, Some(MODE))?;
@@ -117,13 +117,13 @@ pub fn unix_for_user(path: &Path, owner: Option<u32>) -> io::Result<ListeningSoc
     Ok(socket)
 }
 
-/// Sets what the umask has taken from, by descriptor, so that nobody is followed who puts a link in its place.
+/// Sets the permissions that the umask has reduced. It goes by descriptor, so that it follows no link that is put in the socket's place.
 fn set_mode_and_owner(path: &Path, mode: u32, owner: Option<u32>) -> io::Result<()> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if std::fs::File::from(file.try_clone()?).metadata()?.file_type().is_socket() {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         std::fs::set_permissions(&path, Permissions::from_mode(mode))?;
-        // Sandboxes refuse chown(2) altogether, systemd's `@privileged` for one.
+        // Some sandboxes refuse chown(2) altogether, for instance by systemd's group `@privileged`.
         if owner.is_some() {
             std::os::unix::fs::chown(&path, owner, None)?;
         }
@@ -143,7 +143,7 @@ fn unix_socket(path: &Path, mode: Option<u32>) -> io::Result<ListeningSocket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     if let Some(mode) = mode {
-        // What the socket file begins with (Linux), less the umask.
+        // On Linux the socket file begins with this mode, less the umask.
         rustix::fs::fchmod(&socket, Mode::from_raw_mode(mode))?;
     }
     socket.bind(&address)?;
@@ -171,9 +171,9 @@ pub fn inherited(number: i32) -> io::Result<ListeningSocket> {
     }
 }
 
-/// The listening socket that a process which this one replaces has left open as descriptor `number`. The descriptor itself
-/// is closed: while any is open, the kernel lets clients connect. To be called once for each number, before this program
-/// opens anything of its own.
+/// Takes over the listening socket that the process which this one replaces has left open as descriptor `number`. The descriptor
+/// itself is closed: while any descriptor of the socket is open, the kernel lets clients connect. To be called once for each number,
+/// before this process opens anything of its own.
 ///
 /// # Errors
 /// As [`inherited`].
@@ -183,7 +183,7 @@ pub fn adopt(number: i32) -> io::Result<ListeningSocket> {
     Ok(socket)
 }
 
-/// The connected socket that such a process has left open, to be told something.
+/// Takes over the connected socket that such a process has left open, to send it a message.
 ///
 /// # Errors
 /// The descriptor is not open.
@@ -196,7 +196,7 @@ pub fn adopt_stream(number: i32) -> io::Result<std::os::unix::net::UnixStream> {
     Ok(stream.into())
 }
 
-/// Lets a program that this one starts have a descriptor, under the same number.
+/// Lets the programs that this process starts inherit a descriptor, under the same number.
 ///
 /// # Errors
 /// The kernel's.
@@ -206,8 +206,8 @@ pub fn leave_open(descriptor: &impl AsFd) -> io::Result<()> {
 
 #[allow(unsafe_code)]
 fn close(number: i32) {
-    // SAFETY: the number was left open for us by the process that started us, and nothing of ours owns it: we have opened
-    // nothing under a number that was taken.
+    // SAFETY: the process that started this one left the number open, and nothing in this process owns it: the kernel gives no new
+    // descriptor a number that is taken.
     drop(unsafe { OwnedFd::from_raw_fd(number) });
 }
 

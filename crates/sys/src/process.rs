@@ -1,28 +1,28 @@
-//! Programs that are started for one request, fast and from a clean slate.
+//! Starts programs, fast and from a clean slate, and sees to their end.
 //!
-//! [`start`] is what posix_spawn(3) does, made here since that has no resource limits and std's has no way to close what
-//! it did not open: a child that shares this process's memory until it has become the program (clone with CLONE_VM and
-//! CLONE_VFORK), so that its cost does not grow with our memory as fork's does. What the program finds:
+//! [`start`] does what posix_spawn(3) does. It is made here since posix_spawn has no resource limits, and std can't close descriptors
+//! that it did not open. The child shares this process's memory until it has become the program (clone with CLONE_VM and
+//! CLONE_VFORK), so its cost does not grow with the parent's memory as fork's does. What the program finds:
 //!
 //! * Descriptors 0, 1 and 2, and no other, whatever this process has open and however it was opened (during an upgrade
 //!   listening sockets are open for a successor, [`crate::listen::leave_open`]).
 //! * A process group of its own, so that what it starts can be ended with it.
 //! * All signals at their default and none blocked. Rust ignores SIGPIPE; a program whose reader has gone should end.
-//! * As many descriptors as are usual, however many this process may have.
-//! * None of our capabilities. A service that may bind ports below 1024 has CAP_NET_BIND_SERVICE as an ambient capability, which
+//! * The usual number of descriptors, however many this process may have.
+//! * None of this process's ambient capabilities. A service that may bind ports below 1024 has CAP_NET_BIND_SERVICE as one, which
 //!   execve(2) hands on: a program with it can bind the server's own port beside it (SO_REUSEPORT) and answer its clients.
-//! * A umask of its own ([`ProgramSpec::umask`]), whatever ours is.
-//! * Its bounds ([`Bounds`]) from its first instruction on. Set from outside after the start, they could miss what it has
-//!   forked until then.
+//! * A umask of its own ([`ProgramSpec::umask`]), whatever this process's is.
+//! * Its bounds ([`Bounds`]) from its first instruction on. Bounds that are set from outside after the start could miss what the
+//!   program has forked until then.
 //!
-//! Measured with `cargo run --release -p kasoku-sys --example process_start` (2 cores, Linux 6.18, medians of 300): the caller
-//! stands still for 28 µs, whether it holds 1 GiB or nothing; with std's Command for 36 µs by posix_spawn and for 13 ms by
-//! fork, which std uses where limits are to be set (docs/decisions/0015).
+//! Measured with `cargo run --release -p kasoku-sys --example process_start` (2 cores, Linux 6.18, medians of 300): the caller is
+//! blocked for 28 µs, whether it holds 1 GiB or nothing; with std's Command for 36 µs by posix_spawn and for 13 ms by fork, which std
+//! uses where limits are to be set (docs/decisions/0015).
 //!
-//! The calling thread stands still until the program's file has been opened and mapped. On a slow disk that may take
-//! long, so workers start programs on another thread.
+//! The calling thread is blocked until the program's file has been opened and mapped. On a slow disk that may take long, so workers
+//! start programs on another thread.
 //!
-//! A [`ChildProcess`] is never left behind: dropping it kills its group, and somebody waits for it.
+//! No [`ChildProcess`] is left behind: dropping it kills its group, and a thread waits for it (wait(2)).
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -36,10 +36,10 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// A program, and what it is to find.
+/// A program to start, and what the program finds.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramSpec<'a> {
-    /// Its file. No shell is asked, and PATH is not searched.
+    /// Its file. No shell runs it, and PATH is not searched.
     pub file: &'a CStr,
     /// Its arguments, its own name first.
     pub arguments: &'a [CString],
@@ -59,15 +59,15 @@ pub struct ProgramSpec<'a> {
     pub bounds: Bounds,
 }
 
-/// The umask of programs where no other is set: others may read what they make, and only they may write it.
+/// The umask of programs if no other is set: other users may read the files that they make, and only their owner may write them.
 pub const UMASK_DEFAULT: u32 = 0o022;
 
 /// What one process may use of the machine; each process that it starts may use as much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Address space in bytes (RLIMIT_AS): more is not given, and most programs end then.
+    /// Address space in bytes (RLIMIT_AS): allocations beyond it fail, and most programs end then.
     pub memory_bytes_max: Option<u64>,
-    /// Time on a processor, rounded up to seconds (RLIMIT_CPU): then it gets SIGXCPU, a second later SIGKILL.
+    /// Processor time, rounded up to seconds (RLIMIT_CPU): then the process gets SIGXCPU, a second later SIGKILL.
     pub cpu_max: Option<Duration>,
 }
 
@@ -78,7 +78,7 @@ pub struct Started(Child);
 /// A running program in the event loop of this thread.
 #[derive(Debug)]
 pub struct ChildProcess {
-    // Before the child: what is registered has to go before the descriptor is closed.
+    // Before the child: the registration has to go before the descriptor is closed.
     watch: AsyncFd<OwnedFd>,
     child: Child,
 }
@@ -90,15 +90,15 @@ pub enum Ending {
     Exit(i32),
     /// By a signal of that number.
     Signal(i32),
-    /// Nobody knows: somebody else has waited for it.
+    /// Unknown: other code of this process has waited for it.
     Unknown,
 }
 
 /// Starts a program. Blocks until its file is being executed.
 ///
 /// # Errors
-/// Whatever keeps the file from being executed: `NotFound`, `PermissionDenied`, ENOEXEC (no program, and no `#!`), E2BIG (more than
-/// the kernel takes of arguments and environment); or the kernel's refusal to make a process or a descriptor.
+/// The reason why the file can't be executed: `NotFound`, `PermissionDenied`, ENOEXEC (no program, and no `#!`), E2BIG (more
+/// arguments and environment than the kernel takes); or the kernel's refusal to make a process or a descriptor.
 pub fn start(program: &ProgramSpec<'_>) -> io::Result<Started> {
     let arguments = pointers(program.arguments);
     let environment = pointers(program.environment);
@@ -124,13 +124,13 @@ pub fn start(program: &ProgramSpec<'_>) -> io::Result<Started> {
     if plan.errno == 0 {
         return Ok(started);
     }
-    // It has left our memory and is on its way out, so this takes no time.
+    // The child has left this process's memory and is about to end, so this takes no time.
     started.0.wait(WaitIdOptions::empty());
     Err(io::Error::from_raw_os_error(plan.errno))
 }
 
-/// Has the kernel keep how a program has ended until somebody waits for it, whatever whoever has started us thought of it: a parent
-/// that ignores SIGCHLD hands that down, and then an end can't be told from another, nor a number from the next process's. To be
+/// Makes the kernel keep how a program has ended until it is waited for. If the parent of this process ignores SIGCHLD, this process
+/// inherits that setting; the kernel would then drop endings, and could give a program's number to the next process at once. To be
 /// called once, before the first [`start`].
 pub fn keep_endings() {
     // SAFETY: no handler is installed, and the default of SIGCHLD does nothing.
@@ -140,16 +140,16 @@ pub fn keep_endings() {
     }
 }
 
-/// The number of the user that this process has the rights of.
+/// The effective user id of this process.
 pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Descriptors below are the program's.
+/// Descriptors below this number are the program's.
 const FIRST_OF_OUR_OWN: RawFd = 3;
 
-/// How many descriptors a program may have open unless it asks for more, as after a login. This process lets itself have more,
-/// which select(2) can't stand, nor a program that closes each one that there might be.
+/// How many descriptors a program may have open unless it asks for more, as after a login. This process allows itself more, which
+/// would break programs that use select(2) and slow down those that close every possible descriptor.
 const DESCRIPTORS_MAX: u64 = 1024;
 
 /// The child's stack, in bytes. It calls a dozen functions of the C library, none of them deep.
@@ -166,7 +166,7 @@ struct SpawnPlan {
     cpu: Option<libc::rlimit>,
     descriptors: libc::rlimit,
     umask: libc::mode_t,
-    /// Why it did not become the program; 0: it did.
+    /// Why the child did not become the program; 0: it did.
     errno: c_int,
 }
 
@@ -187,9 +187,9 @@ fn clone_into(plan: &mut SpawnPlan) -> io::Result<Started> {
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
     let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // A handler of ours must not run in the child: it would run on its stack and in our memory. SIGCHLD can't reach it, as it has
-    // no children, and must stay as it is: at its default it is dropped when it is sent, but one for a thread that blocks it is
-    // kept, and then interrupts another thread's system call.
+    // A signal handler must not run in the child: it would run on the child's stack and in this process's memory. So all signals are
+    // blocked, except SIGCHLD. SIGCHLD can't reach the child, which has no children. By its default action the kernel drops it; but if
+    // this thread blocked it, the kernel would keep it, and then interrupt another thread's system call with it.
     // SAFETY: both are valid for the calls, and the mask is put back below on this same thread.
     unsafe {
         libc::sigfillset(&mut all);
@@ -197,9 +197,10 @@ fn clone_into(plan: &mut SpawnPlan) -> io::Result<Started> {
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
     }
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
-    // SAFETY: CLONE_VFORK keeps this thread from going on until the child has left our memory (execve or _exit), so `plan`, `stack`,
-    // all that the plan points to and the descriptors outlive its use, and nobody but the child touches them meanwhile. The stack grows
-    // down from its end, which is aligned to 16 bytes. The child does nothing that another thread's lock could stop, see `become_program`.
+    // SAFETY: CLONE_VFORK suspends this thread until the child has left this process's memory (execve or _exit), so `plan`, `stack`,
+    // all that the plan points to and the descriptors outlive its use, and only the child touches them meanwhile. The stack grows
+    // down from its end, which is aligned to 16 bytes. The child does nothing that another thread's lock could stop, see
+    // `become_program`.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.len()).cast::<c_void>();
         libc::clone(become_program, top, flags, ptr::from_mut(plan).cast(), &raw mut pidfd)
@@ -210,13 +211,13 @@ fn clone_into(plan: &mut SpawnPlan) -> io::Result<Started> {
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
     }
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(error) };
-    // SAFETY: CLONE_PIDFD has opened it for us; nobody else owns it.
+    // SAFETY: CLONE_PIDFD has opened it for this call; nothing else owns it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Started(Child { pid, pidfd, reaped: Cell::new(None) }))
 }
 
-/// The child: it shares the parent's memory, and the thread that made it stands still. Only calls that signal-safety(7) allows, no
-/// allocation, no lock, nothing that could panic.
+/// Runs in the child, which shares the parent's memory while the thread that made it is suspended. So it only makes calls that
+/// signal-safety(7) allows: no allocation, no lock, nothing that could panic.
 #[allow(unsafe_code)]
 extern "C" fn become_program(plan: *mut c_void) -> c_int {
     let plan = plan.cast::<SpawnPlan>();
@@ -224,7 +225,7 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
     // pointers into it, or to values of this frame.
     unsafe {
         // The kernel's struct sigaction, all of it zero: SIG_DFL, no flags, an empty mask. The C library's own function refuses two
-        // signals that it uses itself, and a parent of ours may have ignored them. SIGKILL and SIGSTOP can't be changed.
+        // signals that it uses itself, and the parent of this process may have ignored them. SIGKILL and SIGSTOP can't be changed.
         let default = [0_u64; 8];
         for signal in 1..=SIGNAL_MAX {
             libc::syscall(
@@ -235,7 +236,7 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
                 SIGNAL_SET_BYTES,
             );
         }
-        // 0 for our own number.
+        // 0: the child's own number, so it leads a new group.
         let mut done = libc::setpgid(0, 0) == 0;
         let [stdin, stdout, stderr] = (*plan).standard;
         done = done && libc::dup2(stdin, 0) >= 0 && libc::dup2(stdout, 1) >= 0 && libc::dup2(stderr, 2) >= 0;
@@ -248,9 +249,10 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
         }
         done = done && libc::setrlimit(libc::RLIMIT_NOFILE, &(*plan).descriptors) == 0;
         done = done && give_up_capabilities();
-        // The child does not share the file system's settings with us (no CLONE_FS), so our own umask stays.
+        // The child does not share the file system's settings with the parent (no CLONE_FS), so the parent's umask stays.
         libc::umask((*plan).umask);
-        // Linux 5.11. An older one refuses: then what is CLOEXEC is closed, as all of ours is but during an upgrade.
+        // Linux 5.11. An older kernel refuses: then execve closes descriptors with CLOEXEC, which this process's all have except
+        // during an upgrade.
         libc::syscall(
             libc::SYS_close_range,
             FIRST_OF_OUR_OWN as libc::c_uint,
@@ -262,17 +264,17 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
         if done && libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut()) == 0 {
             libc::execve((*plan).file, (*plan).arguments, (*plan).environment);
         }
-        // The parent's errno is this one; it reads it from here, since other calls come between.
+        // The child shares the parent's errno. The parent reads it from the plan, since it makes other calls before it looks.
         (*plan).errno = *libc::__errno_location();
         libc::_exit(127)
     }
 }
 
-/// Takes from the child what execve would hand on to the program: ambient capabilities, then inheritable ones. Credentials are each
-/// process's own, so the parent keeps its.
+/// Removes from the child the capabilities that execve would hand on to the program: ambient, then inheritable ones. Each process has
+/// its own credentials, so the parent keeps its capabilities.
 ///
 /// Inheritable capabilities alone give nothing to a program whose file does not ask for them, and a sandbox may refuse capset(2)
-/// (systemd's group `@privileged` has it). So only the ambient ones must go: whether they have, is what this returns.
+/// (systemd's group `@privileged` has it). So only the ambient ones must go; returns whether they have.
 #[allow(unsafe_code)]
 unsafe fn give_up_capabilities() -> bool {
     let header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
@@ -289,14 +291,14 @@ unsafe fn give_up_capabilities() -> bool {
     }
 }
 
-/// capget(2): which structures it takes.
+/// The version of the structures that capget(2) takes.
 const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 
-/// What capget(2) and capset(2) are about.
+/// The header of capget(2) and capset(2).
 #[repr(C)]
 struct CapabilityHeader {
     version: u32,
-    /// 0: who asks.
+    /// 0: the caller.
     pid: c_int,
 }
 
@@ -315,17 +317,17 @@ const SIGNAL_MAX: c_int = 64;
 /// The size of the kernel's set of signals.
 const SIGNAL_SET_BYTES: usize = 8;
 
-/// A child of ours that nobody has waited for yet, or how it has ended.
+/// A child process, or how it has ended once it was waited for.
 #[derive(Debug)]
 struct Child {
     pid: Pid,
     pidfd: OwnedFd,
-    /// Once it was waited for.
+    /// How it has ended, once it was waited for (wait(2)).
     reaped: Cell<Option<Ending>>,
 }
 
 impl Child {
-    /// To all of its group. Not after it was waited for: from then on the number may be another group's.
+    /// Signals its whole group. Not after it was waited for: from then on the number may be another group's.
     fn signal_group(&self, signal: Signal) {
         if self.reaped.get().is_none() {
             // A group that has ended need not be told.
@@ -361,7 +363,7 @@ impl Drop for Child {
             return;
         }
         self.signal_group(Signal::KILL);
-        // Ends at once, but for one that hangs in the kernel, on a dead network disk for instance: that is not waited for here.
+        // The child ends at once, unless it hangs in the kernel (on a dead network disk, for instance). So another thread waits for it.
         let Ok(pidfd) = self.pidfd.try_clone() else { return };
         let waits = move || {
             let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
@@ -383,7 +385,7 @@ impl Started {
     #[allow(unsafe_code)]
     pub fn register(self) -> io::Result<ChildProcess> {
         let watched = self.0.pidfd.try_clone()?;
-        // SAFETY: the descriptor is owned, and nobody takes it out or replaces it while it is registered.
+        // SAFETY: the descriptor is owned, and nothing takes it out or replaces it while it is registered.
         let watch = unsafe { AsyncFd::register_with_interest(watched, Interest::READABLE) }?;
         Ok(ChildProcess { watch, child: self.0 })
     }
@@ -400,8 +402,8 @@ impl ChildProcess {
         self.child.pid.as_raw_nonzero().get()
     }
 
-    /// Waits for its end. It is not waited for as wait(2) means it before [`ChildProcess::reap`], so its group can still be told
-    /// something.
+    /// Waits until it has ended. Only [`ChildProcess::reap`] waits for it in the sense of wait(2), so until then its group can still
+    /// be signalled.
     ///
     /// # Errors
     /// The event loop is gone.
@@ -409,12 +411,12 @@ impl ChildProcess {
         self.watch.readable().await.map(|mut ready| ready.retain_ready())
     }
 
-    /// How it has ended; none while it runs. It keeps its number.
+    /// How it has ended; `None` while it runs. It keeps its number.
     pub fn ending(&self) -> Option<Ending> {
         self.child.wait(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
     }
 
-    /// How it has ended; none while it runs. From now on its number may be another's.
+    /// How it has ended; `None` while it runs. If it has ended, its number may from now on be another process's.
     pub fn reap(&self) -> Option<Ending> {
         self.child.wait(WaitIdOptions::NOHANG)
     }
@@ -429,8 +431,8 @@ impl ChildProcess {
         self.child.signal_group(Signal::KILL);
     }
 
-    /// Whether it has ended or is about to: the kernel closes a program's descriptors on its way out, a moment before it
-    /// counts as ended. So the end of its output says whether it has closed that and works on.
+    /// Whether it has ended or is about to: the kernel closes a program's descriptors a moment before the program counts as ended. So
+    /// at the end of the output, this tells a program that ends from one that has closed its output and works on.
     pub fn is_ending(&self) -> bool {
         let is_ended = || {
             let mut watched = [PollFd::new(&self.watch, PollFlags::IN)];

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// A program that runs, and our ends of what it reads and writes.
+/// A running program, and the test's ends of what it reads and writes.
 struct Running {
     started: Started,
     stdin: File,
@@ -47,7 +47,7 @@ fn output(script: &str, bounds: Bounds) -> String {
     shell(script, bounds).output().0
 }
 
-/// The children of this thread, those included that have ended and that nobody has waited for.
+/// The children of this thread, including those that have ended and were not waited for.
 fn children() -> String {
     std::fs::read_to_string("/proc/thread-self/children").unwrap()
 }
@@ -77,7 +77,7 @@ fn signals_are_at_their_default_and_none_is_blocked() {
         assert!(line.ends_with("\t0000000000000000"), "{line}");
     }
     assert_eq!(text.lines().count(), 2);
-    // And ours are as they were.
+    // This thread's signals are as they were.
     let ours = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     assert!(ours.contains("SigBlk:\t0000000000000000"), "{ours}");
 }
@@ -89,7 +89,8 @@ fn bounds_hold_from_the_first_instruction_on() {
     assert_eq!(output("ulimit -v; ulimit -t", Bounds::default()), "unlimited\nunlimited\n");
 }
 
-/// A parent with ambient capabilities, as systemd's `AmbientCapabilities=` makes one. They belong to a thread; this one ends with the test.
+/// A parent with ambient capabilities, as systemd's `AmbientCapabilities=` makes one. Capabilities belong to a thread; this one ends
+/// with the test.
 #[test]
 fn a_program_inherited_the_capability_to_bind_the_server_s_own_port() {
     const CAP_NET_BIND_SERVICE: u32 = 10;
@@ -155,7 +156,7 @@ fn what_can_t_be_executed_is_an_error_that_says_why_and_leaves_nobody() {
     assert_eq!(errno(file("not executable", 0o644)), Some(libc::EACCES));
     assert_eq!(errno(file("no program", 0o755)), Some(libc::ENOEXEC));
     std::fs::remove_dir_all(&directory).unwrap();
-    // Of a thread that has ended, this one inherits the children: those of other tests are shells.
+    // This thread inherits the children of threads that have ended: those of other tests are shells.
     let name = |number: &str| std::fs::read_to_string(format!("/proc/{number}/status"));
     let unborn: Vec<String> = children().split_whitespace().filter_map(|number| name(number).ok()).collect();
     assert!(unborn.iter().all(|name| name.contains("Name:\tsh\n")), "{unborn:?}");
@@ -178,7 +179,7 @@ async fn its_end_is_awaited_and_its_number_stays_its_own_until_it_is_reaped() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn its_group_ends_with_it() {
-    // The second one holds the output as well, so its end is the output's.
+    // The `sleep` holds the output as well, so the output ends with it.
     let mut running = shell("sleep 100 & echo started; wait", Bounds::default());
     running.stdout.read_exact(&mut [0; 8]).unwrap();
     let process = running.started.register().unwrap();
@@ -212,8 +213,8 @@ fn a_program_that_nobody_wants_any_more_ends() {
     assert_eq!(running.stdout.read(&mut [0; 1]).unwrap(), 0);
 }
 
-/// A child's end is signalled to its parent (SIGCHLD). For a thread that blocks all signals, as one does while it starts another
-/// program, that signal is kept instead of dropped, and is then delivered to some other thread.
+/// A child's end is signalled to its parent (SIGCHLD). If a thread blocks all signals while it starts another program, the kernel
+/// keeps that signal instead of dropping it, and then delivers it to another thread.
 #[test]
 fn the_ends_of_programs_interrupt_nobody_s_system_call() {
     let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();

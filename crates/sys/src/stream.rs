@@ -1,13 +1,13 @@
 //! A connected socket, TCP or Unix, that can be read and written at the same time through a shared reference.
 //!
-//! Both sides of the path use it: the client's connection and the origin's. Reading and writing take `&self`, so one
-//! task can send a response while another still reads the request's body. Reads have no deadline of
-//! their own: callers put one around them. Writes take the longest pause in which the peer may take nothing.
+//! Client and origin connections both use it. Reading and writing take `&self`, so one task can send a response while another still
+//! reads the request's body. Reads have no deadline of their own: callers put one around them. Writes take the longest pause in which
+//! the peer may take nothing.
 //!
-//! No system call is made in vain: a read that got less than it had room for has emptied the socket, a write that
-//! could not place everything has filled it, and in both cases the next one waits for the event loop's word. So an
-//! exchange on a kept connection is one read and one write. The event loop is told of a socket when it first has to be
-//! waited for: one that brought its request with it, got its answer and is closed never meets it.
+//! No system call is made in vain: a read that got less than it had room for has emptied the socket, a write that could not place all
+//! its data has filled it, and in both cases the next one waits for the event loop. So an exchange on a kept connection is one read
+//! and one write. A socket is registered with the event loop when it first has to wait: a connection that brings its request with it,
+//! gets its answer and is closed is never registered.
 
 mod send_file;
 
@@ -38,13 +38,13 @@ const ROOM_BYTES_MIN: usize = 2 << 10;
 /// A connected stream socket in the event loop of the thread that made it.
 #[derive(Debug)]
 pub struct Stream {
-    /// What the event loop knows it by, from when it was first waited for. Before the socket, so that it is dropped first.
+    /// The registration with the event loop, made at the first wait. It stands before the socket, so that it is dropped first.
     watched: OnceCell<AsyncFd<Descriptor>>,
     socket: Socket,
-    /// Nothing has been read yet, and something is there as far as anybody knows.
+    /// Whether the first read is tried without the event loop: nothing was read yet, and data should be there.
     is_readable: Cell<bool>,
     is_tcp: bool,
-    /// What the kernel has taken.
+    /// How many bytes the kernel has taken.
     sent_bytes: Cell<u64>,
     local_address: OnceCell<Option<SocketAddr>>,
 }
@@ -60,7 +60,7 @@ impl AsRawFd for Descriptor {
 }
 
 impl Stream {
-    /// A connection that a listening socket brought, to this thread or to another one.
+    /// A connection that was accepted, on this thread or on another one.
     pub fn accepted(accepted: AcceptedSocket) -> Self {
         let stream = Self::new(accepted.socket.into(), accepted.peer.is_some());
         stream.is_readable.set(accepted.has_data);
@@ -78,14 +78,14 @@ impl Stream {
         };
         let stream = Self::new(socket, true);
         if !is_connected {
-            // The event loop tells of a socket that is ready anew; what became of it, the socket does.
+            // The event loop only tells that the attempt is over; the socket tells its result.
             poll_fn(|cx| stream.watched()?.poll_write_ready(cx).map_ok(drop)).await?;
             stream.socket.take_error()?.map_or(Ok(()), Err)?;
         }
         Ok(stream)
     }
 
-    /// Connects to the socket at that path. `WouldBlock`: too many wait there to be accepted.
+    /// Connects to the socket at that path. `WouldBlock`: its queue of connections is full.
     pub fn connect_unix(path: &Path) -> io::Result<Self> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
         socket.connect(&SockAddr::unix(path)?)?;
@@ -109,13 +109,13 @@ impl Stream {
         Self { watched: OnceCell::new(), socket, is_readable, is_tcp, sent_bytes, local_address: OnceCell::new() }
     }
 
-    /// The socket as the event loop knows it, which is told of it if need be.
+    /// The registration with the event loop, which is made if need be.
     #[allow(unsafe_code)]
     fn watched(&self) -> io::Result<&AsyncFd<Descriptor>> {
         if let Some(watched) = self.watched.get() {
             return Ok(watched);
         }
-        // SAFETY: the socket owns its descriptor, nobody takes it out or replaces it, and it is dropped after this.
+        // SAFETY: the socket owns its descriptor, nothing takes it out or replaces it, and it is dropped after this.
         let watched = unsafe { AsyncFd::register(Descriptor(self.socket.as_raw_fd())) }?;
         Ok(self.watched.get_or_init(|| watched))
     }
@@ -125,15 +125,15 @@ impl Stream {
         *self.local_address.get_or_init(|| self.socket.local_addr().ok()?.as_socket())
     }
 
-    /// Reads what is there, at most `bytes_max`, to the end of `buf`; waits until something is. 0: the peer has
-    /// closed its side. Nothing is lost when it is dropped. One task may wait at a time.
+    /// Appends what is there to `buf`, at most `bytes_max`; waits until there is something. 0: the peer has closed its side. Cancel
+    /// safe: dropping the future loses no bytes. One task may wait at a time.
     pub async fn read(&self, buf: &mut BytesMut, bytes_max: usize) -> io::Result<usize> {
         poll_fn(|cx| self.poll_read(cx, buf, bytes_max)).await
     }
 
     /// [`Stream::read`] as a poll: for a buffer that several connections share.
-    // Each read costs a bit of the task's budget, so a peer that always has something to say does not keep the others of
-    // this worker from being heard.
+    // Each read costs a bit of the task's budget (Tokio's cooperative scheduling), so a peer that always has data does not keep this
+    // worker's other connections waiting.
     pub fn poll_read(&self, cx: &mut Context<'_>, buf: &mut BytesMut, bytes_max: usize) -> Poll<io::Result<usize>> {
         if self.is_readable.get()
             && let Some(done) = ready!(poll_at_once(cx, || self.receive(buf, bytes_max)))
@@ -146,7 +146,7 @@ impl Stream {
             let mut ready = ready!(self.watched()?.poll_read_ready(cx))?;
             match self.receive(buf, bytes_max) {
                 Ok((read, room)) => {
-                    // A Unix socket may stop short of what is queued.
+                    // A read from a Unix socket may return less than is queued.
                     if self.is_tcp && 0 < read && read < room {
                         ready.clear_ready();
                     }
@@ -167,8 +167,8 @@ impl Stream {
     /// One system call: the bytes that came, and how many there was room for.
     #[allow(unsafe_code)]
     fn receive(&self, buf: &mut BytesMut, bytes_max: usize) -> io::Result<(usize, usize)> {
-        // Room is added only when little is left: pieces that are cut off the front share the buffer, so a peer that sends
-        // one byte at a time must not make each of them hold a buffer of its own.
+        // Room is added only when little is left: pieces that are cut off the front share the buffer, and if a peer sends one byte at
+        // a time, no byte must hold a buffer of its own.
         if buf.capacity() - buf.len() < ROOM_BYTES_MIN.min(bytes_max) {
             buf.reserve(bytes_max);
         }
@@ -199,15 +199,15 @@ impl Stream {
     /// nothing for longer than `pause_max`.
     pub async fn write_all(&self, mut parts: &mut [IoSlice<'_>], pause_max: Duration) -> io::Result<()> {
         while poll_once(|cx| self.poll_write_all(cx, &mut parts)).await.transpose()?.is_none() {
-            // Only who has to wait needs a timer, and memory for it.
+            // Only a write that has to wait needs a timer, and memory for it.
             let written = Box::pin(self.write_later(parts, pause_max)).await?;
             self.has_sent(&mut parts, written);
         }
         Ok(())
     }
 
-    /// Writes what finds room of `parts`, which become the rest. Pending: there is a rest, and the task is woken when there is
-    /// room again.
+    /// Writes as much of `parts` as there is room for; `parts` becomes the rest. Pending: there is a rest, and the task is woken when
+    /// there is room again.
     pub fn poll_write_all(&self, cx: &mut Context<'_>, parts: &mut &mut [IoSlice<'_>]) -> Poll<io::Result<()>> {
         self.has_sent(parts, 0);
         while !parts.is_empty() {
@@ -222,13 +222,13 @@ impl Stream {
         IoSlice::advance_slices(parts, bytes);
     }
 
-    /// Waits until something of `parts` finds room. A peer that takes a little now and then makes none for long: the kernel
-    /// tells only when a part of its buffer is free. So the clock looks at what the peer has taken.
+    /// Waits until there is room for a part of `parts`. If a peer takes a little now and then, there may be no room for long: the
+    /// kernel reports it only when a part of its buffer is free. So the timeout looks at what the peer has taken.
     async fn write_later(&self, parts: &[IoSlice<'_>], pause_max: Duration) -> io::Result<usize> {
         self.in_time(pause_max, |cx| self.poll_write(cx, parts, NO_SIGNAL)).await
     }
 
-    /// Waits for what needs room, as long as the peer takes something within each `pause_max`.
+    /// Waits for `poll`, which needs room, as long as the peer takes something within each `pause_max`.
     async fn in_time<T>(
         &self,
         pause_max: Duration,
@@ -251,7 +251,7 @@ impl Stream {
         self.poll_with_room(cx, || self.send(parts, flags), fills)
     }
 
-    /// Does what needs room as soon as there is some. What was done may tell that it `fills` what there was.
+    /// Makes the attempt as soon as there is room. `fills` tells from its result whether the socket is full now.
     fn poll_with_room<T>(
         &self,
         cx: &mut Context<'_>,
@@ -261,7 +261,7 @@ impl Stream {
         if self.watched.get().is_none()
             && let Some(done) = ready!(poll_at_once(cx, &mut attempt))
         {
-            // The next one waits for room.
+            // The socket is full: the next attempt waits for room.
             if done.as_ref().is_ok_and(fills) {
                 self.watched()?;
             }
@@ -286,7 +286,7 @@ impl Stream {
     /// One system call: how many bytes the kernel took.
     fn send(&self, parts: &[IoSlice<'_>], flags: SendFlags) -> io::Result<usize> {
         let sent = match parts {
-            // What is in one piece costs the kernel less than a list of one.
+            // One piece alone costs the kernel less than a list of one.
             [only] => rustix::net::send(&self.socket, only, flags)?,
             parts => rustix::net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?,
         };
@@ -310,7 +310,7 @@ const TIOCOUTQ: Opcode = 0x5411;
 /// A peer that is gone is an error of the write, not a signal for the process.
 const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 
-/// A system call without the event loop's word, which costs a bit of the task's budget as well; `None`: that has to be waited for.
+/// Makes a system call without asking the event loop; it costs a bit of the task's budget as well. `None`: it has to wait.
 fn poll_at_once<T>(cx: &mut Context<'_>, attempt: impl FnOnce() -> io::Result<T>) -> Poll<Option<io::Result<T>>> {
     use io::ErrorKind::{Interrupted, WouldBlock};
     let turn = ready!(poll_proceed(cx));
@@ -323,7 +323,7 @@ fn poll_at_once<T>(cx: &mut Context<'_>, attempt: impl FnOnce() -> io::Result<T>
     })
 }
 
-/// What one poll brings; `None`: it would have to wait.
+/// The result of one poll; `None`: it is pending.
 async fn poll_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
     poll_fn(|cx| match poll(cx) {
         Poll::Ready(value) => Poll::Ready(Some(value)),
@@ -366,7 +366,7 @@ mod tests {
         Ok(())
     }
 
-    /// A connection that was accepted, with the other end.
+    /// An accepted connection, and its other end.
     fn accepted(has_data: bool) -> (Stream, std::net::TcpStream) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -1,15 +1,15 @@
-//! What the operating system knows of a thread.
+//! Sets the priority of a thread.
 
 use rustix::process::{getpriority_process, setpriority_process};
 use std::io;
 
-/// How much nicer background work is: nice's own usual step.
+/// By how much the nice value of background work is raised: the default step of nice(1).
 const NICER: i32 = 10;
 
-/// The nicest that there is.
+/// The highest nice value.
 const NICE_MAX: i32 = 19;
 
-/// From now on the calling thread gets the processor only when threads of the usual priority leave some of it.
+/// Lowers the priority of the calling thread, from now on: threads of the usual priority get most of a busy processor.
 ///
 /// # Errors
 /// The system does not allow it; the thread goes on as before.

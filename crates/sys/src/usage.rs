@@ -1,6 +1,6 @@
-//! What this process uses of the machine, under the names that Prometheus' client libraries have for it.
+//! This process's use of the machine: the values that Prometheus' client libraries report of a process.
 //!
-//! All of it is in /proc/self, so that a unit with `ProcSubset=pid` can read it as well.
+//! All of it comes from /proc/self, which a unit with `ProcSubset=pid` can read as well.
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
-    /// Processor time of all threads, in and outside the kernel, in seconds; that of programs that were started is not in it.
+    /// Processor time of all threads, in and outside the kernel, in seconds; without that of programs that were started.
     pub cpu_seconds: f64,
     /// Bytes of memory that are resident.
     pub resident_bytes: u64,
@@ -20,14 +20,14 @@ pub struct Usage {
     pub virtual_bytes: u64,
     /// Descriptors that are open.
     pub open_descriptors: u64,
-    /// Descriptors that may be open; `None`: any number.
+    /// Descriptors that may be open; `None`: no limit.
     pub descriptors_max: Option<u64>,
 }
 
-/// What it is at present.
+/// Reads the present usage.
 ///
 /// # Errors
-/// There is no /proc, or it says something else than Linux does.
+/// There is no /proc, or its files are not Linux's.
 pub fn usage() -> io::Result<Usage> {
     let stat = Stat::read()?;
     // The directory itself is open while it is read.
@@ -41,8 +41,8 @@ pub fn usage() -> io::Result<Usage> {
     })
 }
 
-/// When the process started, in seconds since 1970. The wall clock may have been set since: who shows it as a number that does not change
-/// asks once.
+/// When the process started, in seconds since 1970. It is computed from the wall clock, which may have been set since: a caller that
+/// needs a number that does not change asks once.
 ///
 /// # Errors
 /// As [`usage`].

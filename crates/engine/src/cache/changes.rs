@@ -1,21 +1,25 @@
 //! Drops the stored pages that a request has changed, by their tags, before the request's answer goes out.
 //!
-//! RFC 9111 section 4.4 drops the URL of an unsafe request, and the ones that its answer names. An application changes more: a new post stands on the
-//! list and on the front page, and some change things by GET. So the configuration says which requests change what (`changes`), in tags
-//! (`semantics::tags`) of the parameters of their URLs, their forms and the redirections that answer them.
+//! RFC 9111 section 4.4 invalidates the URL of an unsafe request, and those that its answer names. An application changes more: a
+//! new post stands on the list and on the front page as well, and some applications change things by GET. So the configuration says
+//! which requests change what (`changes`), in tags (`semantics::tags`) that are made of the parameters of URLs, forms and
+//! redirections.
 //!
-//! **What has happened** the answer tells:
+//! The answer tells **what has happened**:
 //!
 //! | answer | what follows |
 //! |---|---|
-//! | a redirection | the change was made, since that is how applications answer a form: its tags are dropped |
-//! | 2xx, 5xx, or none | it may have been made: its tags are dropped at most once a second, or posts that fail would empty the cache; and once more when the answer has gone out, since it may have begun before the work was done |
-//! | a redirection that is listed in `no-change-redirects`, or that says only how the URL is spelt (301 to a slash behind it), and 4xx | nothing was changed |
+//! | a redirection | the change was made, since applications answer a form so: its tags are dropped |
+//! | 2xx, 5xx, or none | the change may have been made: its tags are dropped, and once more when the answer has gone out |
+//! | 4xx, a redirection to `no-change-redirects`, one that only respells the URL (301 to a slash behind it) | nothing was changed |
 //!
-//! A line may say by which answers alone it holds: what an administration answers with a page has mostly been refused.
+//! Where a change may have been made, each tag is dropped at most once a second; otherwise failing posts would empty the cache. The
+//! tags are dropped again behind the answer, since the answer may have begun before the work was done.
 //!
-//! Where a parameter can't be told (a form that is too long or of another type, a value that is not plain), all that has tags in the site counts as
-//! what may have changed.
+//! A line of `changes` may be limited to some answers: an administration that answers with a page has mostly refused the request.
+//!
+//! Where a parameter can't be told (the form is too long or of another type, a value is not plain), all that has tags in the site
+//! counts as possibly changed.
 
 use crate::exchange::Exchange;
 use crate::exchange::form_body::FormBuffer;
@@ -33,7 +37,7 @@ use kasoku_wire::Fields;
 
 /// What a request may change.
 pub(crate) struct Changing {
-    /// Those of the route's changes that are about it, by their number.
+    /// The numbers of the route's `changes` that match the request.
     changes: Vec<usize>,
     form: Option<FormBuffer>,
 }
@@ -46,14 +50,14 @@ impl Changing {
         (!changes.is_empty()).then_some(Self { changes, form: None })
     }
 
-    /// Where its form is kept as it goes on, if anything of it is looked for.
+    /// The buffer for the beginning of the request's form; `None`: no tag needs a parameter.
     pub(crate) fn form(&mut self, worker: &Worker, routed: &Routed) -> Option<FormBuffer> {
         let changes = self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number));
         let is_wanted = changes.flat_map(|change| &change.tags).any(TagTemplate::has_placeholders);
         is_wanted.then(|| self.form.get_or_insert_with(|| FormBuffer::new(worker)).clone())
     }
 
-    /// What has come of it; `None`: nothing was changed. `status`: `None` where there was no answer.
+    /// What came of the request; `None`: nothing was changed. `answer`: `None` where there was none.
     fn outcome(
         &self,
         exchange: &Exchange,
@@ -92,7 +96,7 @@ impl Changing {
         Some(ChangeOutcome { tagged, is_made, is_all })
     }
 
-    /// Drops what a request has changed whose answer is about to go out, or that got none.
+    /// Drops what a request has changed, before its answer goes out or where it got none.
     pub(crate) fn has_answer(&self, exchange: &Exchange, routed: &Routed, answer: Option<(StatusCode, &Fields)>) {
         let Some(outcome) = self.outcome(exchange, routed, answer) else { return };
         let ChangeOutcome { tagged, is_made, is_all } = outcome;
@@ -121,14 +125,14 @@ impl Changing {
     }
 }
 
-/// What has come of a request.
+/// What a request has changed, or may have changed.
 struct ChangeOutcome {
     tagged: Tagged,
     is_made: bool,
     is_all: bool,
 }
 
-/// The answer to a request has gone out, or was cut.
+/// After an answer has gone out or was cut: drops once more what its request may have changed.
 pub(crate) fn has_gone_out(exchange: &Exchange) {
     let possible_change = exchange.existing_extras().and_then(|mut extras| extras.possible_change.take());
     if let Some(possible_change) = possible_change {

@@ -1,9 +1,9 @@
 //! Fetches from the origin: for one client ([`pass`]; [`fresh_link`] finds a link made for that client), or into a fill that others can
 //! join ([`fill`], [`in_the_background`]).
 //!
-//! A fill runs in a task of its own (`fetch/fill_task.rs`), so that the client that began it can leave while others wait. That client
-//! gets news from the task: interim responses, and whether the answer is its own alone, or one that it reads like
-//! everybody else.
+//! A fill runs in a task of its own (`fetch/fill_task.rs`), so that the client that began it can leave while others wait. That
+//! client gets news from the task: interim responses, and whether the answer is for it alone, or to be read from the fill as by all
+//! others.
 
 mod fill_body;
 mod fill_task;
@@ -35,32 +35,32 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Interim responses that wait for a client; more are dropped, since they are hints.
+/// The most interim responses that wait for a client; more are dropped, since they are hints.
 const INTERIM_QUEUE_MAX: usize = 16;
 
 pub(crate) fn failed(error: &Error, status: CacheStatus) -> Answer {
     tracing::debug!(%error, "origin");
-    // What was asked of nobody was not forwarded (RFC 9211 section 2.2).
+    // A request for which no origin was asked was not forwarded (RFC 9211 section 2.2).
     let fwd = status.fwd.filter(|_| !error.is_unasked());
     Answer::Synthetic(Fault::from_origin(error), Some(CacheStatus { fwd, detail: Some(reason(error)), ..status }))
 }
 
 /// What the fill's task tells the client that began it.
 enum FirstClientEvent {
-    /// The response may be shared: read it like everybody else. The head is the origin's own, with what may not be
-    /// stored.
+    /// The response may be shared, and the client reads it from the fill, as all others do. The head is the origin's own, with the
+    /// fields that may not be stored.
     Shared(FillReader, DroppedCookies, Box<ResponseHead>),
     /// A stored response answers.
     Stored(Arc<Entry>, Reason),
-    /// The response is yours as it is; others get what is kept of it, and whether it is stored.
+    /// The response is for this client as it is; others get what is kept of it. The flag: whether that is stored.
     Kept(Box<Response>, bool),
-    /// The response is yours alone, for this reason.
+    /// The response is for this client alone, for this reason.
     Yours(Box<Response>, Reason),
-    /// There is none.
+    /// There is no response.
     Failed(Error),
 }
 
-/// Asks for everybody who waits for this fill.
+/// Asks the origin for all requests that join this fill. `miss`: why nothing that is stored answers.
 pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWriter, miss: Reason) -> Answer {
     let (events_sender, mut events) = oneshot::channel();
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
@@ -94,7 +94,7 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
         Ok(FirstClientEvent::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
             Answer::hit(entry, reason, exchange.worker.now())
         }
-        // The same of a 304: what it set is in the head, for this client alone.
+        // A 304 that opens a session, while the visitor's own was set aside. That session is in the head, for this client alone.
         Ok(FirstClientEvent::Stored(entry, _)) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {
             Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
         }
@@ -110,7 +110,7 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
             drop(response);
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
-        // What is said to nobody need not be what is said to this visitor.
+        // The answer to an anonymous request need not be the answer for this visitor.
         Ok(FirstClientEvent::Yours(
             response,
             reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::LeakGuard),
@@ -118,13 +118,13 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
             drop(response);
             ask_as_oneself(exchange, routed, reason).await
         }
-        // Where it left off (Last-Event-ID), and whose events are meant, only the client's own request says.
+        // A stream of events: only the client's own request says where to go on (Last-Event-ID), and whose events are meant.
         Ok(FirstClientEvent::Yours(response, Reason::EndlessStream)) if routed.route.policy.grant.is_granting() => {
             drop(response);
             ask_as_oneself(exchange, routed, Reason::EndlessStream).await
         }
-        // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees. The same of a page
-        // that sends everybody away.
+        // The answer to the anonymous request opens a session or sends its client away, but this visitor has a session, which was
+        // set aside: the visitor must get the page for that session.
         Ok(FirstClientEvent::Yours(response, _)) if is_for_the_session(exchange, routed, &response.head) => {
             drop(response);
             ask_as_oneself(exchange, routed, Reason::PassSession).await
@@ -140,27 +140,27 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
     }
 }
 
-/// Asks once more, with all that the client has sent: the answer to nobody is not for it.
+/// Asks once more, with all that the client has sent, since the answer to the anonymous request is not for this client.
 pub(crate) async fn ask_as_oneself(exchange: &Exchange, routed: &Routed, reason: Reason) -> Answer {
     exchange.extras().notes.passes(reason, &exchange.request.head.fields, routed, false);
     Box::pin(pass(exchange, routed, None, reason)).await
 }
 
-/// Whether an answer that nobody got may be another for the session that was set aside: it opens a session, sends its visitor elsewhere (to
-/// the form for a password), or refuses.
+/// Whether the answer to an anonymous request may be another one for the session that was set aside: it opens a session, sends its
+/// visitor elsewhere (to a login form), or refuses.
 fn is_for_the_session(exchange: &Exchange, routed: &Routed, response: &ResponseHead) -> bool {
     let status = response.status;
     let sends_away = status.is_redirection() || matches!(status.as_u16(), 401 | 403);
     session::is_set_aside(exchange) && sends_away || session::opens_another(exchange, routed, &response.fields)
 }
 
-/// Whether a client that wants a part got the whole of a file, which was asked for to be stored, and is not.
+/// Whether a client that wants a part got the whole of a file, which was requested to be stored, and can't be.
 fn is_whole_for_a_part(exchange: &Exchange, response: &Response) -> bool {
     let is_whole_file = response.body.is_file_in_one() && response.head.status == StatusCode::OK;
     is_whole_file && exchange.request.head.fields.contains("range")
 }
 
-/// Fetches what no client waits for: refreshes a stale response, or sends a probe for all who wait.
+/// Begins a fill in the background: it refreshes a stale response, or sends a probe for all requests that wait for it.
 pub(crate) fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter) {
     let (events, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
@@ -170,7 +170,7 @@ pub(crate) fn in_the_background(exchange: &Exchange, routed: &Routed, writer: Fi
     task.spawn(exchange, writer, events);
 }
 
-/// Writes interim responses to the client itself.
+/// Writes interim responses to the exchange's client.
 struct ToClient<'a>(&'a Exchange);
 
 impl Interim for ToClient<'_> {

@@ -1,6 +1,7 @@
 //! Looks the request up in the cache and carries out the decision: a hit, a new fill, or joining the fill of another request (`join`).
 //!
-//! A stored response that names a file is a hit while that is the same file (`sendfile/stored`); if not, all begins anew without it.
+//! A stored response that names a file is a hit while that is the same file (`sendfile/stored`); if not, the look-up begins anew
+//! without it.
 
 use crate::cache::fetch;
 use crate::error::Fault;
@@ -17,13 +18,13 @@ use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::PatternVerdict;
 use std::sync::Arc;
 
-/// Fills that one request waits for: the first, after a failure the second try, after either that of its own variant.
+/// The most fills that one request joins: the first, after its failure the second try, and after either the fill of its own variant.
 const JOINS_MAX: usize = 3;
 
-/// How many stored responses one request may find whose file has changed: the second is one that was confirmed while the file changed.
+/// How many stored responses whose file has changed one request may find: the second is one that was validated while the file changed.
 const CHANGED_FILES_MAX: usize = 2;
 
-/// The answer of a hit: found by the request as it was received, without making the one that would go to the origin.
+/// A hit that is found by the request as it was received, without making the request that would go to the origin.
 #[inline]
 pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
     let (request, now) = (&exchange.request.head, exchange.now());
@@ -32,7 +33,7 @@ pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer
     Some(Answer::Stored(entry, respond::hit(reason, ttl)))
 }
 
-/// Finds the answer to a request that may meet the cache.
+/// Finds the answer to a request that does not pass at once.
 pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     let (received, now) = (&exchange.request.head.fields, exchange.worker.now());
     if let Some(reason) = part_passes(received, routed, &exchange.worker.cache, now) {
@@ -61,18 +62,18 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     alone(exchange, routed, &request, Reason::SendfileChanged).await
 }
 
-/// Whether pages of its pattern differ by visitor.
+/// Whether the leak guard has found that pages of the request's URL pattern differ by visitor.
 fn is_blocked(exchange: &Exchange, routed: &Routed) -> bool {
     matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Blocked(_)))
 }
 
-/// What is known of its pattern, if it has one.
+/// The leak guard's verdict on the request's URL pattern, if it has one.
 fn pattern_verdict(exchange: &Exchange, routed: &Routed) -> Option<PatternVerdict> {
     let pattern = routed.pattern(&exchange.request.head.fields)?;
     Some(exchange.worker.guard.verdict(pattern, exchange.worker.now().mono_ms))
 }
 
-/// The answer by what is stored and what is being filled. `has_changed`: a response was stored until now whose file has changed.
+/// Finds the answer by what is stored and what is being filled. `has_changed`: a stored response was dropped, since its file has changed.
 async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has_changed: bool) -> Answer {
     let Worker { cache, .. } = &*exchange.worker;
     let mut found = cache.look_up(request, exchange.worker.now());
@@ -95,7 +96,7 @@ async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has
             FillResult::Nothing => return alone(exchange, routed, request, Reason::HitForMiss).await,
             FillResult::AskYourself(reason) => return fetch::ask_as_oneself(exchange, routed, reason).await,
             FillResult::OtherVariant(meta) => cache.look_up_variant(request, &meta, exchange.worker.now()),
-            // Nobody's request is to blame.
+            // The failed request was anonymous, so it did not fail because of what a client sent.
             FillResult::Failure(why) if is_probe => return failed(why, reason),
             FillResult::Failure(why) if has_failed => {
                 return match exchange.worker.enter_alone() {
@@ -115,18 +116,18 @@ async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has
     }
 }
 
-/// Asks the origin without waiting for anybody, and without letting anybody wait.
+/// Asks the origin by a fill that no other request joins, and without waiting for another fill.
 async fn alone(exchange: &Exchange, routed: &Routed, request: &SharedRequest, miss: Reason) -> Answer {
     let writer = exchange.worker.cache.fill_alone(request, exchange.worker.now());
     fetch::fill(exchange, routed, writer, miss).await
 }
 
-/// The failure of the fill that this client waited for, having found nothing itself for this reason.
+/// The failure of the fill that this request joined. `reason`: why the request was a miss.
 fn failed(why: Reason, reason: Reason) -> Answer {
     Answer::Synthetic(Fault::Origin(why), Some(CacheStatus { detail: Some(why), ..collapsed(reason) }))
 }
 
-/// The status of a request that waited for another's fill, having found nothing itself for this reason.
+/// The status of a request that joined a fill. `reason`: why the request was a miss.
 fn collapsed(reason: Reason) -> CacheStatus {
     CacheStatus { collapsed: true, detail: Some(Reason::Collapsed), ..forwarded(reason) }
 }
@@ -139,7 +140,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
             }
             Answer::hit(entry, reason, exchange.worker.now())
         }
-        // Another page of its pattern is being looked at: nobody waits for that but those who want the same page.
+        // The leak guard compares another page of this URL pattern: only requests for that page wait for the result.
         Lookup::Fill(writer, _) if matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Pending)) => {
             writer.release(Reason::LeakGuardPending);
             fetch::ask_as_oneself(exchange, routed, Reason::LeakGuardPending).await
@@ -164,22 +165,21 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
     }
 }
 
-/// What a fill is to a client that has waited for it.
+/// What a fill brings to a request that joined it.
 enum FillResult {
     /// An answer.
     Answer(Box<Answer>),
-    /// Another variant than the client's: its own variant's fill can be found now.
+    /// Another variant than the client's: the fill of its own variant can be found now.
     OtherVariant(Arc<Meta>),
-    /// It failed, maybe because of the request that was sent: this client's own may fare better.
+    /// The fill failed, perhaps because of the request that was sent: this client's own may fare better.
     Failure(Reason),
-    /// Not for this client.
+    /// The response is not for this client.
     Nothing,
-    /// Nothing that anybody is to get, since it was said to nobody, for this reason.
+    /// The answer to an anonymous request is for no client, for this reason: this client's own request has to be sent.
     AskYourself(Reason),
 }
 
-/// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
-/// and streams it.
+/// Joins a fill: waits for the head, checks whether the response is for this client as well, and streams it.
 async fn join(exchange: &Exchange, request: &SharedRequest, reader: FillReader, reason: Reason) -> FillResult {
     let time = exchange.begin_origin();
     let waited = tokio::time::timeout(exchange.settings.limits.fill_wait_max, reader.head()).await;
@@ -205,7 +205,7 @@ async fn join(exchange: &Exchange, request: &SharedRequest, reader: FillReader, 
         Ok(Joined::Settled(entry, _)) if !is_selected(&entry.meta) => {
             return FillResult::OtherVariant(entry.meta.clone());
         }
-        // That nobody listens there, or thinks for too long, hardly depends on what was asked.
+        // That an origin does not listen, or takes too long, hardly depends on the request.
         Ok(Joined::Failed(
             why @ (Reason::OriginUnreachable
             | Reason::OriginTimeoutConnect
@@ -216,7 +216,7 @@ async fn join(exchange: &Exchange, request: &SharedRequest, reader: FillReader, 
             | Reason::OriginOverloaded),
         )) => failed(why, reason),
         Ok(Joined::Failed(why)) => return FillResult::Failure(why),
-        // Who began it may have asked for something that takes for ever.
+        // The request that began the fill may be one that takes for ever.
         Err(_) if cache.on_slow(request, &reader, now) => return FillResult::Failure(Reason::OriginTimeoutFirstByte),
         Ok(Joined::Released(
             why @ (Reason::PageTextMissing

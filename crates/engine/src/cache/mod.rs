@@ -1,4 +1,4 @@
-//! Asks the cache, and the origin where that is to fill it; what a write drops.
+//! Answers requests from the cache, fills it from origins, lets requests pass, and drops what a write has changed.
 
 pub(crate) mod changes;
 pub(crate) mod fetch;

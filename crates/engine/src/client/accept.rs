@@ -29,14 +29,14 @@ const HANDSHAKE_TIME: Duration = Duration::from_millis(250);
 
 /// How a listener ends.
 pub(crate) enum Closed {
-    /// Nobody listens there any more.
+    /// Nothing listens there any more.
     ForGood,
-    /// Another one takes its socket over.
+    /// Another listener takes its socket over.
     Replaced,
 }
 
-/// Accepts until the worker stops or the listener is `closed`; then those who have connected before that, where nobody else
-/// will.
+/// Accepts until the worker stops or the listener is `closed`. Then accepts the clients that had connected before, where no other
+/// process or listener will.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     acceptor: Acceptor,
@@ -57,29 +57,30 @@ pub(crate) async fn run(
         };
         match accepted {
             Ok(accepted) => take(&worker, accepted, proxy_protocol),
-            // A connection that was reset before we took it is its client's affair.
+            // A connection that was reset before it was accepted needs no attention.
             Err(error) if is_about_one_connection(&error) => {}
-            // A lack of descriptors or memory passes.
+            // A lack of descriptors or memory is temporary.
             Err(error) => {
                 tracing::warn!(%error, "accept");
                 tokio::time::sleep(PAUSE_ON_ERROR).await;
             }
         }
     };
-    // A descriptor that was handed over is somebody else's as well.
+    // A descriptor that was handed over is another process's as well.
     if is_over && !matches!(listener.address, ListenAddress::Descriptor(_)) {
         finish(&worker, &acceptor, proxy_protocol).await;
     }
 }
 
-/// Takes those who have begun to connect, as there is room. The socket is closed after this, which resets who waits there.
+/// Accepts the clients that have begun to connect, as there is room. The socket is closed after this, which resets all that still
+/// wait.
 async fn finish(worker: &Rc<Worker>, acceptor: &Acceptor, proxy_protocol: bool) {
     let time = HANDSHAKE_TIME.min(worker.settings().limits.drain_idle_timeout);
     let has_no_more = acceptor.refuse_new().is_ok();
     for _ in 0..BACKLOG {
         worker.has_room().await;
         let accepted = match acceptor.try_accept() {
-            // Only where they can come to an end is it worth waiting for more.
+            // Waiting for more has an end only where the kernel lets no new connection begin.
             Ok(None) if has_no_more => match tokio::time::timeout(time, acceptor.accept()).await {
                 Ok(Ok(accepted)) => accepted,
                 _ => return,
@@ -91,13 +92,13 @@ async fn finish(worker: &Rc<Worker>, acceptor: &Acceptor, proxy_protocol: bool) 
     }
 }
 
-/// Gives a connection that was accepted to a worker.
+/// Counts an accepted connection, and gives it to a worker.
 fn take(worker: &Rc<Worker>, accepted: AcceptedSocket, proxy_protocol: bool) {
     worker.cells.count(Counter::Connections);
     place(worker, NewConnection::Connection(accepted, proxy_protocol));
 }
 
-/// Serves what other workers hand over; once the worker stops, only what is here already.
+/// Serves the connections that other workers hand over; once the worker stops, only those that are here already.
 pub(crate) async fn take_over(worker: Rc<Worker>, mut inbox: mpsc::Receiver<HandedOverConnection>) {
     let mut stopped = std::pin::pin!(worker.stopped());
     loop {
@@ -119,7 +120,7 @@ fn place(worker: &Rc<Worker>, mut fresh: NewConnection) {
     if let Some((inbox, counted)) = worker.least_loaded() {
         match inbox.try_send(HandedOverConnection { fresh, counted }) {
             Ok(()) => return,
-            // It has as many on their way as it can take; or it stops, and so do we.
+            // That worker has as many on their way as it can take; or it stops, and so does this one.
             Err(refused) => fresh = refused.into_inner().fresh,
         }
     }
@@ -153,7 +154,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, fresh: NewConnection, place: Conne
     drop(place);
 }
 
-/// Serves a request that has come by somebody else's door.
+/// Serves a request that came through a door of the embedding program.
 async fn visited(worker: &Rc<Worker>, visit: Visit) {
     let Visit { door, mut head, body } = visit;
     let body_bytes_max = worker.settings().limits.request_body_bytes_max;
@@ -163,14 +164,14 @@ async fn visited(worker: &Rc<Worker>, visit: Visit) {
     if let Err(fault) = checked {
         handling = handling.refused(fault);
     }
-    // How it has ended, the door has seen.
+    // The door has seen how it ended.
     let _ = handling.run().await;
 }
 
-/// Serves a connection in a task: in one that waits, or in a new one.
+/// Serves a connection in a task that waits, or in a new one.
 fn serve_in_a_task(worker: &Rc<Worker>, fresh: NewConnection, place: ConnectionSlot) {
     if let Some(server) = worker.servers.give((fresh, place)) {
-        // In memory of its own: a task is moved some times until it runs.
+        // Boxed: a task is moved several times until it runs.
         tokio::task::spawn_local(Box::pin(serve_each(worker.clone(), server)));
     }
 }

@@ -1,4 +1,4 @@
-//! Clients: who accepts their connections, and the doors by which their requests come.
+//! Accepts the connections of clients, and reads and answers their requests.
 
 pub(crate) mod accept;
 pub(crate) mod http1;

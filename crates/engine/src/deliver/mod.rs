@@ -1,7 +1,8 @@
-//! An answer to bytes: conditions, ranges, framing, hit headers.
+//! Delivers an answer to the client's door: conditions, ranges, framing, hit headers.
 //!
-//! What is stored (`stored`), or being filled, is evaluated against what this client asked: a condition may turn it into
-//! 304, a range into 206 or 416 (`kasoku_cache::represent`). What the origin sent for this client alone goes through as it is.
+//! A response that is stored (`stored`) or being filled is evaluated against this client's request: a condition may turn it into a
+//! 304, a range into a 206 or 416 (`kasoku_cache::represent`). A response that the origin sent for this client alone goes through
+//! as it is, unless the origin did not get the client's condition and that makes it a 304.
 
 pub(crate) mod outgoing;
 pub(crate) mod stored;
@@ -41,7 +42,7 @@ use std::sync::Arc;
 pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
     match answer {
         Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
-        // In memory of their own: a connection that waits for its next request holds no room for them.
+        // Boxed: an idle connection holds no room for the other kinds of answers.
         other => Box::pin(deliver_other(exchange, other)).await,
     }
 }
@@ -66,7 +67,7 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
     }
 }
 
-/// What a second client of a running fill gets, and the first as well: the pieces as they come.
+/// Delivers a response that is being filled, to the client that began the fill and to those that joined it.
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
     let (request, length) = (&exchange.request.head, content_length(&meta.head));
     let representations = Representations::of_filling(&request.fields, codings(exchange), meta, length);
@@ -78,7 +79,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
         let out = Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Follows::Nothing, status);
         return out.all(iter::empty()).await;
     }
-    // A part that is being filled goes out as it is.
+    // A fill of a 206 goes out as it is.
     let is_whole = meta.head.status == StatusCode::OK;
     let wanted = match length.filter(|_| is_whole).map(|length| representations.range(request, meta, length)) {
         Some(RangeOutcome::Ranges(ranges)) => ranges.first().copied().filter(|_| ranges.len() == 1),
@@ -94,7 +95,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let mut skip = wanted.map_or(0, |wanted| wanted.first);
     let mut left = wanted.map_or(u64::MAX, ByteRange::length);
     while left > 0 {
-        // Until the first byte of its range comes, a client can be told that it won't come.
+        // Until the first byte of the range comes, the head waits: so the client can still get an error if that byte won't come.
         let next = if skip > 0 { reader.next().await } else { or_flush!(out, reader.next()) };
         match next {
             FillEvent::Chunk(mut piece) => {
@@ -132,7 +133,7 @@ async fn origin(
     let now = exchange.worker.now();
     let code = response.head.status;
     let is_head = exchange.request.head.method == Method::HEAD;
-    // Of a part as well: the client's range counts after these conditions (RFC 9110 section 13.2.2).
+    // A 206 as well: the client's range counts after these conditions (RFC 9110 section 13.2.2).
     let has_content = matches!(code, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
     confine_to_visitor(exchange, &mut response);
     let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);
@@ -184,13 +185,13 @@ async fn origin(
     }
 }
 
-/// Whether the client has such a response already, by its own conditions.
+/// Whether the client has this response already, by its own conditions.
 fn has_it(exchange: &Exchange, response: &ResponseHead) -> bool {
     let (response_time, now) = (exchange.worker.now(), exchange.now());
     precondition(&exchange.request.head, response, Validators::Any, response_time, now) == Precondition::NotModified
 }
 
-/// Sees to it that no browser keeps the page of a visitor whom the application knows.
+/// Forbids browsers to keep a response that is for a visitor whom the application knows.
 fn confine_to_visitor(exchange: &Exchange, response: &mut Response) {
     let Some(route) = exchange.route.as_ref().filter(|_| !response.body.is_file()) else { return };
     let request = &exchange.request.head;
@@ -199,24 +200,24 @@ fn confine_to_visitor(exchange: &Exchange, response: &mut Response) {
     }
 }
 
-/// Whether the validators of an answer that was asked for anonymously may confirm what its client has: of a page that is shared
-/// elsewhere, the client may have another visitor's.
+/// Whether the validators of an answer to an anonymous request may confirm what the client has. Where a lifetime is granted, only
+/// those of a file may: the client may have a page with the same validators that was made for a visitor.
 fn may_be_confirmed(exchange: &Exchange, response: &Response) -> bool {
     let policy = exchange.route.as_ref().map(|route| &route.policy);
     policy.is_none_or(|policy| Validators::of(policy, response.body.is_file()) == Validators::Any)
 }
 
-/// What a client gets of an answer that does not come to its end.
+/// Ends an answer whose body has broken off.
 async fn broken(exchange: &Exchange, out: Outgoing<'_>, error: &Error, status: CacheStatus) -> Delivered {
     exchange.origin_has_ended();
     exchange.worker.cells.count(Counter::OriginErrors);
     tracing::debug!(%error, "origin");
     if out.is_head_waiting() {
-        // Nothing has been sent, so the client can be told.
+        // Nothing has been sent, so the client can get an error.
         let status = CacheStatus { detail: Some(reason(error)), ..status };
         return own(exchange, &Fault::from_origin(error), Some(status)).await;
     }
-    // The client must not take a part for the whole: its connection is cut, in whatever framing.
+    // The client must not take a part for the whole: its connection is cut, whatever the framing.
     out.cut()
 }
 
@@ -237,7 +238,7 @@ async fn switched(exchange: &Exchange, response: Response) -> Delivered {
     Delivered { tunnel, is_whole: written.is_ok(), cache, ..Delivered::cut(code) }
 }
 
-/// Sends an interim response on.
+/// Forwards an interim response to the client.
 pub(crate) async fn interim(exchange: &Exchange, mut response: ResponseHead) -> io::Result<()> {
     strip_hop_by_hop(&mut response.fields);
     let mut head = exchange.head().with(response.status, &response.reason);

@@ -1,4 +1,4 @@
-//! A response on its way out: head and pieces to the client's door, and how it went.
+//! Sends a response, head and pieces, to the client's door, and notes how that went.
 
 mod file;
 mod pacing;
@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Pieces that go into one system call.
+/// The most pieces that go into one system call.
 const PIECES_PER_WRITE: usize = 8;
 
-/// What `$next` brings; while it is not there yet, the head goes out, so that a client sees that an answer has begun.
+/// The result of `$next`. While that is not ready, the head goes out, so that the client sees that an answer has begun.
 macro_rules! or_flush {
     ($out:ident, $next:expr) => {{
         if $out.is_head_waiting() {
@@ -50,15 +50,15 @@ macro_rules! or_flush {
 
 pub(crate) use or_flush;
 
-/// While memory is short, a client must take so much in this time.
+/// While memory is short, a client's rate is measured over this time.
 const SLOWNESS_WINDOW: Duration = Duration::from_secs(5);
 
-/// While memory is short, what is held only for its readers must be taken as a whole in this time.
+/// While memory is short, a response that only its readers still hold must be taken as a whole in this time.
 const HELD_SECONDS_MAX: u64 = 300;
 
-/// What memory a response holds, for as long as its client reads it.
+/// The memory that a response holds for as long as its client reads it.
 pub(crate) enum HeldMemory<'e> {
-    /// None, or a piece.
+    /// None, or one piece.
     Little,
     /// A stored response, which may have been evicted or replaced meanwhile.
     Entry(&'e Arc<Entry>),
@@ -66,7 +66,7 @@ pub(crate) enum HeldMemory<'e> {
     Fill,
 }
 
-/// Returns when memory is short, the client holds what would be free without it, and it takes less than it must. Polled
+/// Returns when memory is short and the client, which holds memory that would be free without it, takes less than it must. Polled
 /// only while a write waits, so a client that takes its answer at once costs no timer.
 async fn is_too_slow(exchange: &Exchange, holds: &HeldMemory<'_>) {
     let Exchange { worker, door, .. } = exchange;
@@ -90,12 +90,12 @@ async fn is_too_slow(exchange: &Exchange, holds: &HeldMemory<'_>) {
     }
 }
 
-/// Writes what the cache did, and what else is told of a request; and what ends its session, if it ends.
+/// Writes what the cache did, with the notes of the request, and our own Set-Cookie lines.
 fn tell(exchange: &Exchange, head: &mut HeadWriter, cache: Option<&CacheStatus>, settings: HitHeaders) {
     let is_set_aside = exchange.identity.get().session.is_some_and(|session| session.is_anonymous);
     match (exchange.existing_extras(), cache) {
         (None, None) => {}
-        // A hit needs no memory for what is told of it.
+        // A hit allocates nothing for its note.
         (None, Some(cache)) if is_set_aside => {
             head.cache_status(cache, Some(&Notes::of_session("anonymous")), settings)
         }
@@ -114,17 +114,17 @@ fn tell(exchange: &Exchange, head: &mut HeadWriter, cache: Option<&CacheStatus>,
     }
 }
 
-/// What a poll brings that is not to wait.
+/// Polls once, and returns `None` instead of waiting.
 pub(crate) async fn at_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
     let polled = poll_fn(|cx| match poll(cx) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
         Poll::Pending => Poll::Ready(None),
     });
-    // The reads see to it that others have their turn. A turn that is over must not look like a client that takes nothing.
+    // Outside tokio's budget: if that were used up, it would look like a client that takes nothing. The reads give other tasks their turn.
     tokio::task::unconstrained(polled).await
 }
 
-/// Waits for what needs room, as long as the client takes something within each `send-timeout`.
+/// Polls until ready, as long as the client takes something within each `send-timeout`.
 async fn in_time<T>(
     exchange: &Exchange,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
@@ -142,7 +142,7 @@ async fn in_time<T>(
     }
 }
 
-/// What a client gets in time, while memory is short.
+/// Waits for `sent`, unless the client is too slow while memory is short.
 async fn unless_too_slow(
     exchange: &Exchange,
     holds: &HeldMemory<'_>,
@@ -199,7 +199,7 @@ impl<'e> Outgoing<'e> {
         Self { exchange, head, holds: HeldMemory::Little, delivered }
     }
 
-    /// The same, of a response that holds memory.
+    /// Notes which memory the response holds.
     pub(crate) fn holding(self, holds: HeldMemory<'e>) -> Self {
         Self { holds, ..self }
     }
@@ -229,7 +229,7 @@ impl<'e> Outgoing<'e> {
         self.send_or_end(pieces, false).await
     }
 
-    /// The same, and the end of the answer where that is all.
+    /// The same; `is_all`: these are the last pieces, so it ends the answer.
     async fn send_or_end(&mut self, mut pieces: &mut [IoSlice<'_>], is_all: bool) -> io::Result<()> {
         let (exchange, head) = (self.exchange, &mut self.head);
         let mut poll = |cx: &mut Context<'_>| {
@@ -238,14 +238,14 @@ impl<'e> Outgoing<'e> {
             }
             if is_all { exchange.door.poll_end(cx, head, None) } else { Poll::Ready(Ok(())) }
         };
-        // Most answers find room at once, and need nothing that waits.
+        // Most answers find room at once, and need no timer.
         match at_once(&mut poll).await {
             Some(sent) => sent,
             None => Box::pin(unless_too_slow(exchange, &self.holds, in_time(exchange, poll))).await,
         }
     }
 
-    /// Sends a body that is all here.
+    /// Sends a body that is all in memory, and ends the answer.
     pub(crate) async fn all<'b>(mut self, mut body: impl Iterator<Item = &'b [u8]>) -> Delivered {
         let body_start = self.exchange.door.sent_bytes() + self.head.len() as u64;
         let mut body_bytes = 0;
@@ -274,7 +274,7 @@ impl<'e> Outgoing<'e> {
         self.exchange.door.sent_bytes().saturating_sub(start)
     }
 
-    /// The body has come to its end.
+    /// Ends the answer.
     pub(crate) async fn end(mut self, trailers: Option<Fields>) -> Delivered {
         let exchange = self.exchange;
         let (head, trailers) = (&mut self.head, trailers.as_ref());
@@ -286,7 +286,8 @@ impl<'e> Outgoing<'e> {
         if ended.is_err() { self.cut() } else { self.delivered }
     }
 
-    /// The body will not come to its end, or nobody takes it. Whether it is stored all the same, nobody knows by then: it isn't said.
+    /// Cuts the answer: its body has broken off, or the client does not take it. Whether the response will be stored all the same
+    /// is unknown by now, so the result does not say that it is.
     pub(crate) fn cut(self) -> Delivered {
         let was_to_be_stored = self.delivered.cache.as_ref().is_some_and(|status| status.stored);
         let cache = self.delivered.cache.map(|status| CacheStatus { stored: false, ..status });

@@ -1,6 +1,6 @@
-//! Sends a stored response: whole, coded or not, a part of it, or word that the client has it already. `kasoku_cache::represent` decides which.
+//! Sends a stored response: the whole, coded or not, a part of it, or a 304. `kasoku_cache::represent` decides which.
 //!
-//! This is the path of a hit, so nothing here allocates but the rare answer with several ranges.
+//! This is the path of a hit, so nothing here allocates, except for the rare answer with several ranges.
 
 use crate::deliver::outgoing::{HeldMemory, Outgoing};
 use crate::deliver::synthetic::own;
@@ -32,7 +32,7 @@ enum Content<'e> {
 pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: CacheStatus) -> Delivered {
     let representations = Representations::of_stored(&exchange.request.head.fields, codings(exchange), entry);
     let selected = representations.select(&exchange.request.head, entry, exchange.now());
-    // The look-up has seen to it that all that is asked for is here. If it is not, no part may go for the whole.
+    // The look-up has made sure that all requested bytes are here. If one is missing after all, a part must not go out as the whole.
     if matches!(selected, Selected::Incomplete) {
         return Box::pin(own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status))).await;
     }
@@ -47,7 +47,7 @@ pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: Cach
     }
 }
 
-/// The head of what was selected, on its way, and what follows it.
+/// Begins the answer with the head of what was selected; returns it with the content that follows.
 fn begin<'e>(
     exchange: &'e Exchange,
     entry: &'e Arc<Entry>,
@@ -87,13 +87,13 @@ fn begin<'e>(
             status.detail = Some(Reason::RangeUnsatisfiable);
             (Follows::Length(0), Content::Nothing)
         }
-        // Refused before.
+        // `stored` has answered this before.
         Selected::Incomplete => (Follows::Length(0), Content::Nothing),
     };
     (Outgoing::begin(exchange, head, code, follows, status), content)
 }
 
-/// The head of the whole, as far as it is the same for all who get it: made once, and copied.
+/// Writes the part of a whole response's head that is the same for all clients: made once, and copied.
 fn whole_head(
     exchange: &Exchange,
     context: &HeadContext<'_>,
@@ -136,7 +136,7 @@ pub(crate) fn codings(exchange: &Exchange) -> Option<CodingContext<'_>> {
     Some(CodingContext { rules: &route.compression, policy: &route.policy, mark: route.compression_mark })
 }
 
-/// Has the coding made that the client would like better, for those who come after it.
+/// Has the coding made that the client would prefer, for later requests.
 fn ask_for_wanted(exchange: &Exchange, representations: &Representations, entry: &Arc<Entry>) {
     let (Some(wanted), Some(codings)) = (representations.wanted(), codings(exchange)) else { return };
     let worker = &exchange.worker;
@@ -145,7 +145,7 @@ fn ask_for_wanted(exchange: &Exchange, representations: &Representations, entry:
     }
 }
 
-/// Counts that a coded body goes out.
+/// Counts a coded body that goes out.
 fn count_coded(exchange: &Exchange, stored: &Body, coded: &Body) {
     let cells = &exchange.worker.cells;
     cells.count(Counter::CompressedResponses);
@@ -156,7 +156,7 @@ fn count_coded(exchange: &Exchange, stored: &Body, coded: &Body) {
     }
 }
 
-/// Word that the client has a response already that was made for it alone.
+/// A 304: the client already has the response that the origin has made for it alone.
 pub(crate) fn not_modified<'e>(
     exchange: &'e Exchange,
     of: &kasoku_wire::ResponseHead,

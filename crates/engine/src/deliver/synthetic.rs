@@ -1,4 +1,4 @@
-//! Answers of our own: failures, OPTIONS, what came of a PURGE.
+//! Sends answers of our own: failures, OPTIONS, the results of PURGE.
 
 use crate::deliver::outgoing::Outgoing;
 use crate::door::{Follows, HeadWriter};

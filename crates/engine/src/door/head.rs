@@ -1,7 +1,7 @@
-//! Heads of answers.
+//! Writes the heads of answers.
 //!
-//! Whatever the answer is made of, its head is written here: status, the message's own fields, then ours (Age, Via, Cache-Status). The
-//! fields that frame a message are never copied from what was received: a door writes its own.
+//! Whatever an answer is made of, its head is written here: status, the message's own fields, then ours (Age, Via, Cache-Status).
+//! The fields that frame a message are never copied from the received message: a door writes its own.
 
 use crate::request::notes::Notes;
 use crate::request::request_id::{self, RequestId, RequestIdDigits};
@@ -19,13 +19,13 @@ use std::io::Write;
 /// What follows a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follows {
-    /// No body, and nothing that says so: 204, 304.
+    /// No body, and no field that says so: 204, 304.
     Nothing,
-    /// That many bytes. For HEAD: that many would have followed.
+    /// A body of that many bytes. For HEAD: the body that would have followed.
     Length(u64),
     /// A body of unknown length.
     Unknown,
-    /// What the head says itself.
+    /// The head itself says already what follows.
     InHead,
     /// Another head: this one is interim (1xx).
     Head,
@@ -34,35 +34,35 @@ pub enum Follows {
 }
 
 impl Follows {
-    /// For a body whose length may be known.
+    /// What follows where the length of the body may be known.
     pub(crate) fn of(length: Option<u64>) -> Self {
         length.map_or(Self::Unknown, Self::Length)
     }
 }
 
-/// A head of an answer in the making.
+/// The head of an answer, while it is written.
 pub struct HeadWriter(Form);
 
 /// The forms in which doors take heads.
 enum Form {
-    /// Status line and fields as HTTP/1.1 has them: what is the same for all can be written once, and copied.
+    /// Status line and fields as HTTP/1.1 has them. The bytes that are the same for all clients can be made once, and copied.
     Bytes(Vec<u8>),
     /// Status and fields, for a door that writes them itself.
     Message(Box<ResponseHead>),
 }
 
 impl HeadWriter {
-    /// An empty one, to be written as HTTP/1.1 has it, into an empty buffer.
+    /// An empty head for a door that takes bytes as HTTP/1.1 has them; `buffer` is empty.
     pub(crate) fn bytes(buffer: Vec<u8>) -> Self {
         Self(Form::Bytes(buffer))
     }
 
-    /// An empty one, for a door that writes heads itself.
+    /// An empty head for a door that writes heads itself.
     pub fn message() -> Self {
         Self(Form::Message(Box::new(ResponseHead::new(StatusCode::OK))))
     }
 
-    /// Takes the head of a door that writes heads itself; `None`: it is gone.
+    /// Takes the head, for a door that writes heads itself; `None`: it was taken before.
     pub fn take_message(&mut self) -> Option<ResponseHead> {
         match std::mem::replace(&mut self.0, Form::Bytes(Vec::new())) {
             Form::Message(head) => Some(*head),
@@ -70,7 +70,7 @@ impl HeadWriter {
         }
     }
 
-    /// Its bytes, for a door that takes these: what is sent is removed.
+    /// The head's bytes, for a door that takes bytes. The door removes the bytes that it has sent.
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut Vec<u8>> {
         match &mut self.0 {
             Form::Bytes(bytes) => Some(bytes),
@@ -78,7 +78,7 @@ impl HeadWriter {
         }
     }
 
-    /// Its length in bytes, where it has one.
+    /// The head's length in bytes; 0 in a form that has no bytes.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Form::Bytes(bytes) => bytes.len(),
@@ -86,12 +86,12 @@ impl HeadWriter {
         }
     }
 
-    /// Whether it was sent.
+    /// Whether the head was sent.
     pub fn is_gone(&self) -> bool {
         matches!(&self.0, Form::Bytes(bytes) if bytes.is_empty())
     }
 
-    /// Status and reason phrase, of an empty head.
+    /// Writes status and reason phrase into an empty head.
     pub(crate) fn with(mut self, status: StatusCode, reason: &[u8]) -> Self {
         self.status(status, reason);
         self
@@ -102,8 +102,8 @@ impl HeadWriter {
         self.with(status, status.canonical_reason().unwrap_or_default().as_bytes())
     }
 
-    /// What `write` writes into an empty head, which is the same for all who get it: `prepared` gives the bytes of earlier times, or keeps
-    /// what it is to make now.
+    /// Writes into an empty head what `write` writes, where that is the same for all clients. `prepared` returns the bytes that
+    /// were made for an earlier client, or makes and keeps them now.
     pub(crate) fn prepared<'p>(
         mut self,
         prepared: impl FnOnce(&dyn Fn() -> Box<[u8]>) -> Option<&'p [u8]>,
@@ -120,7 +120,7 @@ impl HeadWriter {
         };
         match prepared(&make) {
             Some(prepared) => bytes.extend_from_slice(prepared),
-            // It was made before a reload.
+            // The kept bytes were made under other settings, before a reload.
             None => bytes.extend_from_slice(&make()),
         }
         self
@@ -133,28 +133,28 @@ impl HeadWriter {
         }
     }
 
-    /// Every field but those of these names, and those that we write ourselves by setting.
+    /// Writes all fields except those of these names, and those that we write ourselves by `settings`.
     pub(crate) fn fields_without(&mut self, fields: &Fields, without: &[&str], settings: HitHeaders) {
         let goes = |name: &[u8]| !without.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
         fields_where(fields, &replaced_fields(settings), goes, self);
     }
 
-    /// One field.
+    /// Writes one field.
     pub(crate) fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         HeadSink::field(self, name.as_ref(), value.as_ref());
     }
 
-    /// Date, where the message has none.
+    /// Writes Date, where the message has none.
     pub(crate) fn date_unless_in(&mut self, fields: &Fields, now: Now) {
         date_unless_in(fields, now, self);
     }
 
-    /// Via, with the version that the message came in.
+    /// Writes Via, with the version in which the message came.
     pub(crate) fn via(&mut self, version: Version) {
         via(version, self);
     }
 
-    /// What tells about the cache.
+    /// Writes the fields that say what the cache did.
     pub(crate) fn cache_status(&mut self, status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders) {
         match &mut self.0 {
             Form::Bytes(bytes) => write_hit_headers(status, notes, settings, bytes),
@@ -172,7 +172,7 @@ impl HeadWriter {
         }
     }
 
-    /// The request's id.
+    /// Writes the request's id.
     pub(crate) fn request_id(&mut self, id: RequestId<'_>) {
         self.field(request_id::FIELD, id.text(&mut RequestIdDigits::default()));
     }
@@ -211,10 +211,10 @@ impl HeadSink for HeadWriter {
     }
 }
 
-/// What is set aside for a head that is prepared, in bytes.
+/// The initial capacity for a head that is prepared, in bytes.
 const BYTES_USUAL: usize = 512;
 
-/// The length that a head promises.
+/// The body's length in bytes, by the head's Content-Length.
 pub(crate) fn content_length(head: &ResponseHead) -> Option<u64> {
     std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
 }

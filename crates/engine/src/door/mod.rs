@@ -1,10 +1,10 @@
-//! A door: where a request comes from, and where its answer goes.
+//! The interface through which requests come and answers go: one door for each protocol.
 //!
-//! The path of a request knows no socket and no protocol's bytes. It gets the head of a request, asks its door for the body, and gives it
-//! the answer: a head, pieces of a body, ranges of a file. HTTP/1.1 is one door (`client/http1`); whoever has another one hands its
-//! requests over with [`Entrance::visit`](crate::Entrance::visit).
+//! The rest of the engine knows no socket and no protocol's bytes. It gets the head of a request, asks the request's door for the
+//! body, and gives the door the answer: a head, pieces of a body, ranges of a file. HTTP/1.1 is one door (`client/http1`). A
+//! program with another door hands its requests over with [`Entrance::visit`](crate::Entrance::visit).
 //!
-//! A door carries one request at a time. Its methods are polled from one task of one worker; `Pending` means that the task is woken.
+//! A door carries one request at a time. Its methods are polled from one task of one worker; after `Pending`, the door wakes the task.
 
 mod head;
 
@@ -26,26 +26,27 @@ use std::time::Duration;
 
 /// See the [module](self).
 pub trait Door {
-    /// The address of whoever is at the other end; `None` for a process of this machine, as through a Unix socket.
+    /// The peer's address; `None`: a process of this machine, as through a Unix socket.
     fn address(&self) -> Option<SocketAddr>;
 
     /// The address that the client has connected to, where there is one.
     fn local_address(&self) -> Option<SocketAddr>;
 
-    /// The next piece of the request's body. Whoever asks for it takes care of its length and its pace.
+    /// The next piece of the request's body. The caller bounds the body's length and its pace.
     fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Result<UploadPiece, UploadError>>;
 
-    /// Ready when the client has gone, so that nobody takes the answer.
+    /// Ready when the client has gone and takes no answer.
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()>;
 
     /// An empty head, in the form in which this door takes heads.
     fn head(&self) -> HeadWriter;
 
-    /// Completes a head with what says where its answer ends. `may_go_on`: whether another request may follow. Returns whether one can.
+    /// Completes a head with the fields that say where the answer ends. `may_go_on`: whether another request may follow. Returns
+    /// whether one can.
     fn complete(&self, head: &mut HeadWriter, follows: Follows, may_go_on: bool) -> bool;
 
-    /// Takes the head, unless it is [gone](HeadWriter::is_gone), then the bytes of `body`, from which what was taken is removed. Ready when all
-    /// of both is taken.
+    /// Sends the head, unless it is [gone](HeadWriter::is_gone), then the bytes of `body`. The door removes from `body` what it has
+    /// taken. Ready when it has taken all of both.
     fn poll_send(
         &self,
         cx: &mut Context<'_>,
@@ -53,11 +54,11 @@ pub trait Door {
         body: &mut &mut [IoSlice<'_>],
     ) -> Poll<io::Result<()>>;
 
-    /// The answer ends here. Takes the head first, as above.
+    /// Ends the answer; sends the head first, as above.
     fn poll_end(&self, cx: &mut Context<'_>, head: &mut HeadWriter, trailers: Option<&Fields>) -> Poll<io::Result<()>>;
 
-    /// Sends a range of a file without reading it, the head first; returns how many bytes went. [`io::ErrorKind::Unsupported`]: this door
-    /// can't, and gets the bytes.
+    /// Sends a range of a file without reading it, the head first; returns how many bytes went. [`io::ErrorKind::Unsupported`]:
+    /// this door can't send files, and the caller sends the bytes.
     fn poll_send_file(
         &self,
         _cx: &mut Context<'_>,
@@ -69,23 +70,23 @@ pub trait Door {
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
-    /// Ready when something of an answer may find room.
+    /// Ready when the client may take more of the answer.
     fn poll_room(&self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing has found room for that long.
+    /// Tells the door that the client has taken nothing for that long.
     fn has_paused(&self, _pause: Duration) {}
 
-    /// Whether the client takes whatever comes, so that much of a file may be on its way to it.
+    /// Whether the client takes bytes as fast as they come, so that a large part of a file may be on its way to it.
     fn is_eager(&self) -> bool {
         false
     }
 
-    /// Bytes that were sent since the door was opened.
+    /// How many bytes were sent since the door was opened.
     fn sent_bytes(&self) -> u64;
 
-    /// Those of them that have reached the client, as far as this is known.
+    /// How many of these bytes have reached the client, as far as this is known.
     fn taken_bytes(&self) -> u64;
 
     /// Carries bytes between the client and an origin that has switched protocols, until both have ended.
@@ -94,7 +95,7 @@ pub trait Door {
 
 /// A request that has come through a door.
 pub struct Visit {
-    /// Where its answer goes.
+    /// The door to which the answer goes.
     pub door: Rc<dyn Door>,
     /// Its head.
     pub head: RequestHead,

@@ -10,7 +10,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use std::sync::Arc;
 
-/// What a request gets.
+/// The answer to a request.
 pub(crate) enum Answer {
     /// A stored response.
     Stored(Arc<Entry>, CacheStatus),
@@ -20,36 +20,36 @@ pub(crate) enum Answer {
     Origin(Box<Response>, ConditionEvaluator, CacheStatus),
     /// The origin has switched protocols.
     Switched(Box<Response>),
-    /// A failure, of whomever.
+    /// An error of our own, whoever is at fault.
     Synthetic(Fault, Option<CacheStatus>),
-    /// OPTIONS that may not be forwarded any more.
+    /// The answer to OPTIONS that may be forwarded no further (Max-Forwards).
     Options,
-    /// What came of a PURGE.
+    /// The result of a PURGE.
     Purged(StatusCode, String),
-    /// Nothing: the client has left.
+    /// No answer: the client has left.
     ClientGone(CacheStatus, IntendedUse),
 }
 
-/// How a request would have been counted whose client left before the outcome was known.
+/// How a request is counted whose client left before the outcome was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IntendedUse {
-    /// Its answer would have been stored, if it may be.
+    /// As a miss: its answer was to be stored, if possible.
     Cacheable,
-    /// It passed.
+    /// As a pass.
     Pass,
 }
 
 /// Whether the origin or the cache evaluates the client's conditions (If-None-Match, If-Modified-Since).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConditionEvaluator {
-    /// The origin got them, and has.
+    /// The origin got the conditions, and has evaluated them.
     Origin,
-    /// They were kept from the origin, so that its answer could be stored.
+    /// The origin did not get the conditions, so that its answer could be stored.
     Cache,
 }
 
 impl Answer {
-    /// A stored response that is used for this reason.
+    /// A hit with a stored response, for this reason.
     pub(crate) fn hit(entry: Arc<Entry>, reason: Reason, now: Now) -> Self {
         let remaining = entry.meta.freshness.remaining(now);
         Self::Stored(entry, respond::hit(reason, remaining))

@@ -1,13 +1,13 @@
-//! The request's body, read from the client.
+//! Reads a request's body from the client, to be sent to an origin.
 //!
-//! **Taken in** ([`ClientBody::take_in`]), where an origin is a program or a setting says so: all of it is read before an origin is
-//! asked, so that no client holds a place at an origin by sending slowly, and its length is known then. What a request may keep
-//! in memory is charged to the account of responses; what is longer, and everything beyond 16 KiB while memory is short, goes
-//! to disk (`spool`). docs/decisions/0019.
+//! **Taken in** ([`ClientBody::take_in`]), where an origin is a program or a setting says so: the whole body is read before an
+//! origin is asked. So no client holds a place at an origin by sending slowly, and the body's length is known then. What a request
+//! may keep in memory is charged to the memory for responses. A longer body, and everything beyond 16 KiB while memory is short,
+//! goes to disk (`spool`). docs/decisions/0019.
 //!
-//! **Streamed** else: its beginning is read before an origin is asked ([`ClientBody::read_ahead`]): a small body entirely, so that an
-//! origin never hears of a small body that breaks. Of the rest nothing is read before the origin's connection takes it, so a
-//! slow origin slows the client: back-pressure.
+//! **Streamed** otherwise: the beginning is read before an origin is asked ([`ClientBody::read_ahead`]). A small body is read
+//! entirely, so that an origin never hears of a small body that breaks off. The rest is read only as the origin's connection takes
+//! it, so a slow origin slows the client: back-pressure.
 //!
 //! In both cases the client must keep a minimum rate (`pace`).
 
@@ -34,25 +34,25 @@ use tokio::time::Instant;
 /// forms are shorter.
 const BODY_AHEAD_BYTES: usize = READ_BYTES;
 
-/// What a body that is taken in may keep in memory, in bytes. What goes to disk goes there in pieces of that size.
+/// What a body that is taken in may keep in memory, in bytes. It goes to disk in pieces of that size.
 const MEMORY_BYTES_MAX: usize = 64 << 10;
 
-/// The body as something to send.
+/// The client's body, as an upload to an origin.
 pub(crate) struct ClientBody {
     door: Rc<dyn Door>,
     length: BodyLength,
     received: u64,
     bytes_max: u64,
     pace: Pace,
-    /// The request's own fields, which say what its trailers may not be.
+    /// The request's fields, which say what its trailers may not be.
     head: Fields,
-    /// What has been read already: its front on disk, what follows in one piece however it came, and its end.
+    /// What has been read already: `file` has its beginning, `ahead` what follows, however it came, and `end` its end.
     file: Option<SpoolFile>,
     ahead: BytesMut,
     memory_bytes_max: usize,
     charge: Option<SpareCharge>,
     end: Option<UploadPiece>,
-    /// What of it is kept for whoever has to know what the request changes.
+    /// Keeps the beginning of the body, if it is a form that says what the request changes.
     form: Option<FormBuffer>,
 }
 
@@ -65,7 +65,7 @@ impl ClientBody {
         Self { door, length, received, bytes_max, pace, head, file, ahead, memory_bytes_max, charge, end, form }
     }
 
-    /// Keeps its beginning as it goes on.
+    /// Keeps the beginning of the body in `form` as it is read.
     pub(crate) fn keeping(self, form: Option<FormBuffer>) -> Self {
         Self { form, ..self }
     }
@@ -81,10 +81,10 @@ impl ClientBody {
         Ok(())
     }
 
-    /// Sees whether it could be taken in, as far as that is known before it comes, and charges what it may keep in memory.
+    /// Checks whether the body can be taken in, as far as that is known before it comes, and charges what it may keep in memory.
     ///
     /// # Errors
-    /// [`UploadError::TooLarge`]: never. [`UploadError::NoRoom`]: not now.
+    /// [`UploadError::TooLarge`]: it never can. [`UploadError::NoRoom`]: it can't now.
     pub(crate) fn reserve(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
         self.charge(worker);
         match self.length {
@@ -97,7 +97,7 @@ impl ClientBody {
         }
     }
 
-    /// Reads all of it: so many bytes.
+    /// Reads the whole body; returns its length in bytes.
     pub(crate) async fn take_in(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<u64, UploadError> {
         while self.end.is_none() {
             match self.read().await? {
@@ -117,7 +117,7 @@ impl ClientBody {
         Ok(self.received)
     }
 
-    /// What any body may keep in memory is part of what a connection takes; what is more, is charged.
+    /// Charges what the body may keep in memory, as far as that is more than each connection may hold.
     fn charge(&mut self, worker: &Worker) {
         let bytes = match self.length {
             BodyLength::Length(bytes) => usize::try_from(bytes).unwrap_or(MEMORY_BYTES_MAX).min(MEMORY_BYTES_MAX),
@@ -131,7 +131,7 @@ impl ClientBody {
         }
     }
 
-    /// Puts what is in memory on disk.
+    /// Moves what is in memory to disk.
     async fn write_down(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
         let data = self.ahead.split().freeze();
         if data.is_empty() {

@@ -5,27 +5,27 @@ use kasoku_origin::Tunnel;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 
-/// How it went.
+/// How a delivery ended.
 pub(crate) struct Delivered {
     pub(crate) status: StatusCode,
     /// Bytes of content, without framing.
     pub(crate) body_bytes: u64,
-    /// Whether the client got all of it.
+    /// Whether the client got the whole answer.
     pub(crate) is_whole: bool,
     /// Whether the connection can carry another request, as far as the response is concerned.
     pub(crate) keeps_alive: bool,
-    /// What the cache did; `None` where it was not asked.
+    /// What the cache did; `None`: it was not asked.
     pub(crate) cache: Option<CacheStatus>,
     /// Why the answer is an error of our own.
     pub(crate) error: Option<Reason>,
-    /// Whether it would have been stored, had it come to an answer.
+    /// Whether the answer was to be stored, where the client left or was cut before that was done.
     pub(crate) was_meant_for_cache: bool,
-    /// What follows a 101.
+    /// The tunnel that follows a 101.
     pub(crate) tunnel: Option<Tunnel>,
 }
 
 impl Delivered {
-    /// Of an answer that was cut before anything of it was sent.
+    /// The end of an answer that was cut before anything of it was sent.
     pub(crate) fn cut(status: StatusCode) -> Self {
         Self {
             status,

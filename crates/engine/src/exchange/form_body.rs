@@ -8,7 +8,7 @@ use kasoku_wire::form;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// How much of a form is read, in bytes.
+/// How much of a form is kept, in bytes.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// The beginning of a form, as it was sent on.
@@ -18,18 +18,18 @@ pub(crate) struct FormBuffer(Rc<RefCell<FormPrefix>>);
 struct FormPrefix {
     bytes: BytesMut,
     is_cut: bool,
-    /// The account of these bytes.
+    /// The charge for these bytes.
     _charge: Option<SpareCharge>,
 }
 
 impl FormBuffer {
     pub(crate) fn new(worker: &Worker) -> Self {
         let charge = worker.cache.try_charge(FORM_BYTES_MAX as u64);
-        // While memory is short, nothing of it is kept.
+        // While memory is short, nothing of the form is kept.
         Self(Rc::new(RefCell::new(FormPrefix { bytes: BytesMut::new(), is_cut: charge.is_none(), _charge: charge })))
     }
 
-    /// The next piece of it goes on.
+    /// Keeps what fits of the next piece.
     pub(crate) fn goes_on(&self, data: &[u8]) {
         let mut begun = self.0.borrow_mut();
         if begun.is_cut {
@@ -40,7 +40,7 @@ impl FormBuffer {
         begun.bytes.extend_from_slice(data.get(..room).unwrap_or(data));
     }
 
-    /// Adds its fields to the parameters of a request.
+    /// Adds the form's fields to the parameters of a request.
     pub(crate) fn read(&self, content_type: &[u8], parameters: &mut Parameters) {
         let begun = self.0.borrow();
         let media_type = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();

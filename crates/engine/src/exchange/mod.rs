@@ -1,4 +1,4 @@
-//! One request on its way, and what belongs to it.
+//! One request on its way through the engine, and all that is kept for it until it is logged.
 
 pub(crate) mod answer;
 pub(crate) mod body;
@@ -34,22 +34,22 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// One request on its way, and what belongs to it.
+/// One request on its way through the engine, and all that is kept for it until it is logged.
 pub(crate) struct Exchange {
     pub(crate) worker: Rc<Worker>,
-    /// What it is served by to its end.
+    /// The settings by which the request is served to its end.
     pub(crate) settings: Rc<Settings>,
-    /// Where it came from, and its answer goes.
+    /// Where the request came from, and its answer goes.
     pub(crate) door: Rc<dyn Door>,
     pub(crate) peer: Peer,
     pub(crate) request: Request,
-    /// What was asked for, once the answer is known: the effective URI, or the target as sent where there is none.
+    /// The effective URI, once the answer is known; the target as sent, where there is no such URI.
     pub(crate) uri: String,
-    /// What it is served by, once that is known.
+    /// The route by which the request is served, once that is known.
     pub(crate) route: Option<Arc<ActiveRoute>>,
-    /// Which of the sites that is.
+    /// The number of the route's site.
     pub(crate) site: usize,
-    /// What an origin took, where one was asked or another request's answer awaited.
+    /// The time that an origin takes, where one was asked or another request's answer was awaited.
     origin: OnceCell<Rc<OriginTime>>,
     id: u128,
     now: Cell<Now>,
@@ -58,26 +58,26 @@ pub(crate) struct Exchange {
     /// The status and the bytes of content that have gone out so far; `None`: no answer has begun.
     progress: Cell<Option<(StatusCode, u64)>>,
     is_logged: Cell<bool>,
-    /// What is known of its visitor.
+    /// What is known of the visitor.
     pub(crate) identity: Cell<RequestIdentity>,
     /// What only some requests need.
     extras: RefCell<Option<Box<ExchangeExtras>>>,
 }
 
-/// What only some requests need beside the rest: a hit makes no room for it.
+/// What only some requests need: a hit allocates nothing for it.
 #[derive(Default)]
 pub(crate) struct ExchangeExtras {
-    /// The session with which the request is on its way to the application. In memory of its own: what is told of each miss is beside it.
+    /// The session with which the request is on its way to the application. Boxed, since each miss has notes, and few have this.
     pub(crate) session: Option<Box<Ongoing>>,
-    /// What we set ourselves: the end of its visitor's session, or what its visitor has chosen.
+    /// Set-Cookie lines of our own: they end the visitor's session, or keep the visitor's choice of device.
     pub(crate) own_cookies: Vec<Vec<u8>>,
-    /// What it may have changed, as far as nobody knows.
+    /// A change that the request may have made, where the answer does not tell.
     pub(crate) possible_change: Option<Box<PossibleChange>>,
-    /// The target as the application reads it, where that is another one.
+    /// The target as the application reads it, where it differs.
     pub(crate) read: Option<String>,
-    /// Where it is in a trace.
+    /// The request's place in a trace.
     pub(crate) trace: Option<Rc<RequestTrace>>,
-    /// What is told of it besides what the cache did.
+    /// What Cache-Status and the log tell of the request besides what the cache did.
     pub(crate) notes: Notes,
 }
 
@@ -85,7 +85,7 @@ impl Exchange {
     pub(crate) fn new(worker: &Rc<Worker>, door: Rc<dyn Door>, request: Request) -> Self {
         let WorkerTime { now, mono_us } = worker.moment();
         let settings = worker.settings();
-        // A reload may have changed whom to believe.
+        // A reload may have changed which proxies are trusted.
         let peer = peer_at(door.address(), &settings.trusted_proxies);
         Self {
             worker: worker.clone(),
@@ -108,45 +108,45 @@ impl Exchange {
         }
     }
 
-    /// The present, as of when the request came or its answer last had to be waited for: a hit reads the clock once.
+    /// The time at which the request came, or at which its last wait for an answer ended: a hit reads the clock once.
     pub(crate) fn now(&self) -> Now {
         self.now.get()
     }
 
-    /// What it is routed with.
+    /// What the request is routed with.
     pub(crate) fn scratch(&self) -> RouteScratch<'_> {
         let Worker { cache, uris, known_authority, paths, .. } = &*self.worker;
         RouteScratch { cache, uris, known_authority, paths, remembered: &self.settings.remembered }
     }
 
-    /// What only some requests need: from now on, this one does.
+    /// The extras, which are made where the request has none.
     pub(crate) fn extras(&self) -> RefMut<'_, ExchangeExtras> {
         RefMut::map(self.extras.borrow_mut(), |extras| &mut **extras.get_or_insert_default())
     }
 
-    /// The same, where it needs something.
+    /// The extras, where the request has some.
     pub(crate) fn existing_extras(&self) -> Option<RefMut<'_, ExchangeExtras>> {
         RefMut::filter_map(self.extras.borrow_mut(), |extras| extras.as_deref_mut()).ok()
     }
 
-    /// Its answer had to be waited for.
+    /// Notes that the answer had to be waited for.
     pub(crate) fn has_waited(&self) {
         self.now.set(self.worker.now());
         self.takes_time();
     }
 
-    /// The request has to wait for somebody.
+    /// Notes that the request has to wait, so that its duration is measured.
     pub(crate) fn takes_time(&self) {
         self.has_waited.set(true);
     }
 
-    /// Where it is counted what its site has answered.
+    /// Where the answers of the request's site are counted.
     pub(crate) fn site_cells(&self) -> &SiteCells {
         let of_site = self.settings.site_cells.get(self.site).filter(|_| self.route.is_some());
         of_site.unwrap_or(&self.worker.of_no_site)
     }
 
-    /// So much of an answer has gone out.
+    /// Notes how much of an answer has gone out.
     pub(crate) fn progressed(&self, status: StatusCode, body_bytes: u64) {
         self.progress.set(Some((status, body_bytes)));
     }
@@ -156,7 +156,7 @@ impl Exchange {
         self.progress.get()
     }
 
-    /// It has been told about.
+    /// Notes that the request has been logged.
     pub(crate) fn has_been_logged(&self) {
         self.is_logged.set(true);
     }
@@ -165,18 +165,18 @@ impl Exchange {
         self.is_logged.get()
     }
 
-    /// Microseconds from its head to now. What never had to wait took none: it was served in one go, and reading the clock
-    /// once more for it would be the larger part of what is measured.
+    /// Microseconds from the request's head to now. A request that never had to wait counts as 0: reading the clock once more would
+    /// be the larger part of what is measured.
     pub(crate) fn duration_us(&self) -> u64 {
         if self.has_waited.get() { self.worker.moment().mono_us.saturating_sub(self.began_us) } else { 0 }
     }
 
-    /// Microseconds from its head to that moment.
+    /// Microseconds from the request's head to that moment.
     pub(crate) fn elapsed_us(&self, moment: WorkerTime) -> u64 {
         moment.mono_us.saturating_sub(self.began_us)
     }
 
-    /// The id that was made for it, whoever has given it another one.
+    /// The id that was made for the request, even where a trusted proxy gave it another one.
     pub(crate) fn made_id(&self) -> u128 {
         self.id
     }
@@ -195,17 +195,17 @@ impl Exchange {
         poll_fn(|cx| self.door.poll_gone(cx)).await;
     }
 
-    /// What its origin takes, from the first call on.
+    /// The time that the origin takes, from the first call on.
     pub(crate) fn begin_origin(&self) -> Rc<OriginTime> {
         self.origin.get_or_init(|| Rc::new(OriginTime::begin(self.worker.moment().mono_us))).clone()
     }
 
-    /// What its origin took, if it has one.
+    /// The time that the origin takes, if the request has begun to measure it.
     pub(crate) fn origin(&self) -> Option<&OriginTime> {
         self.origin.get().map(Rc::as_ref)
     }
 
-    /// All that the origin sends has been read.
+    /// Notes that all that the origin sends has been read.
     pub(crate) fn origin_has_ended(&self) {
         if let Some(origin) = self.origin() {
             origin.has_ended(self.worker.moment().mono_us);

@@ -9,15 +9,15 @@ pub(crate) struct Ongoing {
     pub(crate) passing: PassingRequest,
     /// Why it passes.
     pub(crate) reason: Reason,
-    /// The session that it carries, where its rules know one.
+    /// The session that it carries, where the rules of its route know one.
     pub(crate) asks: Option<Asks>,
     pub(crate) is_logout: bool,
 }
 
-/// The session about which the application is to be asked.
+/// The session that is to be probed.
 pub(crate) struct Asks {
     pub(crate) id: SessionId,
     pub(crate) base: Base,
-    /// Whether the answer has replaced a cookie of the request: who asks with the old one may be taken for a thief.
+    /// Whether the answer has replaced a cookie of the request. The application might take a probe with the old cookie for a thief's.
     pub(crate) is_outdated: bool,
 }

@@ -1,10 +1,10 @@
 //! Bounds how slowly a client may send a request's body.
 //!
-//! Each pause has a bound, but a byte before the end of each would keep a body from ever ending. So pauses are paid for: a
-//! client begins with credit for the longest pause, each wait takes from it, and each byte adds what it may take at the least
-//! rate, up to the longest pause again. A client that sends as fast as that, or faster, is never cut; one that does not is
-//! cut when its credit is used up, however much it has sent before. Only waits for the client count: while nobody takes
-//! its bytes, it is not slow. (Apache's mod_reqtimeout lets the credit grow without end.)
+//! Each pause has a bound, but a client that sends a byte just before each bound could keep a body from ever ending. So pauses are
+//! paid for: a client begins with credit for the longest pause, each wait takes from it, and each byte adds the time that it may
+//! take at the minimum rate, up to the longest pause again. A client that keeps the rate is never cut. A slower client is cut when
+//! its credit is used up, however much it has sent before. Only waits for the client count: while no origin takes its bytes, the
+//! client is not slow. (Apache's mod_reqtimeout lets the credit grow without end.)
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Without a least rate when that is 0.
+    /// `bytes_per_second_min`: 0 for no minimum rate.
     pub(crate) fn new(pause_max: Duration, bytes_per_second_min: u64) -> Self {
         Self { pause_max, bytes_per_second_min, credit: pause_max }
     }
@@ -27,7 +27,7 @@ impl Pace {
         self.credit
     }
 
-    /// A wait has taken so long, and brought so much.
+    /// Notes that a wait has taken so long, and brought so many bytes.
     pub(crate) fn waited(&mut self, took: Duration, bytes: usize) {
         if self.bytes_per_second_min == 0 {
             return;

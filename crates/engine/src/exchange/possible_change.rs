@@ -5,14 +5,14 @@ use kasoku_semantics::tags::Tagged;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What may have changed.
+/// The tags of what a request may have changed.
 pub(crate) struct PossibleChange {
     pub(crate) site: String,
     pub(crate) tagged: Tagged,
 }
 
 impl PossibleChange {
-    /// Drops what has these tags, at most once a second.
+    /// Drops what has these tags, each tag at most once a second: a tag that was dropped less than a second ago is dropped again later.
     pub(crate) fn drop_tags(&self, worker: &Rc<Worker>) {
         if let Some(later) = worker.cache.drop_possibly_changed_tags(&self.site, &self.tagged, worker.now()) {
             let worker = worker.clone();

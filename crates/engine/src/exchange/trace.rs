@@ -1,16 +1,18 @@
-//! Traces (W3C Trace Context): a span for a request, and one for each time that an origin is asked for it.
+//! Records traces (W3C Trace Context): a span for each request, and one for each time that an origin is asked for it.
 //!
-//! Nothing here runs unless a collector is set (`traces.otlp`). Then each request is somewhere in a trace:
+//! Nothing here runs unless a collector is set (`traces.otlp`). Then each request has a place in a trace:
 //!
-//! - It **goes on** with its client's where that counts (`traces.parents`): it is a part of the span that `traceparent` names, and is recorded if
-//!   that says so. Else it **begins** one, whose number is the request's id, and one of so many is recorded (`traces.sample-one-in`).
+//! - A request **continues** its client's trace where that counts (`traces.parents`): it is a part of the span that `traceparent`
+//!   names, and is recorded if `traceparent` says so. Otherwise it **begins** a trace, whose number is the request's id; one of so
+//!   many is recorded (`traces.sample-one-in`).
 //! - An origin that is asked **for one client** is asked in the same trace.
-//! - An origin that is asked **for all** (a fill, a refresh) is asked in a trace of its own, with a link to the request that began it, and that one has a
-//!   link to it: whatever an application writes of a trace into a page that others get is nobody's (docs/decisions/0037).
+//! - An origin that is asked **for all** (a fill, a refresh) is asked in a trace of its own, with links between it and the request
+//!   that began it: what an application writes of a trace into a page that others get must belong to no client's trace
+//!   (docs/decisions/0037).
 //!
-//! What the origin is told is written when the request is sent, as the last of all: it is in no key, and selects no variant.
+//! The trace fields are the last to be written, when the request is sent: they are in no key, and select no variant.
 //!
-//! A span is made only where it is recorded. It goes into a bounded queue and is dropped when that is full; another thread sends it.
+//! A span is made only where it is recorded. It goes into a bounded queue, and is dropped when that is full; another thread sends it.
 
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
@@ -33,7 +35,7 @@ use std::rc::Rc;
 /// The longest text of an attribute, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// Where a request is in a trace: in the one of its client, or in a new one.
+/// The request's place in a trace: in its client's trace, or in a new one.
 fn begin(exchange: &Exchange) -> RequestTrace {
     let (settings, id) = (&exchange.settings.traces, exchange.made_id());
     let counts = match settings.parents {
@@ -50,7 +52,7 @@ fn begin(exchange: &Exchange) -> RequestTrace {
     RequestTrace { own, parent: parent.map(|parent| parent.span_id), asked: Cell::new(None) }
 }
 
-/// One of so many, by the part of a request's id that has no pattern; 0: none.
+/// Whether a request is the one of so many, by the part of its id that has no pattern; 0: none is.
 fn is_one_in(count: u64, id: u128) -> bool {
     (id as u64).checked_rem(count) == Some(0)
 }
@@ -59,13 +61,13 @@ fn span_id(worker: &Worker) -> u64 {
     (worker.request_ids.make() as u64).max(1)
 }
 
-/// Where an origin is asked in a trace.
+/// The place of a fetch in a trace.
 #[derive(Clone)]
 pub(crate) struct FetchTrace {
     trace_id: u128,
     parent: Option<u64>,
     is_sampled: bool,
-    /// Whether what the client has said of the trace goes along.
+    /// Whether the client's `tracestate` is sent on.
     goes_on: bool,
     state: Option<Box<str>>,
     link: Option<(u128, u64)>,
@@ -73,7 +75,7 @@ pub(crate) struct FetchTrace {
 }
 
 impl FetchTrace {
-    /// For a request whose answer is for these; `None` where nothing is traced.
+    /// The place of a fetch whose answer is for `audience`; `None`: nothing is traced.
     pub(crate) fn of(exchange: &Exchange, audience: Audience) -> Option<Self> {
         exchange.worker.traces.as_ref()?;
         let trace = exchange.extras().trace.get_or_insert_with(|| Rc::new(begin(exchange))).clone();
@@ -96,7 +98,7 @@ impl FetchTrace {
         })
     }
 
-    /// The request as it goes to an origin, and what is told of that.
+    /// Begins the span of a fetch; its head is the request with the fields of the trace.
     pub(crate) fn asks(&self, worker: &Worker, request: &RequestHead) -> OriginSpan<'_> {
         let span_id = span_id(worker);
         let mut head = request.clone();
@@ -116,7 +118,7 @@ fn state(fields: &Fields) -> Option<Box<str>> {
     (state.len() <= TEXT_BYTES_MAX).then(|| state.into())
 }
 
-/// An origin that is being asked.
+/// The span of an origin that is being asked.
 pub(crate) struct OriginSpan<'t> {
     trace: &'t FetchTrace,
     pub(crate) head: RequestHead,
@@ -125,7 +127,7 @@ pub(crate) struct OriginSpan<'t> {
 }
 
 impl OriginSpan<'_> {
-    /// It has answered, or failed.
+    /// Ends the span: the origin has answered, or failed.
     pub(crate) fn ends(self, worker: &Worker, origin: &OriginState, asked: &Result<Reply, Error>) {
         let Self { trace, head, span_id, began } = self;
         let Some(queue) = worker.traces.as_ref().filter(|_| trace.is_sampled) else { return };
@@ -164,7 +166,7 @@ impl OriginSpan<'_> {
     }
 }
 
-/// After a request has been answered.
+/// Records the span of a request that has been answered.
 pub(crate) fn answered(exchange: &Exchange, delivered: &Delivered, outcome: Outcome, reason: Option<Reason>) {
     let worker = &exchange.worker;
     let Some(queue) = &worker.traces else { return };

@@ -1,28 +1,30 @@
-//! Keeps a few URLs of a pattern, each with how many visitors have asked for it: which of them may be asked for once more.
+//! Keeps a few example URLs of a URL pattern, and how many visitors have requested each. `kasoku doctor` requests an example once
+//! more only if several visitors have.
 //!
-//! A GET may do something, once: a link in a mail confirms an address, or sets a password. Whoever repeats it spoils it for its visitor. Such a link is
-//! asked for by the one visitor for whom it was made, and each of them by another. So several URLs of a pattern from several visitors say nothing,
-//! and the same URL from several visitors does: they repeat it themselves. A lifetime would save nothing for the others either.
+//! A GET may have an effect that works once: a link in a mail confirms an address, or sets a password. A request that repeats it
+//! spoils the link for its visitor. Such a link is requested by the one visitor for whom it was made, and another visitor has
+//! another link. So several URLs of a pattern from several visitors don't show that a repetition is harmless. The same URL from
+//! several visitors does: they repeat it themselves. For other URLs a lifetime would save nothing either.
 //!
-//! A visitor is an address here, with IPv6 its first half: fewer than there are, and never more.
+//! A visitor is an IP address here, and of an IPv6 address its first 64 bits: visitors behind one address count as one.
 
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
-/// So many visitors have to have asked for a URL before it is asked for once more. The scanner of a mail server may be one of them.
+/// A URL is requested once more only if so many visitors have requested it. The scanner of a mail server may be one of them.
 const VISITORS_MIN: usize = 3;
 
-/// URLs of one pattern.
+/// The most URLs that are kept for one pattern.
 const URLS_MAX: usize = 8;
 
-/// The longest URL that is kept, in bytes: one that is cut is another one.
+/// The longest URL that is kept, in bytes: a cut URL would be another URL.
 const URL_BYTES_MAX: usize = 1024;
 
 /// See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Examples(Vec<Example>);
 
-/// A URL, and hashes of those who have asked for it, each once.
+/// A URL, and hashes of different visitors that have requested it, at most [`VISITORS_MIN`].
 #[derive(Clone, Debug)]
 struct Example {
     url: String,
@@ -30,7 +32,7 @@ struct Example {
 }
 
 impl Examples {
-    /// A visitor has asked for a URL.
+    /// Notes that a visitor has requested a URL.
     pub(crate) fn add(&mut self, url: &str, visitor: u64) {
         if url.len() > URL_BYTES_MAX {
             return;
@@ -41,14 +43,14 @@ impl Examples {
         };
         example.meets(visitor);
         if self.0.len() >= URLS_MAX {
-            // Of those with the fewest visitors, the one that was asked for the longest ago.
+            // Of the URLs with the fewest visitors, the one that was requested the longest ago makes room.
             let least = self.0.iter().enumerate().min_by_key(|(_, one)| one.visitors.len()).map(|(at, _)| at);
             least.map(|at| self.0.remove(at));
         }
         self.0.push(example);
     }
 
-    /// What another worker, or the same one later, has seen besides.
+    /// Adds what another worker has seen, or the same worker in its next window.
     pub(crate) fn join(&mut self, others: &Self) {
         for other in &others.0 {
             match self.0.iter_mut().find(|one| one.url == other.url) {
@@ -58,12 +60,12 @@ impl Examples {
         }
     }
 
-    /// The URL that most visitors have asked for, of these the one that was asked for last; empty: all are too long.
+    /// The URL with the most visitors; of several, the one that was requested last. Empty: all URLs were too long.
     pub(crate) fn url(&self) -> &str {
         self.best().map_or("", |best| &best.url)
     }
 
-    /// Whether so many have asked for that URL that it may be asked for once more.
+    /// Whether so many visitors have requested that URL that it may be requested once more.
     pub(crate) fn has_several_visitors(&self) -> bool {
         self.best().is_some_and(|best| best.visitors.len() >= VISITORS_MIN)
     }
@@ -81,7 +83,7 @@ impl Example {
     }
 }
 
-/// A number for a visitor; all whose address nobody knows are one.
+/// A hash that stands for a visitor. All visitors without a known address count as one.
 pub(crate) fn visitor(address: Option<IpAddr>, hasher: &impl BuildHasher) -> u64 {
     const HOST_BITS: u32 = 64;
     let number = address.map(|address| match address {
@@ -106,7 +108,7 @@ mod tests {
             examples.add("/page", visitor);
             assert!(!examples.has_several_visitors(), "{visitor}");
         }
-        // Many others in between.
+        // Many other URLs come in between.
         (0..100).for_each(|number| examples.add(&format!("/confirm?{number}"), number));
         examples.add("/page", 3);
         assert!(examples.has_several_visitors());

@@ -1,7 +1,9 @@
-//! What was not served from memory, by URL pattern and reason: how often, for how many URLs, and what it took of the application.
+//! Counts the requests that were not served from memory, by URL pattern and reason: how many, for how many URLs, and how long the
+//! origin took.
 //!
-//! Each worker has a table of its own, written when a GET was a miss or has passed; a hit touches none. As in `top`, a fresh table is begun after
-//! half an hour, and the one before is kept beside it, so what is told is of the last half to one hour. When a table is full, what came least makes room.
+//! Each worker has a table of its own, and writes to it when a GET was a miss or passed; a hit does not touch it. As in `top`, a
+//! worker begins a fresh table after half an hour and keeps the one before beside it, so the numbers cover the last half to one
+//! hour. When a table is full, the case with the fewest requests makes room.
 
 use crate::observe::miss_examples::{Examples, visitor};
 use kasoku_semantics::reason::Reason;
@@ -10,16 +12,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Cases of one table.
+/// The most cases (pattern and reason) of one table.
 const CASES_MAX: usize = 256;
 
-/// What is kept of a pattern, in bytes.
+/// How much of a pattern is kept, in bytes.
 const PATTERN_BYTES_MAX: usize = 512;
 
-/// After so long a fresh table is begun, in milliseconds.
+/// How long a table counts until a fresh one is begun, in milliseconds.
 const WINDOW_MS: u64 = 1_800_000;
 
-/// Hashes that are kept to tell how many URLs there were.
+/// Hashes of URLs that are kept for each case, to estimate how many URLs there were.
 const HASHES_MAX: usize = 64;
 
 /// A URL pattern, and why its requests were not served from memory.
@@ -29,19 +31,20 @@ pub(crate) struct MissKey {
     pub(crate) reason: Reason,
 }
 
-/// What is known of one.
+/// The numbers of one case.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MissStats {
     pub(crate) requests: u64,
     pub(crate) origin_us: u64,
     pub(crate) urls: Urls,
-    /// Some of them.
+    /// Some of its URLs.
     pub(crate) examples: Examples,
-    /// The name of the cookie for which the last one passed.
+    /// The name of the cookie that made the last request pass, or kept its response from being stored.
     pub(crate) cookie: Option<String>,
 }
 
-/// How many different URLs there were: the smallest of their hashes, of which the spread tells (Bar-Yossef et al., 2002).
+/// Estimates how many different URLs there were: keeps the smallest of their hashes, whose spread shows the number (Bar-Yossef et
+/// al., 2002).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Urls(Vec<u64>);
 
@@ -70,16 +73,16 @@ pub(crate) struct MissedRequest<'m> {
     pub(crate) pattern: &'m str,
     pub(crate) reason: Reason,
     pub(crate) url: &'m str,
-    /// The address of whoever has asked.
+    /// The client's address.
     pub(crate) address: Option<IpAddr>,
     pub(crate) origin_us: u64,
     pub(crate) cookie: Option<&'m [u8]>,
 }
 
-/// One worker's.
+/// The table of one worker.
 pub(crate) struct MissTable {
     windows: Mutex<MissWindows>,
-    /// The same in all workers: what they have seen is counted together.
+    /// The same in all workers, so that their hashes can be merged.
     hasher: RandomState,
 }
 
@@ -107,7 +110,7 @@ impl MissWindows {
 }
 
 impl MissTable {
-    /// Tables of so many workers.
+    /// Makes a table for each worker.
     pub(crate) fn of_workers(workers: usize, now_ms: u64) -> Vec<Self> {
         let hasher = RandomState::new();
         let window = || MissWindow { since_ms: now_ms, cases: HashMap::new() };
@@ -118,7 +121,7 @@ impl MissTable {
         (0..workers).map(|_| one()).collect()
     }
 
-    /// A request was not served from memory.
+    /// Counts a request that was not served from memory.
     pub(crate) fn missed(&self, now_ms: u64, missed: &MissedRequest<'_>) {
         let cut = |text: &str, max: usize| text.get(..text.floor_char_boundary(max)).unwrap_or(text).to_owned();
         let hash = self.hasher.hash_one(missed.url);
@@ -137,14 +140,14 @@ impl MissTable {
     }
 
     fn at(&self, now_ms: u64) -> MutexGuard<'_, MissWindows> {
-        // Tables are sound after each step, so also after a panic.
+        // The table is sound after each step, so also after a panic.
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         windows.turn(now_ms);
         windows
     }
 }
 
-/// What all workers have seen, and in how many seconds; what took the application longest first.
+/// The cases of all workers, and how many seconds they cover. The case for which the origin took longest comes first.
 pub(crate) fn all<'c>(workers: impl Iterator<Item = &'c MissTable>, now_ms: u64) -> (Vec<(MissKey, MissStats)>, u64) {
     let (mut sums, mut since_ms) = (HashMap::<MissKey, MissStats>::new(), now_ms);
     for worker in workers {

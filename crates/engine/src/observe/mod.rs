@@ -1,4 +1,4 @@
-//! What is written down of requests: the access log, spans, the tables behind `kasoku top` and `kasoku doctor`.
+//! Records requests for the operator: the access log, spans, and the tables behind `kasoku top` and `kasoku doctor`.
 
 pub(crate) mod access_log;
 pub(crate) mod miss_examples;

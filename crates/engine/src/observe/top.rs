@@ -1,13 +1,13 @@
-//! Which URLs are worth a look: those that most often were no hits, and those that took their origins longest.
+//! Finds the URLs that are worth a look: those that most often were no hits, and those for which the origin took longest.
 //!
-//! Each worker has two small tables of its own ([`kasoku_metrics::frequent`], [`kasoku_metrics::slowest`]), which it writes when a
-//! request was no hit, and when an origin has answered; a hit touches neither. They tell of the last minutes: after five, a
-//! fresh pair takes their place, and they are kept beside it for five more. So what is shown is between five and
-//! ten minutes old at most, once the program runs for that long.
+//! Each worker has two small tables of its own ([`kasoku_metrics::frequent`], [`kasoku_metrics::slowest`]). It writes to them
+//! when a request was no hit, and when an origin has answered; a hit touches neither. After five minutes a fresh pair takes their
+//! place, and the old pair is kept beside it for five more. So the numbers cover the last five to ten minutes, once the program
+//! has run for that long.
 //!
-//! Reading them ([`Handle::top`](crate::EngineHandle::top)) takes the lock of one worker after the other, for as long as copying takes;
-//! nobody holds one across a wait. URLs are kept up to [`URL_BYTES_MAX`] bytes, and what is in a query may be a secret: they are for the
-//! operator.
+//! Reading them ([`Handle::top`](crate::EngineHandle::top)) takes the lock of one worker after the other, for as long as copying
+//! takes; no code holds such a lock across a wait. URLs are kept up to [`URL_BYTES_MAX`] bytes. A query may have a secret in it,
+//! so the URLs are for the operator.
 
 use kasoku_metrics::{Frequent, Slowest};
 use kasoku_semantics::reason::Reason;
@@ -15,57 +15,57 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Entries of one table.
+/// The most entries of one table.
 pub const ENTRIES_MAX: usize = 256;
 
-/// What is kept of a URL, in bytes; those that begin alike for so long are one.
+/// How much of a URL is kept, in bytes. URLs with the same beginning of that length count as one.
 pub const URL_BYTES_MAX: usize = 512;
 
-/// After so long fresh tables are begun, in milliseconds.
+/// How long a pair of tables counts until a fresh pair is begun, in milliseconds.
 const WINDOW_MS: u64 = 300_000;
 
-/// What is worth a look.
+/// The URLs that are worth a look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Top {
-    /// How far it goes back, in seconds.
+    /// How far the numbers go back, in seconds.
     pub seconds: u64,
-    /// The most requests first.
+    /// The URLs, those with the most requests first.
     pub urls: Vec<TopUrl>,
 }
 
-/// A URL that often was no hit, or that its origin took long for.
+/// A URL that often was no hit, or for which the origin took long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopUrl {
     /// The effective URI, after the rules for the query.
     pub url: String,
-    /// Requests for it that were no hits. While many other URLs are asked for, it may be too large.
+    /// Requests for it that were no hits. The number may be too large when many other URLs are requested.
     pub requests: u64,
-    /// By how much at most.
+    /// By how much `requests` may be too large, at most.
     pub requests_excess: u64,
-    /// What these were; of those that came before the URL was in the table, nothing is known.
+    /// The same requests by kind. Requests that came before the URL was in the table are missing here.
     pub kinds: NotHitCounts,
-    /// Bytes of the bodies that they were answered with.
+    /// Bytes of the bodies that answered those requests.
     pub body_bytes: u64,
-    /// What the last of them was, and why.
+    /// The kind of the last of those requests, and the reason.
     pub last: Option<(NotHitKind, Option<Reason>)>,
     /// The longest time until the head of an origin's answer, in microseconds.
     pub origin_max_us: u64,
-    /// The mean, in microseconds.
+    /// The mean of those times, in microseconds.
     pub origin_mean_us: u64,
-    /// How often an origin was asked; 0: its times are not among the longest.
+    /// How often an origin was asked; 0: the URL's times are not among the longest.
     pub origin_requests: u64,
 }
 
-/// What a request was that was no hit.
+/// The kind of a request that was no hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotHitKind {
     /// A miss whose stored response the origin has confirmed.
     Revalidated,
     /// Any other miss.
     Miss,
-    /// It may not be cached.
+    /// It passed.
     Pass,
-    /// It was answered by an error of our own.
+    /// Kasoku answered it with an error of its own.
     Error,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct NotHit {
     pub(crate) body_bytes: u64,
 }
 
-/// All of them for a URL.
+/// The totals of a URL's requests that were no hits.
 #[derive(Debug, Default)]
 struct UrlTotals {
     kinds: NotHitCounts,
@@ -121,7 +121,7 @@ impl UrlTotals {
     }
 }
 
-/// One worker's.
+/// The tables of one worker.
 pub(crate) struct TopTables(Mutex<TopWindows>);
 
 struct TopWindows {
@@ -166,25 +166,25 @@ impl TopTables {
         Self(Mutex::new(TopWindows { current: TopWindow::new(now_ms), previous: TopWindow::new(now_ms) }))
     }
 
-    /// A request for this URL was no hit.
+    /// Counts a request for this URL that was no hit.
     pub(crate) fn seen(&self, now_ms: u64, url: &str, seen: &NotHit) {
         self.at(now_ms).current.asked.count(url, |sum| sum.add(seen));
     }
 
-    /// An origin took so many microseconds for the head of an answer, or to fail.
+    /// An origin took `us` microseconds until the head of an answer, or until it failed.
     pub(crate) fn slow(&self, now_ms: u64, url: &str, us: u64) {
         self.at(now_ms).current.slow.observe(url, us);
     }
 
     fn at(&self, now_ms: u64) -> MutexGuard<'_, TopWindows> {
-        // Tables are sound after each step, so also after a panic.
+        // The tables are sound after each step, so also after a panic.
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         windows.turn(now_ms);
         windows
     }
 }
 
-/// What is worth a look of these tables: of each order (requests, misses, bytes, times) at most so many URLs.
+/// Merges these tables. For each order (requests, misses, bytes, times) the first `urls_max` URLs are kept.
 pub(crate) fn merged<'t>(tables: impl Iterator<Item = &'t TopTables>, now_ms: u64, urls_max: usize) -> Top {
     let mut urls: HashMap<String, TopUrl> = HashMap::new();
     let mut since_ms = now_ms;
@@ -203,7 +203,7 @@ pub(crate) fn merged<'t>(tables: impl Iterator<Item = &'t TopTables>, now_ms: u6
             for entry in window.slow.entries() {
                 let url = urls.entry(entry.key.clone()).or_default();
                 url.origin_max_us = url.origin_max_us.max(entry.max_us);
-                // The sum, until all are added up.
+                // The sum, until all tables are added up.
                 url.origin_mean_us = url.origin_mean_us.saturating_add(entry.sum_us);
                 url.origin_requests += entry.count;
             }
@@ -216,14 +216,14 @@ pub(crate) fn merged<'t>(tables: impl Iterator<Item = &'t TopTables>, now_ms: u6
     Top { seconds: now_ms.saturating_sub(since_ms) / 1000, urls: first_of_each_order(urls, urls_max) }
 }
 
-/// Whoever sorts them by one of these has the first of all, not only of those that come first by another.
+/// Keeps the first URLs of each order, so that a reader who sorts them by one of these orders sees the true first ones.
 fn first_of_each_order(mut urls: Vec<TopUrl>, urls_max: usize) -> Vec<TopUrl> {
     let orders: [fn(&TopUrl) -> u64; 4] =
         [|url| url.origin_max_us, |url| url.body_bytes, |url| url.kinds.misses, requests];
     let mut is_wanted = vec![false; urls.len()];
     for order in orders {
         let mut places: Vec<(usize, &TopUrl)> = urls.iter().enumerate().filter(|(_, url)| order(url) > 0).collect();
-        // Where numbers are the same, by URL: what stands still on a screen can be read.
+        // Equal numbers are sorted by URL, so that rows stand still on a screen.
         places.sort_unstable_by_key(|(_, url)| (Reverse(order(url)), &url.url));
         for (place, _) in places.into_iter().take(urls_max) {
             if let Some(wanted) = is_wanted.get_mut(place) {
@@ -237,7 +237,7 @@ fn first_of_each_order(mut urls: Vec<TopUrl>, urls_max: usize) -> Vec<TopUrl> {
     urls
 }
 
-/// Those that are certain.
+/// The requests that are certain.
 fn requests(url: &TopUrl) -> u64 {
     url.requests.saturating_sub(url.requests_excess)
 }

@@ -12,7 +12,8 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
 
-/// Asks the origins of a route in turn, until one can be reached, on a connection that no other request uses. `remote`: who is told to ask.
+/// Asks the origins of a route in turn, until one can be reached, on a connection that no other request uses. `remote`: the
+/// client address that a program is told.
 pub(crate) async fn send_isolated(
     routed: &Routed,
     request: &RequestHead,
@@ -35,7 +36,7 @@ pub(crate) async fn send_isolated(
     }
     match sent? {
         Reply::Response(response) => Ok(response),
-        // What is there is another URL's to explain.
+        // A local redirect leads to another URL, which is not the one to explain.
         Reply::LocalRedirect(_) => Err(Error::RedirectsForEver),
     }
 }

@@ -19,13 +19,13 @@ use kasoku_semantics::client_address::client;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 
-/// What a request was.
+/// The outcome of a request.
 fn outcome_of(delivered: &Delivered) -> Outcome {
     match (&delivered.error, &delivered.cache) {
         (Some(_), _) => Outcome::Error,
         (None, Some(status)) if status.hit => Outcome::Hit,
         (None, Some(status)) if status.stored || status.collapsed || delivered.was_meant_for_cache => Outcome::Miss,
-        // Without a word of the cache: a purge.
+        // An answer without Cache-Status, as that of a purge, counts as a pass as well.
         (None, _) => Outcome::Pass,
     }
 }
@@ -39,7 +39,7 @@ fn counters(outcome: Outcome) -> (Counter, Timer) {
     }
 }
 
-/// What its client got: 499 is what the log writes where that was nothing.
+/// The class of the status that the client got. The log writes 499 where the client got nothing.
 fn class_of(delivered: &Delivered) -> StatusClass {
     match delivered.status.as_u16() {
         499 if !delivered.is_whole => StatusClass::None,
@@ -47,13 +47,13 @@ fn class_of(delivered: &Delivered) -> StatusClass {
     }
 }
 
-/// After a request has been answered.
+/// Counts and logs a request after it has been answered.
 pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     exchange.has_been_logged();
     let duration_us = exchange.duration_us();
     let outcome = outcome_of(delivered);
     let (counter, timer) = counters(outcome);
-    // Before it is counted, so that who sees the number finds the line.
+    // The line is written before the request is counted, so that a reader of the counters finds the line.
     tell(worker, exchange, delivered, duration_us, timer.result());
     let cells = &worker.cells;
     cells.count(Counter::Requests);
@@ -69,7 +69,7 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     }
     trace::answered(exchange, delivered, outcome, reason(delivered));
     count_more(worker, delivered);
-    // A purge, and OPTIONS that goes no further, have missed nothing.
+    // A purge, and an OPTIONS that goes no further, are no misses.
     let has_missed = matches!(outcome, Outcome::Miss | Outcome::Pass)
         && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some());
     if has_missed {
@@ -95,7 +95,7 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     );
 }
 
-/// A request that ends without its answer, since the program does.
+/// Counts and logs a request that the end of the program cuts off.
 #[cold]
 pub(crate) fn log_cut(exchange: &Exchange) {
     let (status, body_bytes) = exchange.progress().unwrap_or((StatusCode::SERVICE_UNAVAILABLE, 0));
@@ -103,7 +103,8 @@ pub(crate) fn log_cut(exchange: &Exchange) {
     log(&exchange.worker, exchange, &Delivered { body_bytes, error, ..Delivered::cut(status) });
 }
 
-/// After something that is no request has been answered; `sent`: the bytes of the page, `None` when the client took it not.
+/// Counts and logs an error page for bytes that were no valid request. `sent`: the bytes of the page; `None` when the client did
+/// not take it.
 pub(crate) fn log_refused(worker: &Worker, peer: &Peer, fault: &Fault, id: RequestId<'_>, sent: Option<u64>) {
     let (body_bytes, is_whole) = (sent.unwrap_or(0), sent.is_some());
     if let Some(log) = &*worker.access_log.borrow() {
@@ -132,7 +133,7 @@ pub(crate) fn log_refused(worker: &Worker, peer: &Peer, fault: &Fault, id: Reque
     }
 }
 
-/// The line of the access log.
+/// Writes the line of the access log.
 fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us: u64, result: &'static str) {
     let log = worker.access_log.borrow();
     let Some(log) = &*log else { return };
@@ -141,7 +142,7 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us
         method: head.method.as_str(),
         target: &head.target,
         version: head.version,
-        // Nobody knows better of a request that was cut before it had an answer.
+        // A request that was cut before it had an answer has no effective URI yet.
         uri: if exchange.uri.is_empty() { &head.target } else { &exchange.uri },
         host: head.fields.first("host"),
         referer: head.fields.first("referer"),

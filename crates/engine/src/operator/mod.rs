@@ -1,4 +1,5 @@
-//! What the operator asks and orders: why a request gets what it gets, what would help, what is to be dropped.
+//! Answers the operator's questions and carries out orders: why a request gets what it gets, what would help, what is to be
+//! dropped.
 
 pub mod doctor;
 pub mod explain;

@@ -1,11 +1,11 @@
-//! Purges: what a visitor's address may ask for with the method PURGE, and what the operator's commands ask for.
+//! Purges responses: for the methods PURGE and BAN from a listed address, and for the operator's commands.
 //!
-//! A URL is purged under both schemes, since the sender often does not know whether a proxy in front of Kasoku terminates TLS. All variants
-//! of it go. A prefix and a site are marks in the cache, so they take no longer than a URL.
+//! A URL is purged under both schemes, since the sender often does not know whether a proxy in front of Kasoku terminates TLS.
+//! All variants of it go. A prefix and a site become marks in the cache, so their purge takes no longer than that of a URL.
 //!
-//! PURGE is what plugins of applications send to Varnish and nginx, so it is obeyed on the site's own listeners, from
-//! listed addresses; with BAN they name tags. A request that came through a proxy seems to come from the proxy's address, often this machine's:
-//! it is obeyed only where that proxy is trusted and names a client that is listed.
+//! Plugins of applications send PURGE to Varnish and nginx. So Kasoku obeys it on the site's own listeners, from listed
+//! addresses; with PURGE or BAN a plugin may also name tags. A request that came through a proxy seems to come from the proxy's
+//! address, often this machine's. Kasoku obeys it only where that proxy is trusted and names a client that is listed.
 
 mod meant;
 
@@ -29,44 +29,44 @@ use kasoku_wire::target::{RequestTarget, parse_target, write_authority};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is purged.
+/// The target of a purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurgeTarget {
     /// One URL, in all variants: `http://example.org/page?id=1`.
     Url(String),
     /// All URLs that begin like this one: `http://example.org/blog/`.
     Prefix(String),
-    /// All of one host: `example.org`; or of a site, by the name that logs and metrics have for it.
+    /// All URLs of one host: `example.org`; or of a site, by its name in logs and metrics.
     Site(String),
-    /// All that has one of these tags: in the site that serves this host, or in all sites.
+    /// All responses with one of these tags: in the site that serves this host, or in all sites.
     Tags(Vec<String>, Option<String>),
     /// Everything.
     All,
 }
 
-/// What came of it.
+/// The result of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purged {
-    /// For a URL: whether something was stored for it. Nobody counts what a prefix or a site meets.
+    /// For a URL: whether something was stored for it. The responses that a prefix or a site drops are not counted.
     pub was_stored: Option<bool>,
 }
 
 /// Why nothing was purged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurgeError {
-    /// It is no http or https URL.
+    /// It is not an http or https URL.
     Url(String),
-    /// It can't be what many URLs have in common.
+    /// The prefix, site or tag is not valid.
     Scope(PurgeScopeError),
-    /// No site here has tags, or not the one that was named.
+    /// No site here has tags, or the named site has none.
     NoTags,
-    /// No response has a tag of that name: `tags` makes none like it.
+    /// The configuration makes no tag of that name (`tags`).
     UnknownTag(String),
-    /// No site serves that host; what is served.
+    /// No site serves that host. With the names that would do.
     NoSite(String, SiteNames),
-    /// A path without a host; what is served.
+    /// A path without a host. With the names that would do.
     NoHost(String, SiteNames),
-    /// That site serves many hosts, and is not the only one.
+    /// That site serves many hosts, and is not the only site.
     ManyHosts(String),
 }
 
@@ -111,10 +111,10 @@ impl fmt::Display for PurgeError {
 impl std::error::Error for PurgeError {}
 
 impl EngineHandle {
-    /// Purges, on the operator's behalf.
+    /// Purges for the operator.
     ///
     /// # Errors
-    /// The target is none; nothing is purged.
+    /// The target is not valid. Nothing is purged.
     pub fn purge(&self, target: &PurgeTarget, purge: Purge) -> Result<Purged, PurgeError> {
         let sites = sites(&self.options());
         let target = meant::meant(&sites, target)?;
@@ -122,7 +122,7 @@ impl EngineHandle {
             return Err(PurgeError::NoSite(host, SiteNames::of(&sites)));
         }
         let purged = purge_target(self.cache(), &sites, &target, purge, self.now())?;
-        // Who purges has changed something there, maybe what made pages differ by visitor.
+        // A purge follows a change, which may have removed what made pages differ by visitor.
         match host_of(&target) {
             Some(host) => self.guard().look_again(|shown| is_of_host(&sites, shown, &host)),
             None if *target == PurgeTarget::All => self.guard().look_again(|_| true),
@@ -176,7 +176,7 @@ fn purge_target(
     Ok(Purged { was_stored: None })
 }
 
-/// The host that a purge is about, as keys have it but for its port.
+/// The host that a purge is about, as keys have it, without its port.
 fn host_of(target: &PurgeTarget) -> Option<String> {
     match target {
         PurgeTarget::Url(url) | PurgeTarget::Prefix(url) => {
@@ -189,7 +189,7 @@ fn host_of(target: &PurgeTarget) -> Option<String> {
     }
 }
 
-/// Whether a pattern of the guard may be one of a host.
+/// Whether a pattern of the guard may be of a host.
 pub(crate) fn is_of_host(sites: &[ActiveSite], shown: &str, host: &str) -> bool {
     serving(sites, host).is_some_and(|site| shown.split('/').next() == Some(&*site.route.guarded_hosts.name(host)))
 }
@@ -218,8 +218,8 @@ fn tagged_sites<'s>(sites: &'s [ActiveSite], host: Option<&str>) -> Result<Vec<&
     if tagged.is_empty() { Err(PurgeError::NoTags) } else { Ok(tagged) }
 }
 
-/// A URL as keys spell it, but for the query, once for http and once for https. Without a scheme it is one for http, if it has a path: a
-/// single word is a mistake.
+/// A URL as keys spell it, except for the query: once for http and once for https. Without a scheme it is one of http, if it has
+/// a path: a single word is a mistake.
 fn under_both_schemes(url: &str) -> Result<[String; 2], PurgeError> {
     let error = || PurgeError::Url(url.to_owned());
     if !url.contains('/') {
@@ -253,7 +253,7 @@ fn without_port(authority: &str) -> &str {
     }
 }
 
-/// A host's name as keys spell it. A port is no part of it: with one, it would meet nothing.
+/// A host's name as keys spell it. A port is an error, since a site with a port would match nothing.
 fn host_as_in_keys(host: &str) -> Result<String, PurgeError> {
     let error = || PurgeError::Scope(PurgeScopeError::EmptySite);
     let mut normalised = String::new();
@@ -265,8 +265,8 @@ fn host_as_in_keys(host: &str) -> Result<String, PurgeError> {
 /// The methods with which plugins of applications purge.
 pub(crate) const METHODS: [&str; 2] = ["PURGE", "BAN"];
 
-/// The answer to such a method: status and text. A plugin whose purge is not carried out must not believe that it was, so what is not
-/// known here is 501.
+/// Answers such a method: status and text. A plugin must not believe that a purge was carried out when it was not, so a form that
+/// is not known here gets 501.
 pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String) {
     let Exchange { worker, settings, .. } = exchange;
     if let Some(why) = refusal(exchange) {
@@ -296,7 +296,7 @@ pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String
     }
 }
 
-/// Fields that only proxies add: what has one did not come from who is connected.
+/// Fields that only proxies add: a request with one of them did not begin at the connected peer.
 const FROM_PROXIES: [&str; 14] = [
     "cf-connecting-ip",
     "client-ip",
@@ -314,17 +314,18 @@ const FROM_PROXIES: [&str; 14] = [
     "x-real-ip",
 ];
 
-/// Whether a web page in somebody's browser asks: it runs at an address that may be listed, and no plugin sends these fields
+/// Whether a web page in a browser sends the request. The browser may be at a listed address, and no plugin sends these fields
 /// (Origin, and those of W3C Fetch Metadata).
 fn is_from_a_page(fields: &Fields) -> bool {
     let is_metadata = |name: &[u8]| name.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"sec-fetch-"));
     fields.contains("origin") || fields.iter().any(|(name, _)| is_metadata(name))
 }
 
-/// The addresses by which `purge-from` means this machine.
+/// The addresses by which `purge-from` lists this machine.
 const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
-/// Whether who asks has the address that was asked: a program that connects to one of its own machine's addresses comes from it.
+/// Whether the client has the address to which it connected: a program that connects to an address of its own machine comes from
+/// that address.
 fn is_of_this_machine(exchange: &Exchange, address: IpAddr) -> bool {
     let own = exchange.door.local_address();
     own.is_some_and(|own| own.ip().to_canonical() == address.to_canonical())
@@ -342,7 +343,7 @@ fn refusal(exchange: &Exchange) -> Option<&'static str> {
                 "This PURGE came through a proxy that is not one of `trusted-proxies`, so nobody knows from whom.",
             );
         }
-        // Without the proxy's own address: that one is often listed, and each visitor would have it.
+        // Without the proxy's own address: it is often listed, and would count for each visitor.
         if client(&Peer { address: None, ..*peer }, fields).is_none() {
             return Some(
                 "This PURGE came through a proxy that names no client in X-Forwarded-For or Forwarded, so nobody knows from whom.",
@@ -360,8 +361,8 @@ fn refusal(exchange: &Exchange) -> Option<&'static str> {
     (!may_purge).then_some("This address may not purge: `purge-from` lists those that may.")
 }
 
-/// Fields in which plugins name tags, and `true` where that makes stale instead of dropping: those of Fastly, Varnish's xkey,
-/// Drupal's purgers, FOSHttpCache, TYPO3 and Magento. Whoever writes a regular expression there names no tag that is known.
+/// Fields in which plugins name tags, and `true` where the pages become stale instead of being dropped: those of Fastly,
+/// Varnish's xkey, Drupal's purgers, FOSHttpCache, TYPO3 and Magento. A regular expression in such a field names no known tag.
 const TAG_FIELDS: [(&str, bool); 9] = [
     ("surrogate-key", false),
     ("xkey-purge", false),
@@ -374,12 +375,12 @@ const TAG_FIELDS: [(&str, bool); 9] = [
     ("x-magento-tags-pattern", false),
 ];
 
-/// Fields in which a site's VCL may take something else than the URL to be purged.
+/// Fields by which a site's VCL may purge something else than the URL.
 const OTHERS: [&str; 8] =
     ["ban", "x-ban", "x-ban-host", "x-ban-regex", "x-ban-url", "x-purge-host", "x-purge-regex", "x-purge-url"];
 
-/// What plugins mean: tags; else a URL, and `X-Purge-Method: regex` with a path that ends in `.*` stands for all that begins like it.
-/// W3 Total Cache says no method: what it empties a cache by is a path that ends in `/.*`.
+/// What a plugin purges: tags, or else a URL. `X-Purge-Method: regex` with a path that ends in `.*` stands for all URLs that
+/// begin like it. W3 Total Cache names no method: it empties a cache by a path that ends in `/.*`.
 fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(PurgeTarget, Purge), String> {
     let fields = &exchange.request.head.fields;
     let is_set = |name: &str| fields.only(name).is_some_and(|value| value != b"0");
@@ -407,7 +408,7 @@ fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(PurgeTarget, Purge), 
         b"exact" | b"default" => PurgeTarget::Url(url.to_owned()),
         b"prefix" => PurgeTarget::Prefix(url.to_owned()),
         b"regex" => match url.strip_suffix(".*").map(|prefix| prefix.trim_end_matches('(')) {
-            // A `?` may as well begin a query.
+            // A `?` may also begin a query.
             Some(prefix) if !prefix.contains(['*', '[', '(', '\\', '^', '$', '|', '+', '?']) => {
                 PurgeTarget::Prefix(prefix.to_owned())
             }

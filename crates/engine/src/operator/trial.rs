@@ -1,5 +1,5 @@
-//! Tries lines of the configuration on a URL before they are proposed: its page is fetched anonymously under the changed rules, and compared as
-//! the guard compares pages.
+//! Tries lines of the configuration on a URL before they are proposed: fetches its page anonymously under the changed rules, and
+//! compares it as the leak guard compares pages.
 
 mod changed;
 
@@ -26,17 +26,17 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::{Builder, LocalOptions};
 
-/// What came of an attempt.
+/// The outcome of a trial.
 pub(crate) enum TrialOutcome {
-    /// The page is the same for everybody under these lines.
+    /// Under these lines the page is the same for all visitors.
     Same(Vec<Suggestion>),
-    /// It is not.
+    /// Under these lines the page differs by visitor.
     Differs(Vec<Suggestion>, Vec<Difference>),
-    /// It could not be kept under them, for this reason.
+    /// Under these lines the page could not be kept, for this reason.
     Refused(Vec<Suggestion>, Reason),
     /// The configuration can do nothing, for this reason.
     Nothing(&'static str),
-    /// Nobody knows.
+    /// The trial has no result.
     Unknown,
 }
 
@@ -73,7 +73,7 @@ async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> 
     }
 }
 
-/// Why a page would not be kept for what stands in it.
+/// Why the content of a page would keep it from being stored.
 fn refusal(route: &ActiveRoute, request: &RequestHead, page: &FetchedPage) -> Option<Reason> {
     let secrets = Secrets::of(request, &page.head, &route.policy);
     if secrets.occur_in_head(&page.head) {
@@ -84,7 +84,7 @@ fn refusal(route: &ActiveRoute, request: &RequestHead, page: &FetchedPage) -> Op
     targets.judge(&page.body, None).reason.filter(|reason| is_page || *reason == Reason::CookieValueInResponse)
 }
 
-/// Fetches on connections that no other request uses, and tells nobody.
+/// Fetches on connections that no other request uses, and leaves health and counters alone.
 struct IsolatedFetcher<'a> {
     handle: &'a EngineHandle,
     routed: &'a Routed,
@@ -115,7 +115,7 @@ impl Fetcher for IsolatedFetcher<'_> {
     }
 }
 
-/// A GET of a URL that nobody has sent.
+/// A GET of a URL that no client has sent.
 pub(crate) fn head(url: &str) -> RequestHead {
     let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
     RequestHead::new(Method::GET, url).with("Host", authority)

@@ -1,10 +1,9 @@
 //! Runs the active health checks of origins, on one thread for the whole process. The thread exists only while a route has a check.
 //!
-//! An origin is checked once for the whole process, as the first route says that names it and has a check. Each check is
-//! a GET on a connection of its own, which takes none of the places for connections: that an origin has no place free
-//! does not make it ill. The next begins `interval` after the end of the last. What the checks say goes into the origin's
-//! health ([`kasoku_origin::health`]), where the workers find it. While an origin is not up, the pause is no longer than its
-//! `back_off`.
+//! An origin is checked once for the whole process, as the first route says that names it and has a check. Each check is a GET on a
+//! connection of its own, which takes none of the places for connections: an origin without a free place does not fail its check
+//! for that. The next check begins `interval` after the end of the last. The results go into the origin's health
+//! ([`kasoku_origin::health`]), where the workers find them. While an origin is not up, the pause is no longer than its `back_off`.
 //!
 //! Until the first checks have failed, an origin counts as up.
 
@@ -26,7 +25,7 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::watch;
 
-/// The running checks. Dropping this ends them, and waits for it.
+/// The running checks. Dropping this ends them, and waits for their thread.
 pub(crate) struct HealthChecks {
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
@@ -43,8 +42,8 @@ struct HealthCheck {
 }
 
 impl HealthChecks {
-    /// Starts what the options ask for; `None` when that is nothing. Origins that are not checked (any more) are up,
-    /// as far as checks can say.
+    /// Starts the checks that the options ask for; `None`: they ask for none. An origin that is not checked (any more) is up, as
+    /// far as checks can say.
     pub(crate) fn start(
         options: &Options,
         directory: &OriginRegistry,
@@ -66,13 +65,13 @@ impl HealthChecks {
                 Ok(runtime) => runtime,
                 Err(error) => return tracing::error!(%error, "origins are not checked"),
             };
-            // A look-up of a name that is still under way when this ends must hold up nobody.
+            // The end must not wait for a look-up of a name that is still under way.
             runtime.block_on(async {
                 let client = Rc::new(Client::new());
                 for check in checks.into_values() {
                     tokio::task::spawn_local(check.run(client.clone()));
                 }
-                // An error means that nobody is left who could stop us, which is the same.
+                // An error means that the sender is gone, which is a stop as well.
                 let _ = stopping.wait_for(|stop| *stop).await;
             });
             runtime.shutdown_background();
@@ -100,7 +99,7 @@ fn checks(
     let mut checks = HashMap::new();
     for route in options.routes() {
         let Some(path) = &route.health.path else { continue };
-        // Whether processes of ours live is known without a question.
+        // Whether our own processes are alive is known without a check.
         for origin in route.origins.iter().filter(|origin| !matches!(origin.address, OriginAddress::Spawned(_))) {
             checks.entry(origin.address.clone()).or_insert_with(|| HealthCheck {
                 origin: directory.of(&origin.address),
@@ -143,7 +142,7 @@ impl HealthCheck {
                 }
                 None => {}
             }
-            // Whoever waits for its return learns of it as soon as from a trial.
+            // While the origin is not up, checks come as often as trials would, so that its return is noticed as soon.
             let is_waited_for = !health.is_up();
             let pause = if is_waited_for { self.rules.interval.min(self.rules.back_off) } else { self.rules.interval };
             tokio::time::sleep(pause).await;

@@ -17,13 +17,13 @@ use kasoku_wire::RequestHead;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-/// What of a request decides which part of a file goes out.
+/// The fields of a request that decide which part of a file goes out.
 const CONDITIONS: [&str; 6] =
     ["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"];
 
 /// What asking an origin needs besides the request itself: key, site, settings, gateway variables, timing and trace.
 pub(crate) struct FetchContext {
-    /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
+    /// By what the route chooses an origin where it spreads by hash: a hash of the effective URI, the same for all variants.
     pub(crate) key_hash: u64,
     pub(crate) uri: Box<str>,
     pub(crate) site: usize,
@@ -32,12 +32,12 @@ pub(crate) struct FetchContext {
     pub(crate) time: Rc<OriginTime>,
     /// The client's own conditions and range, which the request to the origin may lack.
     pub(crate) asked: RequestHead,
-    /// Where in a trace it is; `None`: nothing is traced.
+    /// The place of the fetch in a trace; `None`: nothing is traced.
     pub(crate) trace: Option<FetchTrace>,
 }
 
 impl FetchContext {
-    /// For a request whose answer is for these.
+    /// For a request whose answer is for `audience`.
     pub(crate) fn new(exchange: &Exchange, routed: &Routed, audience: Audience, time: Rc<OriginTime>) -> Self {
         Self {
             key_hash: key_hash(routed),
@@ -51,7 +51,7 @@ impl FetchContext {
         }
     }
 
-    /// The same once more, for an answer that no client gets: for whoever is told to be at `address`, or for nobody.
+    /// The same for another request, whose answer no client gets. `address`: the client's address that the application is told, if any.
     pub(crate) fn again(&self, address: Option<IpAddr>, begun_us: u64) -> Self {
         let remote = address.map(|address| (address, 0).into());
         Self {
@@ -67,11 +67,11 @@ impl FetchContext {
     }
 }
 
-/// What a program may be told besides the request.
+/// What a program may be told besides the request's fields.
 fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
     let (peer, fields) = (exchange.peer, &exchange.request.head.fields);
     let is_told = is_address_told(fields, &routed.route.policy, audience);
-    // A proxy tells the address alone.
+    // A proxy tells the client's address without a port.
     let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
     let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
     Circumstances {
@@ -90,7 +90,7 @@ pub(crate) fn key_hash(routed: &Routed) -> u64 {
     }
 }
 
-/// What is to be known of a request when its answer turns out to be a file.
+/// The method, conditions and range of a request, for the case that its answer turns out to be a file.
 pub(crate) fn asked(request: &RequestHead) -> RequestHead {
     let mut asked = RequestHead::new(request.method.clone(), String::new());
     for name in CONDITIONS {

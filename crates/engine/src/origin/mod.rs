@@ -1,4 +1,4 @@
-//! What asks an origin: which one of several, what it is told, what it has answered.
+//! Asks origins: which one of several, with which request, and what the answer is.
 
 pub(crate) mod checks;
 pub(crate) mod fetch_context;

@@ -7,24 +7,24 @@ use kasoku_origin::Error;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::ResponseHead;
 
-/// What has come of asking.
+/// The result of asking an origin.
 pub(crate) struct OriginAnswer {
     /// What goes to the client, or why there is nothing.
     pub(crate) response: Result<Response, Error>,
-    /// Why the answer is for who asked alone, whatever it says, and whatever of that the rule ignores by which it was asked for: it
-    /// has come from where requests pass, by a local redirect, or it is a file that the application has named.
+    /// Why the answer is for the client that asked alone, whatever the answer says and whatever of that the rule of the request
+    /// ignores: it came by a local redirect to a target whose requests pass, or it is a file that the application has named.
     pub(crate) one_client: Option<Reason>,
-    /// The status of the application's answer where another one, or a failure, stands in its place: what it has done, it has
-    /// done, whatever became of the file that it named.
+    /// The status of the application's answer, where another answer or a failure takes its place: the application has done its
+    /// work, whatever became of the file that it named.
     pub(crate) replaced: Option<StatusCode>,
-    /// What the application has said, where that is more than the answer tells.
+    /// What the application has said, where that is more than `response` tells.
     pub(crate) said: Option<ApplicationHead>,
 }
 
-/// What an application has said in an answer, for the cache: its own words, those about the file among them (X-Accel-Expires and its like).
+/// The head of an application's answer as the cache gets it, with the fields about the file that it names (X-Accel-Expires and its like).
 pub(crate) struct ApplicationHead {
     pub(crate) head: ResponseHead,
-    /// The file that it has named, where its decision may be stored.
+    /// The file that the application has named, where that decision may be stored.
     pub(crate) file: Option<ExternalBody>,
 }
 

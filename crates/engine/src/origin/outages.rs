@@ -1,4 +1,4 @@
-//! What the log says of an origin's outage: a line when it begins, and one when it ends, with what it has cost.
+//! Logs the outage of an origin: a line when it begins, and one when it ends, with what it has cost.
 //!
 //! Both lines are warnings, so a log at level `warn` shows how each outage ended. Failed requests between the two add no line.
 
@@ -9,14 +9,14 @@ use kasoku_origin::health::{HealthSnapshot, Recovery};
 use kasoku_origin::{Error, OriginState};
 use std::time::Duration;
 
-/// A request to an origin has failed; `sent` is the mark from before it.
+/// Notes that a request to an origin has failed. `sent`: the mark of the origin's health from before the request.
 pub(crate) fn failed(worker: &Worker, route: &ActiveRoute, origin: &OriginState, sent: HealthSnapshot, error: &Error) {
     if origin.health.failed(error.blame(), sent, &route.health, worker.now().mono_ms) {
         tracing::warn!("{} failed {} times in a row: {error}", origin.address, route.health.failures);
     }
 }
 
-/// An origin is back; `how` says by what that was seen.
+/// Logs that an origin is back; `how` says by what that was seen.
 pub(crate) fn tell_end(address: &OriginAddress, how: &str, recovery: Recovery) {
     let Recovery { lasted, failed, unasked } = recovery;
     tracing::warn!(failed, unasked, "{address} {how}, after {}", span(lasted));

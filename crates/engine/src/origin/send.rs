@@ -1,21 +1,21 @@
-//! Which origin is asked, and which next when it fails.
+//! Asks the origins of a route: which one first, and which next when it fails.
 //!
-//! The group of the route says who ([`kasoku_origin::group`]); here is what a failure means. Another origin is asked in
-//! the same request, each once at most, and only while nothing of an answer has gone to the client:
+//! The route's group chooses ([`kasoku_origin::group`]); this module decides what a failure means. Another origin is asked within
+//! the same request, each at most once, and only while nothing of an answer has gone to the client:
 //!
 //! | failure | another origin is asked |
 //! |---|---|
 //! | no connection | for every method: nothing was sent, and the body has not been begun |
-//! | the connection was lost before a head | for what may be sent once more: an idempotent method (RFC 9110 section 9.2.2) without a body; and for every method when not even the request's head had been sent |
-//! | no answer in time | never: each further origin would be loaded with what may be slow everywhere, and the client has waited long enough |
-//! | a malformed answer, or a status of 5xx | never: it is an answer, and the next would hardly be another |
-//! | no place for a connection | never: the others had none either, or they would have been chosen |
+//! | connection lost before an answer | for idempotent methods (RFC 9110 section 9.2.2) without a body; for all, if no head was sent |
+//! | no answer in time | never: what may be slow everywhere must not load each origin, and the client has waited long enough |
+//! | a malformed answer, or a status of 5xx | never: it is an answer, and another origin's would hardly differ |
+//! | no place for a connection | never: the other origins had none either, or one of them would have been chosen |
 //!
-//! Nor is another one asked when the first ones have taken as long as an answer may take (`first_byte_timeout`).
+//! No other origin is asked either once the first ones have taken as long as an answer may take (`first_byte_timeout`).
 //!
-//! Each answer and each failure is told to the origin's health, which the whole process shares. When all are down, they
-//! are tried in turn all the same, by one request at a time; the others wait a moment for what that one finds. Only
-//! where that was in vain, or the origins' checks say that they are down, comes [`Error::Down`].
+//! Each answer and each failure goes into the origin's health, which the whole process shares. When all origins are down, they are
+//! tried in turn all the same, by one request at a time; the other requests wait a moment for its result. A request fails with
+//! [`Error::Down`] only where that was in vain, or where the origins' checks say that they are down.
 
 use crate::origin::fetch_context::FetchContext;
 use crate::origin::origin_answer::OriginAnswer;
@@ -38,10 +38,10 @@ use kasoku_visitors::anonymous_cookies;
 use kasoku_visitors::passing;
 use kasoku_wire::{RequestHead, ResponseHead};
 
-/// Local redirects that one request follows; Apache's LimitInternalRecursion is the same.
+/// The most local redirects that one request follows; Apache's LimitInternalRecursion is the same.
 const LOCAL_REDIRECTS_MAX: usize = 10;
 
-/// Asks the origins of a route, and sees how long that takes.
+/// Asks the origins of a route, and measures how long that takes.
 pub(crate) async fn send<U: Upload + 'static>(
     worker: &Worker,
     route: &ActiveRoute,
@@ -63,10 +63,10 @@ pub(crate) async fn send<U: Upload + 'static>(
     }
     let WorkerTime { now, mono_us } = worker.moment();
     match &sent.response {
-        // What stands in its place may have taken longer.
+        // The time until the application's own answer is noted already: the file in its place may have taken longer.
         Ok(_) if fetch_context.time.whole().is_some() => {}
         Ok(_) => fetch_context.time.has_head(mono_us),
-        // Nobody was asked, or the client is to blame.
+        // No origin was asked, or the client is to blame.
         Err(Error::Down | Error::Upload(_)) => return sent,
         Err(_) => {}
     }
@@ -78,9 +78,9 @@ pub(crate) async fn send<U: Upload + 'static>(
 
 /// Follows local redirects (RFC 3875 section 6.2.2), each to the route that its path has here.
 ///
-/// What comes of it is the answer to the first request, and stored as that, by its rules. Where the path that it leads to is one
-/// whose requests pass, or this one would for whom it tells of, it is for one client: what a rule keeps from being shared must
-/// not be shared under another name.
+/// The result is the answer to the first request, and is stored as that, by the first request's rules. It is for one client if
+/// requests for the redirect's target pass, or if this request would pass there for the visitor that it tells of: what a rule keeps
+/// from being shared must not be shared under another name.
 async fn elsewhere(
     worker: &Worker,
     first: &ActiveRoute,
@@ -97,7 +97,7 @@ async fn elsewhere(
             return refused(StatusCode::FORBIDDEN, &request.method).into();
         }
         let (route, passes) = route_redirect(site, &mut worker.paths.borrow_mut(), &target);
-        // What the first rule has kept back is not looked at, and not sent either.
+        // The request counts as it is sent, but without the cookies that made it anonymous.
         passes_somewhere |= passes
             || passing::passes(
                 &anonymous_cookies::without(&request.fields, first.visitor_rules()),
@@ -110,7 +110,7 @@ async fn elsewhere(
         match sending.until_answered(&mut Some(NoUpload), interim).await {
             Ok(Reply::Response(response)) => {
                 let mut answer = sendfile::instead(worker, &route, fetch_context, response).await;
-                // By the rules of this route it was found; by those of the first it would be looked for.
+                // This route's rules have found the file. A stored decision would look for it by the rules of the first route.
                 answer.said = None;
                 if let Ok(response) = &mut answer.response
                     && passes_somewhere
@@ -128,7 +128,7 @@ async fn elsewhere(
     Error::RedirectsForEver.into()
 }
 
-/// The same request as a GET, whatever it was; a HEAD stays one.
+/// The same request as a GET, whatever its method was; a HEAD stays a HEAD.
 fn as_get(request: &RequestHead) -> RequestHead {
     let mut get = request.clone();
     if get.method != Method::HEAD {
@@ -140,7 +140,7 @@ fn as_get(request: &RequestHead) -> RequestHead {
     get
 }
 
-/// The next origin to ask; `None` when there is no other, or all are down.
+/// The next origin to ask; `None`: there is no other, or all are down.
 async fn next(worker: &Worker, route: &ActiveRoute, asking: &mut Attempts) -> Option<ChosenOrigin> {
     loop {
         match route.group.choose(asking, &route.health, worker.now().mono_ms) {
@@ -151,7 +151,7 @@ async fn next(worker: &Worker, route: &ActiveRoute, asking: &mut Attempts) -> Op
     }
 }
 
-/// Whether an origin can be reached, when all are believed down: before a client is told to send a body.
+/// Whether an origin can be connected to, which is tried where all are believed down: before a client is told to send a body.
 pub(crate) async fn can_be_reached(worker: &Worker, route: &ActiveRoute) -> bool {
     if !route.group.is_down(worker.now().mono_ms) {
         return true;
@@ -172,7 +172,7 @@ pub(crate) async fn can_be_reached(worker: &Worker, route: &ActiveRoute) -> bool
     false
 }
 
-/// What stays the same, whoever is asked.
+/// What stays the same, whichever origin is asked.
 struct OriginCall<'a> {
     worker: &'a Worker,
     route: &'a ActiveRoute,
@@ -181,7 +181,7 @@ struct OriginCall<'a> {
 }
 
 impl OriginCall<'_> {
-    /// Until one has answered or there is no other to ask.
+    /// Asks until an origin has answered or there is no other to ask.
     async fn until_answered<U: Upload + 'static>(
         &self,
         upload: &mut Option<U>,
@@ -218,7 +218,7 @@ impl OriginCall<'_> {
         Err(failure)
     }
 
-    /// Asks one origin, and tells what becomes of it.
+    /// Asks one origin, and notes the result in its health, the counters and the trace.
     async fn ask<U: Upload + 'static>(
         &self,
         choice: &ChosenOrigin,
@@ -258,7 +258,7 @@ impl OriginCall<'_> {
     }
 }
 
-/// Notices interim responses on their way to the client: from then on its answer has begun.
+/// Notices interim responses on their way to the client: from then on the answer has begun.
 struct Watched<'a, I> {
     interim: &'a mut I,
     has_come: bool,
@@ -268,7 +268,7 @@ struct Watched<'a, I> {
 impl<I: Interim> Interim for Watched<'_, I> {
     async fn interim(&mut self, mut head: ResponseHead) {
         if head.status == StatusCode::CONTINUE {
-            // It says nothing of the answer, and another origin may be asked. The client needs it once.
+            // A 100 says nothing of the answer, so another origin may still be asked. The client needs it once.
             if std::mem::replace(&mut self.has_invited, true) {
                 return;
             }

@@ -1,22 +1,24 @@
-//! The file that an origin's answer names, in the place of its body: X-Sendfile, X-LIGHTTPD-send-file, X-Accel-Redirect.
+//! Sends the file that an origin's answer names in the place of its body: X-Sendfile, X-LIGHTTPD-send-file, X-Accel-Redirect.
 //!
-//! An application that has checked who asks leaves the sending to us. Its head stays, its body is dropped, and it is free at once.
-//! Which names lead to which files is `kasoku_programs`' matter; here is what the answer means:
+//! An application that has checked whether the client may have a file leaves the sending to Kasoku. Its head stays, its body is
+//! dropped, and the application is free at once. `kasoku_programs` knows which names lead to which files; this module decides what
+//! the answer means:
 //!
 //! | the answer | the client gets |
 //! |---|---|
-//! | names one file | that, by its own conditions and range |
-//! | names a file where nothing is set up for that field | 502: the body that comes with it is none |
-//! | names several, or in a way that can't be understood | 502 |
-//! | is a 204, 205 or 304 | that, as it is: it has no body to replace |
-//! | is a 206 | as if it were the 200: frameworks evaluate the range and name the file all the same, without a body |
+//! | names one file | that file, by the client's own conditions and range |
+//! | names a file by a field for which nothing is set up | 502: the body that comes with it is not the content |
+//! | names several files, or names one in a way that can't be understood | 502 |
+//! | is a 204, 205 or 304 | that answer, as it is: it has no body to replace |
+//! | is a 206 | the same as for a 200: frameworks evaluate the range and name the file all the same, without a body |
 //! | has another status | the file as the page of that status |
 //!
 //! None of these fields, nor those that go with them, reaches a client, whatever is set up: they tell where files lie.
 //!
-//! Such an answer is for who asked. What the application has said, and which file that led to, goes to the fill beside it ([`ApplicationHead`]):
-//! where the application says for how long its decision holds, that is stored, without the file (`stored`). What it says is told to the
-//! caches behind us as well; where it says nothing they are told that it is private, since a file's validators would suggest a lifetime.
+//! Such an answer is for the client that asked. What the application has said, and the file that it has named, go to the fill
+//! beside the answer ([`ApplicationHead`]): where the application says for how long its decision holds, the decision is stored,
+//! without the file (`stored`). Downstream caches get what the application says as well. Where it says nothing they are told that
+//! the answer is private, since the file's validators would suggest a heuristic lifetime.
 
 mod stored;
 
@@ -39,14 +41,14 @@ pub(crate) use stored::{Lost, SendfileOutcome, find_again, open};
 /// Fields that name a file by a path of the file system: Apache's mod_xsendfile, and lighttpd's older name for the same.
 const PATHS: [&str; 2] = ["X-Sendfile", "X-LIGHTTPD-send-file"];
 
-/// nginx's, which names one by an internal URI.
+/// nginx's field, which names a file by an internal URI.
 const URI: &str = "X-Accel-Redirect";
 
-/// Relatives that are not served: a file that is to be deleted behind it (mod_xsendfile), parts of several (lighttpd). What they name is
-/// as secret.
+/// Related fields that are not served: for a file that is to be deleted afterwards (mod_xsendfile), and for parts of several files
+/// (lighttpd). The names in them are as secret.
 const UNSERVED: [&str; 2] = ["X-Sendfile-Temporary", "X-Sendfile2"];
 
-/// What goes with it. Buffering changes nothing, since nothing here waits for a buffer to fill; Expires is for the cache.
+/// Fields that go with a name. Buffering changes nothing, since nothing here waits for a buffer to fill; Expires is for the cache.
 const CHARSET: &str = "X-Accel-Charset";
 const RATE: &str = "X-Accel-Limit-Rate";
 const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, accel_expires::NAME, RATE];
@@ -55,7 +57,7 @@ const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, accel_expires::NAME, RA
 const COMPLETED_BYTES: usize = 256;
 const COMPLETED_LINES: usize = 8;
 
-/// Removes all fields of this kind.
+/// Removes all fields that name files, and those that go with a name.
 pub(crate) fn strip(fields: &mut Fields) {
     if has_any(fields) {
         fields.retain(|name, _| !is_ours(name));
@@ -67,7 +69,7 @@ pub(crate) fn names_a_file(head: &ResponseHead) -> bool {
     may_be_replaced(head.status) && namings(&head.fields).next().is_some()
 }
 
-/// Why such an answer would be a failure here, whatever the file.
+/// Why an answer that names a file fails here, whatever the file; `None`: it does not.
 pub(crate) fn fault(route: &ActiveRoute, head: &ResponseHead) -> Option<Error> {
     if names_a_file(head) { named(route, &head.fields).err() } else { None }
 }
@@ -92,7 +94,7 @@ fn may_be_replaced(status: StatusCode) -> bool {
     !status.is_informational() && !matches!(status.as_u16(), 204 | 205 | 304)
 }
 
-/// The file that an answer names, or the answer itself.
+/// Puts the file that an answer names in the place of its body; any other answer stays as it is.
 pub(crate) async fn instead(
     worker: &Worker,
     route: &ActiveRoute,
@@ -103,7 +105,7 @@ pub(crate) async fn instead(
         return response.into();
     }
     if !names_a_file(&response.head) {
-        // A 304 may be about a file that was named before.
+        // A 304 may validate a decision that is stored.
         let said = (response.head.status == StatusCode::NOT_MODIFIED)
             .then(|| ApplicationHead { head: for_the_cache(response.head.clone(), worker.now()), file: None });
         strip(&mut response.head.fields);
@@ -128,7 +130,7 @@ pub(crate) async fn instead(
     OriginAnswer { replaced, ..answer }
 }
 
-/// The file of that name, which an application's head names by that field.
+/// The answer with the file that an application's head names by that field.
 async fn file_instead(
     worker: &Worker,
     route: &ActiveRoute,
@@ -172,7 +174,7 @@ async fn file_instead(
     OriginAnswer { one_client: Some(reason), said, ..response.into() }
 }
 
-/// What the answer names, and by which field, if that is one thing and set up.
+/// The name of the file and its field, if the answer has exactly one name and its field is set up.
 fn named<'f>(route: &ActiveRoute, fields: &'f Fields) -> Result<(&'static str, &'f [u8]), Error> {
     let mut namings = namings(fields);
     let Some((field, value)) = namings.next() else { return Err(Error::SendfileMalformed("nothing is named")) };
@@ -195,12 +197,12 @@ fn as_named<'n>(field: &str, name: &'n [u8]) -> SendfileName<'n> {
     if field == URI { SendfileName::Uri(name) } else { SendfileName::Path(name) }
 }
 
-/// The head as the cache hears it: without what names files, without a tag of the body that is not there, and with a Date, which it may
-/// count from.
+/// The head as the cache gets it: without the fields that name files, without an entity tag of an empty body, and with a Date, from
+/// which the cache may count.
 pub(crate) fn for_the_cache(mut head: ResponseHead, now: Now) -> ResponseHead {
     let is_kept = |name: &[u8]| BESIDE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
     head.fields.retain(|name, _| is_kept(name) || !is_ours(name));
-    // By such a tag the application would confirm any file.
+    // By such a tag, the application would confirm any file as unchanged.
     if tags_no_content(&head.fields) {
         head.fields.remove("etag");
     }
@@ -210,21 +212,21 @@ pub(crate) fn for_the_cache(mut head: ResponseHead, now: Now) -> ResponseHead {
     head
 }
 
-/// Of a 206, the head of the whole that it is a part of.
+/// Makes the head of a 206 that of the whole; other heads stay.
 fn of_the_whole(head: ResponseHead) -> ResponseHead {
     if head.status != StatusCode::PARTIAL_CONTENT {
         return head;
     }
     let mut head = ResponseHead { fields: head.fields, ..ResponseHead::new(StatusCode::OK) };
     let is_of_parts = |value: &[u8]| value.to_ascii_lowercase().starts_with(b"multipart/byteranges");
-    // Of a body that is dropped, which had a part of the file for each of its own.
+    // This was the type of the dropped body, which had a part for each range.
     if head.fields.only("content-type").is_some_and(is_of_parts) {
         head.fields.remove("content-type");
     }
     head
 }
 
-/// The file as the answer to what was asked, by the words of the application: of all [`BESIDE`], none goes out.
+/// The answer with the file, by the conditions and range of `asked`. Of the fields in [`BESIDE`], none goes out.
 fn respond(route: &ActiveRoute, file: OpenFile, said: &ResponseHead, asked: &RequestHead, uri: &str) -> Response {
     let rate_max = rate_max(&said.fields, uri);
     let by_tag;
@@ -238,8 +240,8 @@ fn respond(route: &ActiveRoute, file: OpenFile, said: &ResponseHead, asked: &Req
     respond_named(file, completed(said), telling).with_body(Body::Program)
 }
 
-/// What was asked, with entity tags alone as conditions. An application that knows visitors may name another file to each of them, and the
-/// date of one says nothing of another. The tag is of the one file.
+/// The request with entity tags as its only conditions. An application that knows visitors may name another file for each of them,
+/// and the date of one file says nothing of another. An entity tag belongs to one file.
 fn without_dates(asked: &RequestHead) -> RequestHead {
     let mut asked = asked.clone();
     asked.fields.remove("if-modified-since");
@@ -250,7 +252,8 @@ fn without_dates(asked: &RequestHead) -> RequestHead {
     asked
 }
 
-/// The application's head, with what else it has said about the file, and to the caches behind us.
+/// The application's head as it goes out: with the charset that it wants for the file, and `private` where it tells downstream
+/// caches nothing.
 fn completed(said: &ResponseHead) -> ResponseHead {
     let mut fields =
         Fields::with_capacity(said.fields.block().len() + COMPLETED_BYTES, said.fields.len() + COMPLETED_LINES);
@@ -271,8 +274,8 @@ fn completed(said: &ResponseHead) -> ResponseHead {
     ResponseHead { fields, reason: said.reason.clone(), ..*said }
 }
 
-/// How fast the application wants the file to go out, in bytes per second, as nginx hears it: digits alone; 0 and `off`: as fast as the
-/// client takes it. `None`: it does not say, or nothing that can be understood.
+/// The rate at which the application wants the file to be sent, in bytes per second. As in nginx, only digits count; 0 and `off`:
+/// as fast as the client takes it. `None`: it does not say, or says nothing that can be understood.
 fn rate_max(received: &Fields, uri: &str) -> Option<u64> {
     let value = list::trim(received.all(RATE).next()?);
     let rate = match received.only(RATE).is_some() {

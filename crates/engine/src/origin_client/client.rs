@@ -1,4 +1,4 @@
-//! Asks an origin in the way that its kind wants, for one worker.
+//! Asks origins of all kinds, each as its kind wants, for one worker.
 
 use super::response::{Body, Reply};
 use kasoku_options::{OriginAddress as Address, OriginLimits as Limits};
@@ -19,7 +19,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Without connections.
+    /// A client without connections.
     pub(crate) fn new() -> Self {
         let counters = Rc::<Counters>::default();
         Self {
@@ -29,13 +29,13 @@ impl Client {
         }
     }
 
-    /// What has happened so far.
+    /// The counts of what has happened so far.
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Asks, and waits for the final head. `upload` is taken as soon as somebody is there who reads it; when it is still there
-    /// after an error, nothing was sent.
+    /// Asks, and waits for the final head. Takes `upload` as soon as an origin reads it; if `upload` is still there after an error,
+    /// nothing was sent.
     pub(crate) async fn send<U: Upload + 'static>(
         &self,
         choice: &ChosenOrigin,
@@ -68,7 +68,7 @@ impl Client {
         reply.map(|reply| reply.with_body(Body::Program))
     }
 
-    /// Whether there are connections to an origin, as far as that is known without a request.
+    /// Connects to an origin, to find out whether it can be reached. An origin without an endpoint counts as reachable.
     pub(crate) async fn reach(&self, choice: &ChosenOrigin, limits: &Limits) -> Result<(), Error> {
         let Some(endpoint) = choice.origin.address.endpoint() else { return Ok(()) };
         OriginConnection::open(endpoint, choice.connect_timeout(limits)).await?;
@@ -77,8 +77,8 @@ impl Client {
         Ok(())
     }
 
-    /// Asks on a connection of its own, which needs no place and is not kept: whether an origin that has no place free works
-    /// must be known as well. The body is not read.
+    /// Asks on a connection of its own, which takes no place and is not kept: an origin whose places are all taken must be checked
+    /// as well. The body is not read.
     pub(crate) async fn probe(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
         match address {
             Address::Http(endpoint) => self.http.probe(endpoint, &request.plain()).await,

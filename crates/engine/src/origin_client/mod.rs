@@ -1,7 +1,7 @@
-//! The origins' side of one worker: which crate asks an origin of which kind, and one type for what all of them answer.
+//! Asks origins of all kinds for one worker, and gives the answers of all of them one type.
 //!
-//! `kasoku_origin` asks servers of HTTP, `kasoku_programs` all other kinds, and neither knows how the other one's bodies come. Here both
-//! meet: a [`Client`] asks each kind in its way, with the same request, and gives back the same [`Response`].
+//! `kasoku_origin` asks HTTP servers and `kasoku_programs` all other kinds; neither knows the other's bodies. Here both meet: a
+//! [`Client`] asks each kind in its way, with the same request, and returns the same [`Response`].
 
 mod client;
 mod response;

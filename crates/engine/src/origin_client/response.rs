@@ -1,5 +1,5 @@
-//! An origin's response, whichever kind of origin it comes from. A body that ends early is an error here, never an end; what becomes of it is
-//! decided in `fetch/fill_task.rs` (`pump`) and `deliver.rs` (the client is cut).
+//! An origin's response, whichever kind of origin sent it. A body that ends early is an error here, never an end. What then becomes
+//! of it is decided in `cache/fetch/fill_body.rs` (`pump`) and in `deliver/mod.rs` (the client is cut).
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -11,16 +11,16 @@ use kasoku_wire::Fields;
 /// A final response, or 101.
 pub(crate) type Response = kasoku_origin::Response<Body>;
 
-/// What an origin says to a request.
+/// What an origin answers: a response, or a local redirect of a program.
 pub(crate) type Reply = kasoku_programs::Reply<Body>;
 
-/// A response's body on its way. Dropping it before the end ends what makes it: a connection, or a program.
+/// A response's body on its way. Dropping it before its end ends the connection or the program from which it comes.
 pub(crate) enum Body {
     /// From an HTTP connection.
     Http(Box<ResponseBody>),
     /// From a program, or from a file.
     Program(ProgramBody),
-    /// What was read of one by somebody who has put it back, and the rest.
+    /// A body of which a part was read and put back, and the rest.
     Begun(Box<BegunBody>),
 }
 
@@ -28,27 +28,27 @@ pub(crate) enum Body {
 pub(crate) struct BegunBody {
     read: Option<Bytes>,
     rest: Body,
-    /// Where `rest` has come to its end.
+    /// The trailer fields, where `rest` has come to its end.
     end: Option<Option<Fields>>,
 }
 
-/// The short answer that stands for a file, to be kept by nobody.
+/// A short page of our own in the place of what is not sent; no cache may store it.
 pub(crate) fn refused(status: StatusCode, method: &Method) -> Response {
     kasoku_programs::refused(status, method).with_body(Body::Program)
 }
 
 impl Body {
-    /// None.
+    /// No body.
     pub(crate) fn none() -> Self {
         Self::Program(ProgramBody::Whole(None))
     }
 
-    /// A body of which `read` was read already; with `end`, its trailer fields, to its end.
+    /// A body of which `read` was read already. `end`: its trailer fields, if it was read to its end.
     pub(crate) fn begun(read: Bytes, rest: Self, end: Option<Option<Fields>>) -> Self {
         Self::Begun(Box::new(BegunBody { read: Some(read).filter(|read| !read.is_empty()), rest, end }))
     }
 
-    /// The body's length in bytes, where something tells before its end.
+    /// The body's length in bytes, where it is known before the end.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::Http(body) => body.length(),
@@ -60,12 +60,12 @@ impl Body {
         }
     }
 
-    /// Whether it is a file that this program reads itself.
+    /// Whether the body is a file that this program reads itself.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self, Self::Program(body) if body.is_file())
     }
 
-    /// Whether it is one, from one place of it.
+    /// Whether the body is one range of such a file.
     pub(crate) fn is_file_in_one(&self) -> bool {
         matches!(self, Self::Program(ProgramBody::File(_)))
     }
@@ -92,7 +92,8 @@ impl Body {
         }
     }
 
-    /// After its end: whether it may be incomplete for all that anybody can tell. Who asked may have it; it is not to be kept.
+    /// After the end: whether the body may be incomplete, since nothing tells its length. The client that asked may have it; it
+    /// must not be stored.
     pub(crate) fn is_doubtful(&self) -> bool {
         match self {
             Self::Http(_) => false,
@@ -101,8 +102,8 @@ impl Body {
         }
     }
 
-    /// Nobody wants it: what makes it is free as soon as that can be, whoever reads what stands in its place. A connection is kept
-    /// where the rest is short; a program may work on.
+    /// Gives up the body, so that what it comes from is free as soon as possible, even while a client still reads another body in
+    /// its place. A connection is kept where the rest is short; a program may work on.
     pub(crate) fn discard(self) {
         match self {
             Self::Http(body) => body.discard(),
@@ -111,7 +112,7 @@ impl Body {
         }
     }
 
-    /// What is left after 101.
+    /// The tunnel that follows a 101.
     pub(crate) fn into_tunnel(self) -> Option<Tunnel> {
         match self {
             Self::Http(body) => body.into_tunnel(),

@@ -1,4 +1,4 @@
-//! What the configuration says that a request changes (`changes`).
+//! Finds the lines of the configuration that say what a request changes (`changes`).
 
 use crate::request::route::Routed;
 use http::Method;
@@ -6,7 +6,7 @@ use kasoku_options::ChangeRule;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::tags::{Parameters, Tagged};
 
-/// Those of its route's changes that are about a request, with their numbers.
+/// The route's `changes` that match a request, with their numbers.
 pub(crate) fn about<'r>(method: &'r Method, routed: &'r Routed) -> impl Iterator<Item = (usize, &'r ChangeRule)> {
     let is_about_it = move |change: &ChangeRule| {
         change.method.as_ref().is_none_or(|one| one == method || (one == Method::GET && method == Method::HEAD))
@@ -16,7 +16,7 @@ pub(crate) fn about<'r>(method: &'r Method, routed: &'r Routed) -> impl Iterator
     all.filter(move |(_, change)| is_about_it(change))
 }
 
-/// Whether the configuration says that such a request changes pages.
+/// Whether a line of `changes` matches such a request.
 pub(crate) fn is_listed(method: &Method, routed: &Routed) -> bool {
     about(method, routed).next().is_some()
 }
@@ -27,7 +27,7 @@ pub(crate) fn is_none(method: &Method, routed: &Routed) -> bool {
     changes.peek().is_some() && changes.all(|(_, change)| change.is_none())
 }
 
-/// What a request drops when it has been carried out, as far as its URL tells; `None`: nothing.
+/// The tags that a request drops once it has been carried out, as far as its URL tells (`*`: all tags); `None`: no line matches.
 pub(crate) fn told(method: &Method, routed: &Routed) -> Option<Vec<String>> {
     let changes: Vec<&ChangeRule> = about(method, routed).map(|(_, change)| change).collect();
     if changes.is_empty() {

@@ -1,4 +1,4 @@
-//! The request for the origin, of a request that has been routed. What of it the origin sees is decided in `kasoku_semantics::forward`.
+//! Makes the request to the origin from a request that has been routed. `kasoku_semantics::forward` decides what of it the origin sees.
 
 use crate::request::message::Request;
 use crate::request::route::Routed;
@@ -7,7 +7,7 @@ use kasoku_semantics::forward;
 pub(crate) use kasoku_semantics::forward::Audience;
 use kasoku_wire::RequestHead;
 
-/// The request for the origin; with the protocol to switch to, where the client asks for one that is allowed.
+/// The request to the origin. `upgrade`: the protocol to switch to, where the client asks for one that is allowed.
 pub(crate) fn forward(
     request: &Request,
     routed: &Routed,

@@ -12,7 +12,7 @@ pub(crate) struct Request {
     pub(crate) body: BodyLength,
 }
 
-/// Looks whether such a request can be served, by whatever door it has come. Returns the length of its body.
+/// Checks whether a request can be served, through whichever door it came. Returns the length of its body.
 pub(crate) fn check(head: &mut RequestHead, body: BodyLength, body_bytes_max: u64) -> Result<BodyLength, Fault> {
     let body = match body {
         BodyLength::Length(length) if length > body_bytes_max => return Err(Fault::BodyTooLarge),
@@ -31,15 +31,15 @@ pub(crate) fn check(head: &mut RequestHead, body: BodyLength, body_bytes_max: u6
         } else if !is_continue_expected(head) {
             return Err(Fault::Expectation);
         } else if matches!(body, BodyLength::None) {
-            // There is nothing to continue with.
+            // Without a body there is nothing to continue with.
             head.fields.remove("expect");
         }
     }
     Ok(body)
 }
 
-/// Whether the one expectation is 100-continue. Origins disagree on what others mean, and so on whether a body follows
-/// (`Expect: y 100-continue`): those are not passed on.
+/// Whether 100-continue is the only expectation. Other expectations are refused: origins disagree on what they mean, and so on
+/// whether a body follows (`Expect: y 100-continue`).
 //= RFC 9110 section 10.1.1
 //# A server that receives an Expect field value containing a member other than 100-continue MAY respond with a 417
 //# (Expectation Failed) status code

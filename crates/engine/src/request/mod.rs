@@ -1,16 +1,17 @@
-//! A request: as it came, where it belongs, whose it is, and what of it an origin may see. Nothing here has a socket, a cache or a clock.
+//! A request: as it came, its site, rule and key, whether it passes, and what of it an origin may see. Nothing here reads a socket
+//! or a clock.
 //!
 //! | file | what |
 //! |---|---|
-//! | `message`, `peer` | the request as it was sent, and who is at the other end |
+//! | `message`, `peer` | the request as it was sent, and the peer of its connection |
 //! | `route` | trusted proxies, effective URI, site, rule, key |
 //! | `path` | a path as applications read it, for finding the rule |
-//! | `url_credentials` | URLs that pass, since a credential stands in them |
-//! | `changing` | what the configuration says that it changes |
-//! | `passes` | which requests never meet the cache, and why |
+//! | `url_credentials` | URLs that pass, since they hold a credential |
+//! | `changing` | what the request changes, by the configuration |
+//! | `passes` | which requests pass without a look-up, and why |
 //! | `forward` | the request as it goes to the origin |
-//! | `request_id` | its id, in the log and in the application's |
-//! | `respond`, `notes` | the fields that tell what became of it |
+//! | `request_id` | the id of a request, in our log and in the application's |
+//! | `respond`, `notes` | the response fields that tell what became of the request |
 
 pub(crate) mod changing;
 pub(crate) mod forward;

@@ -11,20 +11,20 @@ use kasoku_visitors::passing;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::sync::Arc;
 
-/// What is told of a request besides what the cache did: what the rules about visitors did, and by which line.
+/// What is told of a request besides what the cache did: what the rules about visitors did, and which line of the configuration decided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
-    /// The cookie that made it pass, or that keeps its answer from being stored.
+    /// The cookie for which the request passes, or for which its answer is not stored.
     cookie: Option<Box<[u8]>>,
-    /// The cookies that were dropped from what is kept.
+    /// The cookies that were dropped from the stored response.
     dropped: Option<Box<[u8]>>,
-    /// What became of the session that it carries.
+    /// What became of the session that the request carries.
     session: Option<&'static str>,
-    /// Where the line is written that decided.
+    /// The line of the configuration that decided, such as `kasoku.toml:12`.
     rule: Option<Arc<str>>,
 }
 
-/// Cookies that were dropped from a response that is kept, and the line that grants its lifetime.
+/// The cookies that were dropped from a stored response, and the line that grants its lifetime.
 #[derive(Default)]
 pub(crate) struct DroppedCookies {
     names: Option<Box<[u8]>>,
@@ -32,7 +32,7 @@ pub(crate) struct DroppedCookies {
 }
 
 impl DroppedCookies {
-    /// Of a response that is kept.
+    /// Those of a response that is stored.
     pub(crate) fn of(
         request: &RequestHead,
         response: &ResponseHead,
@@ -59,13 +59,12 @@ impl Notes {
         Self { session: Some(what), ..Self::default() }
     }
 
-    /// The cookie that made it pass, or that keeps its answer from being stored.
+    /// The cookie for which the request passes, or for which its answer is not stored.
     pub(crate) fn cookie(&self) -> Option<&[u8]> {
         self.cookie.as_deref()
     }
 
-    /// The request passes, for that reason.
-    /// `is_anonymous`: its session is not what it passes for.
+    /// Notes that the request passes, for that reason. `is_anonymous`: the session that it carries is anonymous, and is not the reason.
     pub(crate) fn passes(&mut self, reason: Reason, request: &Fields, routed: &Routed, is_anonymous: bool) {
         let route = &*routed.route;
         let settings = &route.places.settings;
@@ -98,29 +97,29 @@ impl Notes {
         self.rule = settings.get(by).cloned();
     }
 
-    /// Its URL is refused, by that route.
+    /// Notes that `by` refuses the URL.
     pub(crate) fn refused(&mut self, by: &ActiveRoute) {
         self.rule = by.places.settings.get("refuse-urls").cloned();
     }
 
-    /// The response sets a cookie that is not dropped.
+    /// Notes the cookie that a response sets and that is not dropped.
     pub(crate) fn sets(&mut self, route: &ActiveRoute, response: &Fields) {
         let dropped = &route.policy.grant.dropped_cookies;
         self.cookie = set_cookies::names(response).find(|name| !cookies::is_any(dropped, name)).map(Into::into);
     }
 
-    /// The response is kept.
+    /// Notes that the response is stored.
     pub(crate) fn kept(&mut self, dropped: DroppedCookies) {
         self.dropped = dropped.names;
         self.rule = dropped.rule;
     }
 
-    /// What became of the session that the request carries.
+    /// Notes what became of the session that the request carries.
     pub(crate) fn session(&mut self, what: &'static str) {
         self.session = Some(what);
     }
 
-    /// Appends them as parameters (RFC 9651 section 3.1.2).
+    /// Appends the notes as parameters (RFC 9651 section 3.1.2).
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let texts = [("cookie", self.cookie.as_deref()), ("dropped", self.dropped.as_deref())];
         for (key, value) in texts.into_iter().filter_map(|(key, value)| Some((key, value?))) {
@@ -136,7 +135,7 @@ impl Notes {
     }
 }
 
-/// The list of URLs that pass in which this one is.
+/// The setting whose list of URLs makes this URL pass.
 pub(crate) fn list_of(routed: &Routed) -> &'static str {
     let route = &*routed.route;
     let is_in = |urls: &[UrlPattern]| routed.is_any(|| urls.iter());
@@ -153,7 +152,7 @@ pub(crate) fn list_of(routed: &Routed) -> &'static str {
 /// The longest text of a parameter, in bytes.
 const TEXT_BYTES_MAX: usize = 200;
 
-/// A parameter with a String (RFC 9651 section 3.3.3): what can't stand in one is written as `?`.
+/// Writes a parameter with a String (RFC 9651 section 3.3.3); `?` stands for each character that a String can't have.
 fn write_string(key: &str, value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"; ");
     out.extend_from_slice(key.as_bytes());

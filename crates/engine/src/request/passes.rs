@@ -1,4 +1,4 @@
-//! Which requests never meet the cache, and why.
+//! Decides which requests pass without a look-up, and why.
 
 use crate::request::message::Request;
 use crate::request::route::Routed;
@@ -10,7 +10,7 @@ use kasoku_visitors::passing;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::BodyLength;
 
-/// Why a request never meets the cache, if it doesn't. `is_anonymous`: its visitor is known to be nobody, although it carries a session.
+/// Why a request passes, if it does. `is_anonymous`: its visitor is known to be anonymous, although the request may carry a session.
 pub(crate) fn pass_reason(
     request: &Request,
     routed: &Routed,
@@ -32,8 +32,8 @@ pub(crate) fn pass_reason(
     passing::passes(&request.head.fields, routed.route.visitor_rules(), is_anonymous)
 }
 
-/// Why a request for a part passes, if it does: where a lifetime is granted the whole would be fetched for each part, and is known to be too
-/// large to be stored.
+/// Why a request for a part passes, if it does. Where a lifetime is granted, the origin would be asked for the whole for each part,
+/// and the whole is known to be too large to be stored.
 pub(crate) fn part_passes(request: &Fields, routed: &Routed, cache: &Cache, now: Now) -> Option<Reason> {
     let is_part = routed.route.policy.grant.is_granting() && request.contains("range");
     (is_part && cache.is_known_too_large(&routed.key, now)).then_some(Reason::ObjectTooLarge)

@@ -1,15 +1,15 @@
-//! A path as applications read it, for finding the rule: decoded, without doubled slashes and dot segments; and the target for which a
-//! short one stands (`rewrite`).
+//! Reads a path as applications read it, for finding the rule: decoded, without doubled slashes and dot segments. Also finds the
+//! target for which a short address stands (`rewrite`).
 //!
-//! The key and the origin get the path as it was sent. Nearly every path reads as it was sent, which takes one look at it; the
-//! texts of the others are written into memory that a worker uses again, no more than a few times the longest request-target.
+//! The key and the origin get the path as it was sent. Nearly every path reads as it was sent, which one look at it tells. Other
+//! paths are written into buffers that the worker reuses, of no more than a few times the longest request-target.
 
 use kasoku_options::{Rewrite, Rewriter};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::mem;
 
-/// The largest memory for a target that is kept, in bytes.
+/// The largest buffer that is kept for the next target, in bytes.
 const KEPT_BYTES_MAX: usize = 32 << 10;
 
 /// Reads paths, one at a time.
@@ -19,12 +19,13 @@ pub(crate) struct PathReader {
     decoded: String,
     read: String,
     rewriter: Rewriter,
-    /// Memory for the next target for which one is short. While a request holds it that has to wait, the next one makes its own.
+    /// The buffer for the target of the next short address. While a waiting request holds it, the next request makes its own.
     long: String,
 }
 
 impl PathReader {
-    /// The target for which this one is short, by the first of these rules that fits it. [`PathReader::give_back`] takes its memory.
+    /// The target for which a short address stands, by the first of these rules that fits. [`PathReader::give_back`] takes its
+    /// buffer back.
     pub(crate) fn stands_for(&mut self, rules: &[Rewrite], target: &str) -> Option<String> {
         if rules.is_empty() {
             return None;
@@ -37,14 +38,14 @@ impl PathReader {
         None
     }
 
-    /// That target for which another is short, in the memory for it.
+    /// Copies the target for which a short address stands, into the buffer for it.
     pub(crate) fn copy(&mut self, stands_for: &str) -> String {
         let mut long = mem::take(&mut self.long);
         long.push_str(stands_for);
         long
     }
 
-    /// For the next target.
+    /// Takes the buffer of a target back.
     pub(crate) fn give_back(&mut self, mut used: String) {
         if used.capacity() <= KEPT_BYTES_MAX {
             used.clear();
@@ -52,7 +53,7 @@ impl PathReader {
         }
     }
 
-    /// Reads a path; `None` where that is the path as it was sent.
+    /// Reads a path; `None`: it reads as it was sent.
     pub(crate) fn read(&mut self, path: &str) -> Option<&str> {
         if reads_as_sent(path.as_bytes()) {
             return None;
@@ -71,7 +72,7 @@ pub(crate) fn as_read(path: &str) -> Cow<'_, str> {
     }
 }
 
-// Without a branch for each byte, which lets the compiler take many at once.
+// Without a branch for each byte, so that the compiler can take many bytes at once.
 fn reads_as_sent(path: &[u8]) -> bool {
     let followers = path.get(1..).unwrap_or_default();
     let begins_oddly = |slash: &u8, next: &u8| (*slash == b'/') & ((*next == b'/') | (*next == b'.'));
@@ -80,7 +81,7 @@ fn reads_as_sent(path: &[u8]) -> bool {
     !has_odd_segment && !path.contains(&b'%')
 }
 
-/// Writes `path` without percent-encoding; what is not UTF-8 then is written as U+FFFD.
+/// Writes `path` without percent-encoding; bytes that are not UTF-8 then become U+FFFD.
 fn decode(path: &str, bytes: &mut Vec<u8>, decoded: &mut String) {
     bytes.clear();
     bytes.extend(percent_decode_str(path));

@@ -1,9 +1,9 @@
-//! The id of a request: what stands in the log, in the application's log, and in what a visitor reports.
+//! Chooses the id of a request, which stands in the access log, in the application's log and in what a visitor reports.
 //!
-//! A trusted proxy's `X-Request-Id` is taken over, where it is something that can stand in a log as it is; from anybody
-//! else it would let a visitor choose what stands in ours. All others get one that is made here: 128 bits, of which 64 are the
-//! worker's, chosen at random, and 64 are different for each of its requests. So ids are unique over requests,
-//! workers, processes and machines. They are no secret, but nobody learns from two of them how many requests came between.
+//! A trusted proxy's `X-Request-Id` is taken over if any log can take it as it is. That of any other peer is ignored; otherwise a
+//! visitor could choose what stands in our log. All other requests get an id that is made here, of 128 bits: 64 random bits of the
+//! worker, and 64 bits that differ for each of the worker's requests. So ids are unique over requests, workers, processes and
+//! machines. They are no secret, but two ids don't tell how many requests came between them.
 //!
 //! A hit only increments a counter; the digits are formatted when the id is written.
 
@@ -15,7 +15,7 @@ use std::hash::{BuildHasher, RandomState};
 /// The field's name.
 pub(crate) const FIELD: &str = "X-Request-Id";
 
-/// The longest id that is taken over, in bytes.
+/// The longest `X-Request-Id` that is taken over, in bytes.
 const TOLD_BYTES_MAX: usize = 128;
 
 /// The digits of an id that is made here.
@@ -24,20 +24,20 @@ pub(crate) type RequestIdDigits = [u8; 32];
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestId<'r> {
-    /// A trusted proxy's.
+    /// The id that a trusted proxy gave.
     Told(&'r [u8]),
-    /// Ours.
+    /// The id that was made here.
     Made(u128),
 }
 
 impl<'r> RequestId<'r> {
-    /// Of a request of `peer`, which has these fields; `made`: its own, where nobody else has given it one.
+    /// The id of a request that came from `peer` with these fields. `made`: the id that it has unless a trusted proxy gave it one.
     pub(crate) fn of(peer: &Peer, fields: &'r Fields, made: u128) -> Self {
         let told = if peer.is_trusted { fields.only(FIELD) } else { None };
         told.filter(|told| is_sane(told)).map_or(Self::Made(made), Self::Told)
     }
 
-    /// As it is written; `digits` is room for one that is made.
+    /// The id as it is written. `digits`: room for an id that was made here.
     pub(crate) fn text<'t>(&'t self, digits: &'t mut RequestIdDigits) -> &'t [u8] {
         match self {
             Self::Told(told) => told,
@@ -51,7 +51,7 @@ impl<'r> RequestId<'r> {
     }
 }
 
-/// Whether it can stand in any log without quotes or escapes: UUIDs, hexadecimal, base64, `Root=1-67891233-abcdef`.
+/// Whether any log can take the id without quotes or escapes: UUIDs, hexadecimal, base64, `Root=1-67891233-abcdef`.
 fn is_sane(told: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/=:@".contains(byte);
     (1..=TOLD_BYTES_MAX).contains(&told.len()) && told.iter().all(is_plain)
@@ -65,7 +65,7 @@ fn hex(byte: u8) -> u8 {
     }
 }
 
-/// Where a worker's ids come from.
+/// Makes the ids of one worker's requests.
 pub(crate) struct RequestIds {
     high: u64,
     next: Cell<u64>,
@@ -73,12 +73,12 @@ pub(crate) struct RequestIds {
 
 impl RequestIds {
     pub(crate) fn new() -> Self {
-        // A hasher's keys are the one source of random numbers in the standard library: from the system, each time others.
+        // The keys of a hasher are the only random numbers of the standard library: the system gives them, and they differ each time.
         let random = || RandomState::new().hash_one(0_u8);
         Self { high: random(), next: Cell::new(random()) }
     }
 
-    /// Another one each time.
+    /// Makes an id that no other request has.
     pub(crate) fn make(&self) -> u128 {
         let number = self.next.get();
         self.next.set(number.wrapping_add(1));
@@ -86,8 +86,8 @@ impl RequestIds {
     }
 }
 
-/// Another number for each number, without a pattern: the last step of SplitMix64
-/// (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), each part of which can be undone.
+/// Maps each number to another one, without a pattern: the last step of SplitMix64 (Steele, Lea, Flood: Fast Splittable
+/// Pseudorandom Number Generators, 2014). Each part of it can be undone, so no two numbers have the same result.
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! The fields that we add to every response, and the names of things in them.
+//! Writes the response fields that say what the cache did, and names what stands in them.
 
 use crate::request::notes::Notes;
 use kasoku_options::HitHeaders;
@@ -18,12 +18,12 @@ pub(crate) fn forwarded(reason: Reason) -> CacheStatus {
     CacheStatus { fwd: Some(fwd(reason)), detail: Some(reason), ..CacheStatus::default() }
 }
 
-/// The status of a request that is refused: nobody was asked, and nothing looked up.
+/// The status of a request that is refused: neither the cache nor an origin was asked.
 pub(crate) fn refused() -> CacheStatus {
     CacheStatus { detail: Some(Reason::RefusedUrl), ..CacheStatus::default() }
 }
 
-/// RFC 9211 section 2.2: the kind of reason for which a request goes on.
+/// The kind of reason for which a request is forwarded (RFC 9211 section 2.2).
 pub(crate) fn fwd(reason: Reason) -> Fwd {
     match reason {
         Reason::UriMiss
@@ -63,17 +63,17 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
     }
 }
 
-/// Fields of a cache behind us that ours take the place of. (Cache-Status is a list: each cache adds to it.)
+/// Fields of a cache between us and the origin that our own fields replace. (Cache-Status is a list: each cache adds to it.)
 pub(crate) fn replaced_fields(settings: HitHeaders) -> [&'static str; 3] {
     [
         if settings.x_cache_hit { "x-cache-hit" } else { "" },
         if settings.x_cache_status { "x-cache-status" } else { "" },
-        // Else a hit would carry the id of the request that has stored it.
+        // Otherwise a hit would carry the id of the request that stored the response.
         if settings.request_id { "x-request-id" } else { "" },
     ]
 }
 
-/// Appends the fields that tell about the cache.
+/// Appends the fields that say what the cache did.
 pub(crate) fn write_hit_headers(status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders, out: &mut Vec<u8>) {
     if settings.cache_status {
         out.extend_from_slice(b"Cache-Status: ");
@@ -97,7 +97,7 @@ pub(crate) fn write_hit_headers(status: &CacheStatus, notes: Option<&Notes>, set
     }
 }
 
-/// The word that nginx has for it in `$upstream_cache_status`.
+/// The word of nginx's `$upstream_cache_status` for that.
 fn nginx_word(status: &CacheStatus) -> &'static str {
     match (status.hit, status.detail, status.fwd) {
         (true, Some(Reason::HitStaleWhileRevalidate), _) => "UPDATING",

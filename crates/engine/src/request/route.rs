@@ -31,14 +31,14 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Where an answer sends its client, as the application there would read it.
+/// The target to which an answer redirects its client, and what the application would read.
 pub(crate) struct RedirectTarget {
     target: String,
     stands_for: Option<String>,
 }
 
 impl RedirectTarget {
-    /// Of the Location of an answer; `None`: it has none, or one that nobody can read.
+    /// The target of an answer's Location, whatever host it names; `None`: the answer has no Location, or none that can be read.
     pub(crate) fn of(sites: &[ActiveSite], routed: &Routed, answer: &Fields) -> Option<Self> {
         let target = location_target(routed.key.uri(), answer)?;
         let site = sites.get(routed.site)?;
@@ -50,14 +50,14 @@ impl RedirectTarget {
         self.stands_for.as_deref().unwrap_or(&self.target)
     }
 
-    /// Whether one of these patterns fits it.
+    /// Whether one of these patterns fits the target.
     pub(crate) fn is_any(&self, patterns: &[UrlPattern]) -> bool {
         let mut paths = PathReader::default();
         TargetParts::new(&self.target, self.stands_for.as_deref(), &mut paths).is_any(patterns.iter())
     }
 }
 
-/// A worker's reusable memory for routing, with the results of the last requests.
+/// A worker's reusable buffers for routing, with the routes of the last requests.
 #[derive(Clone, Copy)]
 pub(crate) struct RouteScratch<'w> {
     pub(crate) cache: &'w Cache,
@@ -67,7 +67,7 @@ pub(crate) struct RouteScratch<'w> {
     pub(crate) remembered: &'w RefCell<Remembered>,
 }
 
-/// Finds the site and the rule of a request, and its key. `own_address`: what the client has reached.
+/// Finds the site and the rule of a request, and its key. `own_address`: the address that the client has connected to.
 pub(crate) fn route(
     sites: &[ActiveSite],
     scratch: RouteScratch<'_>,
@@ -79,18 +79,18 @@ pub(crate) fn route(
     let scheme = if proxied.is_https { "https" } else { "http" };
     let default_port = if proxied.is_https { 443 } else { 80 };
     let RequestedUri { host, target, scheme: claimed } = RequestedUri::of(head).map_err(Fault::Request)?;
-    // A request for https that comes in the clear must not share an answer with one for http.
+    // A request for https on a plain connection must not share an answer with a request for http.
     if claimed == Some("https") && !proxied.is_https {
         return Err(Fault::WrongScheme);
     }
-    // The one text that a request needs, made in memory that is used again.
+    // The one text that a request needs, in a buffer that is reused.
     let mut uri = scratch.uris.take();
     uri.push_str(scheme);
     uri.push_str("://");
     let authority_start = uri.len();
     match proxied.host.or(host) {
         Some(host) => scratch.known_authority.borrow_mut().write(host, default_port, &mut uri)?,
-        // HTTP/1.0 without Host: the address that the client has reached.
+        // HTTP/1.0 without Host: the address that the client has connected to.
         None => match own_address() {
             Some(own) => {
                 // Writing to a String cannot fail.
@@ -114,7 +114,7 @@ pub(crate) fn route(
     Ok(routed)
 }
 
-/// A URI up to the end of its authority, normalised.
+/// The beginning of a URI up to the end of its authority, normalised.
 struct NormalisedAuthority {
     uri: String,
     /// Where the authority begins.
@@ -123,13 +123,13 @@ struct NormalisedAuthority {
 }
 
 impl NormalisedAuthority {
-    /// The site that serves it, with its number.
+    /// The site that serves the authority, with its number.
     fn site<'s>(&self, sites: &'s [ActiveSite]) -> Result<(usize, &'s ActiveSite), Fault> {
         let number = site_number(sites, self.uri.get(self.start..).unwrap_or_default());
         number.and_then(|number| Some((number, sites.get(number)?))).ok_or(Fault::NoSite)
     }
 
-    /// With the host that the keys of a site have.
+    /// Writes the host of the site's keys in the place of the authority, where the site sets one.
     fn for_keys_of(mut self, site: &ActiveSite) -> Self {
         if let Some(host) = &site.route.key.host {
             self.uri.truncate(self.start);
@@ -150,7 +150,7 @@ fn route_from(
     route_in(sites, number, cache, paths, of, target)
 }
 
-/// The same in the site of that number, whatever the authority.
+/// Routes a target in the site of that number, whatever the authority.
 fn route_in(
     sites: &[ActiveSite],
     number: usize,
@@ -168,7 +168,7 @@ fn route_in(
     let (route, passes, refused_by) = (found.route.clone(), found.passes(), found.refusing().cloned());
     write_normalised(target, &route.query, &mut uri);
     let asked_for = uri.get(authority_end..).unwrap_or_default();
-    // What was left out of the query is not what the application reads.
+    // The application does not read the parameters that were left out of the query.
     let stands_for = match long {
         Some(long) if asked_for != target => {
             paths.give_back(long);
@@ -191,7 +191,7 @@ fn route_in(
     })
 }
 
-/// Why a request passes, if it does, for what its query says: a credential, or a parameter that pages do not take.
+/// Why a request passes for its URL, if it does: for a credential, or for a parameter or value that the pages of the route don't take.
 fn passes_by_query(target: &str, read: &str, route: &ActiveRoute) -> Option<Reason> {
     let is_short = !std::ptr::eq(target, read);
     let credential = url_credentials::passes(target, route);
@@ -205,7 +205,7 @@ pub(crate) fn refusing<'s>(site: &'s ActiveSite, target: &str, paths: &mut PathR
     find(site, target, long.as_deref(), paths).refusing()
 }
 
-/// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.
+/// Routes a URL that no client has requested. Its target is absolute, as a client writes it to a proxy.
 pub(crate) fn route_url(sites: &[ActiveSite], cache: &Cache, head: &RequestHead) -> Result<Routed, Fault> {
     let RequestedUri { host, target, scheme: claimed } = RequestedUri::of(head).map_err(Fault::Request)?;
     let (scheme, default_port) = if claimed == Some("https") { ("https", 443) } else { ("http", 80) };
@@ -215,7 +215,7 @@ pub(crate) fn route_url(sites: &[ActiveSite], cache: &Cache, head: &RequestHead)
     route_from(sites, cache, &mut PathReader::default(), NormalisedAuthority { uri, start, scheme }, &target)
 }
 
-/// Path and query of a URI as keys spell it, of the site of that number, as the application reads them.
+/// Path and query of a key's URI in the site of that number, as the application reads them.
 pub(crate) fn read_target_of(sites: &[ActiveSite], site: usize, uri: &str) -> Option<String> {
     let target = split(uri)?.target;
     Some(stands_for(sites.get(site)?, target, &mut PathReader::default()).unwrap_or_else(|| target.to_owned()))
@@ -228,7 +228,7 @@ pub(crate) fn read_beside<'t>(sites: &[ActiveSite], routed: &Routed, target: &'t
     long.map_or(Cow::Borrowed(target), Cow::Owned)
 }
 
-/// Where another target of the same site belongs.
+/// Routes another target of the same site.
 pub(crate) fn route_beside(
     sites: &[ActiveSite],
     scratch: RouteScratch<'_>,
@@ -237,11 +237,11 @@ pub(crate) fn route_beside(
 ) -> Option<Routed> {
     let scheme = if base.uri.starts_with("https://") { "https" } else { "http" };
     let of = NormalisedAuthority { uri: base.uri.clone(), start: scheme.len() + "://".len(), scheme };
-    // The host of the keys may be another than the site's own, and another site's.
+    // Keys may have another host than the site's own, even one of another site: so the site is not looked for by the host.
     route_in(sites, base.site, scratch.cache, &mut scratch.paths.borrow_mut(), of, target).ok()
 }
 
-/// A URI as its key spells it: with the query as its route wants it.
+/// A URI as its key spells it: the host that the site's keys have, and the query as its route normalises it.
 pub(crate) fn canonical(sites: &[ActiveSite], paths: &mut PathReader, uri: String) -> String {
     let Some(UriParts { scheme, authority, target, .. }) = split(&uri) else { return uri };
     let Some(site) = serving(sites, authority) else { return uri };
@@ -254,7 +254,7 @@ pub(crate) fn canonical(sites: &[ActiveSite], paths: &mut PathReader, uri: Strin
     canonical
 }
 
-/// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
+/// The route for the target of a program's local redirect in the same site, and whether requests for that target pass.
 pub(crate) fn route_redirect(site: &ActiveSite, paths: &mut PathReader, target: &str) -> (Arc<ActiveRoute>, bool) {
     let long = stands_for(site, target, paths);
     let found = find(site, target, long.as_deref(), paths);
@@ -263,7 +263,7 @@ pub(crate) fn route_redirect(site: &ActiveSite, paths: &mut PathReader, target: 
     (route.clone(), passes.or_else(|| passes_by_query(target, read, route)).is_some())
 }
 
-/// The host that keys have for requests to this one.
+/// The host that keys of requests to `authority` have.
 pub(crate) fn host_in_keys<'h>(sites: &'h [ActiveSite], authority: &'h str) -> &'h str {
     serving(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
 }

@@ -1,21 +1,24 @@
-//! Credentials in URLs: a session, a token or a password in the query, in a parameter of the path, or as ASP.NET writes it without cookies.
+//! Finds credentials in URLs: a session, a token or a password in the query or in a parameter of the path, and ASP.NET's sessions
+//! without cookies.
 //!
-//! A URL with a credential belongs to one visitor, so its page is not for others, whatever the response says: the request passes. Only the
-//! parameter's name decides. The names are those of sessions (PHP, Java servlets, ASP, ColdFusion, shops) and of tokens; names that have a
-//! plain meaning as well (`session` of a conference, `key`, `auth`) are none. What a rule removes from key and request (`query.ignore`,
-//! `strip-path-parameters`) is gone before this looks.
+//! A URL with a credential belongs to one visitor, so its page is not for others, whatever the response says: the request passes.
+//! The parameter's name decides (for `ticket`, its value as well). The names are those of sessions (PHP, Java servlets, ASP,
+//! ColdFusion, shops) and of tokens. A name that has a plain meaning as well (`session` of a conference, `key`, `auth`) is not
+//! listed. A parameter that a rule removes from key and request (`query.ignore`, `strip-path-parameters`) is gone before this
+//! check.
 //!
-//! So are the answers of a service that somebody has logged in with: OAuth 1 (RFC 5849), OpenID and SAML by their names, and OAuth 2 and
-//! OpenID Connect by `state` beside `code` or `error` (RFC 6749 section 4.1.2), each of which has a plain meaning alone.
+//! The answers of a login service are credentials as well: those of OAuth 1 (RFC 5849), OpenID and SAML by their names, and those
+//! of OAuth 2 and OpenID Connect by `state` beside `code` or `error` (RFC 6749 section 4.1.2), since each of these alone has a
+//! plain meaning.
 //!
-//! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
+//! In profile `rfc` this holds only where a lifetime is granted: without a grant, an application that says `public` is believed.
 
 use crate::sites::ActiveRoute;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::query::{any_pair, name_and_value, pairs, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
 
-/// Names, as they are compared ([`folded`]).
+/// Names of parameters that are credentials, as [`folded`] writes them.
 const NAMES: [&str; 66] = [
     "__requestverificationtoken",
     "_csrf",
@@ -85,23 +88,23 @@ const NAMES: [&str; 66] = [
     "zenid",
 ];
 
-/// The length of the longest.
+/// The length of the longest name.
 const LENGTH_MAX: usize = 26;
 
-/// What makes a target read otherwise than it is written.
+/// Characters with which programs may read a target otherwise than it is written.
 const ODD: [u8; 5] = *b";(%+[";
 
-/// How names begin, folded, to which something is added: for each server, or by OpenID and HybridAuth for each thing they say.
+/// Beginnings of names, as [`folded`] writes them. Each server adds something to ASP's; OpenID and HybridAuth have many names with theirs.
 const BEGINNINGS: [&str; 3] = ["aspsessionid", "openid_", "hauth_"];
 
-/// Why a request for that target passes, if it does, because of its parameters.
+/// Why a request for that target passes because of a credential in its URL, if it does.
 pub(crate) fn passes(target: &str, route: &ActiveRoute) -> Option<Reason> {
     let policy = &route.policy;
     let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
     (is_guarded && are_in(target, &route.session.cookies)).then_some(Reason::PassCredentialInUrl)
 }
 
-/// Whether a target has a credential. `sessions`: globs over the names of the site's own.
+/// Whether a target has a credential. `sessions`: globs over the names of the site's session cookies.
 pub(crate) fn are_in(target: &str, sessions: &[String]) -> bool {
     let (path, query) = path_and_query(target);
     let mut answer = AuthorizationResponse::default();
@@ -112,14 +115,14 @@ pub(crate) fn are_in(target: &str, sessions: &[String]) -> bool {
         })
     } else {
         let mut is_credential = |pair: &str| is_credential_as_read(pair, sessions, &mut answer);
-        // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
+        // Perl's CGI.pm, and programs that follow HTML 4.01 appendix B.2.2, read `;` as `&`.
         query.is_some_and(|query| any_pair(query, &mut is_credential)) || is_in_path(path, is_credential)
     }
 }
 
-/// Whether a target is read as it is written: most are, and take one look.
+/// Whether a target reads as it is written. Most targets do, and need no second look.
 fn is_plain(target: &[u8]) -> bool {
-    // A table, since most targets are shorter than what a search has to set up.
+    // A table: most targets are shorter than what a search has to set up.
     #[expect(clippy::indexing_slicing, reason = "what is not there does not compile")]
     static IS_ODD: [bool; 256] = {
         let mut is_odd = [false; 256];
@@ -138,7 +141,7 @@ fn is_in_path(path: &str, is_credential: impl FnMut(&str) -> bool) -> bool {
     parameters.any(is_credential) || path.split('/').any(is_cookieless)
 }
 
-/// What of an OAuth 2 authorization response is there.
+/// The parts of an OAuth 2 authorization response that have been found.
 #[derive(Default)]
 struct AuthorizationResponse {
     has_state: bool,
@@ -146,7 +149,7 @@ struct AuthorizationResponse {
 }
 
 impl AuthorizationResponse {
-    /// Whether it is there with this parameter.
+    /// Whether the response is complete with this parameter.
     fn is_complete_with(&mut self, name: &str) -> bool {
         self.has_state |= name.eq_ignore_ascii_case("state");
         self.has_result |= name.eq_ignore_ascii_case("code") || name.eq_ignore_ascii_case("error");
@@ -157,7 +160,7 @@ impl AuthorizationResponse {
 fn is_credential_as_read(pair: &str, sessions: &[String], answer: &mut AuthorizationResponse) -> bool {
     let (name, value) = name_and_value(pair);
     let name = read_name(name);
-    // PHP reads `sid[0]` as something of `sid`.
+    // PHP reads `sid[0]` as an element of `sid`.
     let name = name.split('[').next().unwrap_or_default();
     is_credential(name, value, sessions) || answer.is_complete_with(name)
 }
@@ -169,7 +172,7 @@ fn is_credential(name: &str, value: &str, sessions: &[String]) -> bool {
     is_named(name) || is_session() || is_ticket()
 }
 
-/// Whether a segment of a path is what ASP.NET puts there in the place of cookies: `(S(…))`, and the like for tickets.
+/// Whether a segment of a path is what ASP.NET writes there in the place of a cookie: `(S(…))` for a session, and the like for tickets.
 fn is_cookieless(segment: &str) -> bool {
     ["(S(", "(A(", "(F(", "(X("].iter().any(|start| segment.starts_with(start)) && segment.ends_with("))")
 }
@@ -185,8 +188,8 @@ fn is_the_same(name: &str, one: &str) -> bool {
     name.len() == one.len() && name.bytes().map(folded).eq(one.bytes())
 }
 
-/// A character of a name as it is compared: in lower case, and `_` for what joins words. `access-token` is the same name in another
-/// hand, and PHP reads `access.token` and `access token` as `access_token`.
+/// A character of a name as it is compared: in lower case, and `_` for each character that joins words. `access-token` is another
+/// spelling of the same name, and PHP reads `access.token` and `access token` as `access_token`.
 const fn folded(byte: u8) -> u8 {
     match byte {
         b'-' | b'.' | b' ' => b'_',
@@ -194,7 +197,7 @@ const fn folded(byte: u8) -> u8 {
     }
 }
 
-/// The first letters of the names of each length, one bit for each: nearly all parameters are told by that.
+/// The first letters of the names of each length, one bit for each letter: this rules out nearly all other parameters.
 #[expect(clippy::indexing_slicing, reason = "a name that is too long does not compile")]
 const FIRST_LETTERS: [u32; LENGTH_MAX + 1] = {
     let mut letters = [0; LENGTH_MAX + 1];
@@ -207,7 +210,7 @@ const FIRST_LETTERS: [u32; LENGTH_MAX + 1] = {
     letters
 };
 
-/// A bit for a letter, folded: the same in both cases.
+/// The bit for a folded letter; both cases have the same bit.
 const fn letter(byte: u8) -> u32 {
     1 << (byte & 0x1f)
 }

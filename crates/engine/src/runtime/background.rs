@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Tasks of one worker at a time.
+/// The most tasks of one worker that run at a time.
 const RUNNING_MAX: usize = 4;
 
-/// Tasks of one worker that wait for that.
+/// The most tasks of one worker that wait for their turn.
 const WAITING_MAX: usize = 256;
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
@@ -21,12 +21,12 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Whether one more can be taken.
+    /// Whether the queue takes one more task.
     pub(crate) fn has_room(&self) -> bool {
         self.waiting.borrow().len() < WAITING_MAX
     }
 
-    /// Takes one for which there is room.
+    /// Takes a task for which there is room.
     pub(crate) fn spawn(self: &Rc<Self>, task: impl Future<Output = ()> + 'static) {
         self.waiting.borrow_mut().push_back(Box::pin(task));
         if self.running.get() < RUNNING_MAX {
@@ -40,7 +40,7 @@ impl Background {
     }
 }
 
-/// A place among those that run.
+/// A place among the running tasks.
 struct TaskSlot(Rc<Background>);
 
 impl TaskSlot {

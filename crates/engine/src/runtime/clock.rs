@@ -1,39 +1,39 @@
-//! The clock. Only the worker reads it; everything below takes `now`.
+//! The clocks of the engine. Only the worker reads them; all code below it gets `now`.
 
 use kasoku_semantics::time::Now;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Where the present comes from.
+/// Tells the current time.
 pub trait Clock: Send + Sync {
-    /// The present.
+    /// The current time.
     fn now(&self) -> Now;
 
-    /// The present, and the same moment of the monotonic clock in microseconds: read together, so that they cost one look.
+    /// The current time, and the same moment of the monotonic clock in microseconds. One reading gives both.
     fn moment(&self) -> WorkerTime {
         let now = self.now();
         WorkerTime { now, mono_us: now.mono_ms.saturating_mul(1000) }
     }
 }
 
-/// A moment, for what takes less than a millisecond.
+/// A moment, for durations of less than a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerTime {
-    /// As all else takes it.
+    /// The moment in the form that all other code uses.
     pub now: Now,
     /// Microseconds since some fixed moment, never going back.
     pub mono_us: u64,
 }
 
-/// The operating system's clocks: the wall clock for dates, the monotonic one for ages, so that a step of the wall
-/// clock makes nothing older or younger. Each request reads the monotonic one; how far the wall clock is from it is read anew
-/// each second, so a step of the wall clock shows with that delay.
+/// The operating system's clocks: the wall clock for dates, the monotonic one for ages, so that a step of the wall clock makes
+/// nothing older or younger. Each request reads the monotonic clock. Its difference to the wall clock is measured anew each
+/// second, so a step of the wall clock shows with that delay.
 #[derive(Debug)]
 pub struct SystemClock {
     start: Instant,
     /// Wall clock minus monotonic clock, in milliseconds.
     offset_ms: AtomicI64,
-    /// When it is read next, on the monotonic clock.
+    /// When the wall clock is read next, in milliseconds of the monotonic clock.
     next_ms: AtomicU64,
 }
 
@@ -69,7 +69,7 @@ impl Clock for SystemClock {
 
     fn moment(&self) -> WorkerTime {
         let elapsed = self.start.elapsed();
-        // Not as_micros(), which reckons in 128 bits.
+        // Not as_micros(), which calculates with 128 bits.
         let mono_us = elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros());
         let mono_ms = mono_us / 1000;
         if mono_ms >= self.next_ms.load(Ordering::Relaxed) {
@@ -82,7 +82,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until somebody moves it: for tests.
+/// A clock for tests, which stands still until a test moves it.
 #[derive(Debug)]
 pub struct SimulatedClock {
     start: SystemTime,
@@ -90,12 +90,12 @@ pub struct SimulatedClock {
 }
 
 impl SimulatedClock {
-    /// Stands at the present.
+    /// Starts at the current time.
     pub fn new() -> Self {
         Self { start: SystemTime::now(), ms: AtomicI64::new(0) }
     }
 
-    /// Moves on.
+    /// Moves both clocks on.
     pub fn advance_seconds(&self, seconds: i64) {
         self.ms.fetch_add(seconds * 1000, Ordering::SeqCst);
     }

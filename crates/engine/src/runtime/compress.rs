@@ -1,10 +1,10 @@
 //! Compresses stored responses (br, zstd, gzip) on threads that serve no clients.
 //!
-//! A hit whose client likes a coding better asks for it here and goes out as it is stored: no hit waits for a coding, and none
-//! is made of what nobody asks for again. A thread takes one after the other from a queue with a bound; when that is full,
-//! a later hit asks again. The threads run at a lower priority than the workers, and there are few of them (one for four
-//! workers), so what they make takes nothing from requests that wait. A response that is evicted while its turn has not come
-//! is not coded, nor held by the queue.
+//! A hit whose client prefers a coding orders it here, and goes out as it is stored. So no hit waits for a coding, and no coding
+//! is made of a response that is not requested again. Each thread takes one order after the other from a bounded queue; when the
+//! queue is full, a later hit orders again. The threads run at a lower priority than the workers, and there are few of them (one
+//! for four workers), so they take little from waiting requests. A response that is evicted before its turn is not coded, and the
+//! queue does not keep it in memory.
 
 use kasoku_cache::coding::Added;
 use kasoku_cache::{Body, Cache, Entry};
@@ -17,26 +17,26 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 
-/// Codings that wait for their turn.
+/// The most codings that wait for their turn.
 const QUEUE_MAX: usize = 256;
 
-/// Workers for which there is one thread, and the most threads.
+/// How many workers have one thread, and the most threads.
 const WORKERS_PER_THREAD: usize = 4;
 const THREADS_MAX: usize = 4;
 
-/// One coding of one response.
+/// The order of one coding of one response.
 struct CodingJob {
     uri: String,
     entry: Weak<Entry>,
-    /// The entry's. A 304 makes another entry of the same body, for which it may then be made.
+    /// The entry's body. A 304 makes another entry of the same body, for which the coding may then be made.
     body: Weak<Body>,
     coding: Coding,
     levels: CodingLevels,
 }
 
 impl CodingJob {
-    /// What it is about; `None`: it was evicted or replaced, and nobody sends it. Where its body lives on, under a head that was
-    /// confirmed meanwhile, the next who wants the coding asks again.
+    /// The response to code; `None`: it was evicted or replaced, and no client gets it. Where its body lives on, under a head
+    /// that a 304 has confirmed, the next hit that wants the coding orders it again.
     fn entry(&self) -> Option<Arc<Entry>> {
         let entry = self.entry.upgrade();
         if entry.is_none()
@@ -48,19 +48,19 @@ impl CodingJob {
     }
 }
 
-/// The threads. Dropping it ends them; what waits is not made.
+/// The threads. Dropping it ends them, and leaves waiting orders undone.
 pub(crate) struct Compressor {
     jobs: Queue,
     is_stopping: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Where jobs wait.
+/// The queue of orders.
 #[derive(Clone)]
 pub(crate) struct Queue(SyncSender<CodingJob>);
 
 impl Compressor {
-    /// For so many workers; `cells` are no worker's own.
+    /// Starts the threads for so many workers. `cells` are not a worker's own counters.
     pub(crate) fn start(workers: usize, cache: &Cache, cells: &Arc<Cells>) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE_MAX);
         let receiver = Arc::new(Mutex::new(receiver));
@@ -75,7 +75,7 @@ impl Compressor {
         Ok(own)
     }
 
-    /// Where workers ask.
+    /// The queue in which workers place orders.
     pub(crate) fn queue(&self) -> &Queue {
         &self.jobs
     }
@@ -85,7 +85,7 @@ impl Drop for Compressor {
     fn drop(&mut self) {
         self.is_stopping.store(true, Ordering::Relaxed);
         for _ in &self.threads {
-            // Wakes one that has nothing to do. Where there is no room for this, there is something for each of them.
+            // This wakes a thread that has nothing to do. If the queue is full, it has an order for each thread anyway.
             let nothing = CodingJob {
                 uri: String::new(),
                 entry: Weak::new(),
@@ -102,8 +102,8 @@ impl Drop for Compressor {
 }
 
 impl Queue {
-    /// Has that coding made of a stored response, unless somebody does it already. Does not wait. `false`: it could not be
-    /// taken on now.
+    /// Orders that coding of a stored response, unless it was ordered already. Does not wait. `false`: there is no room for the
+    /// order now.
     pub(crate) fn ask(
         &self,
         cache: &Cache,
@@ -128,7 +128,7 @@ impl Queue {
     }
 }
 
-/// What a thread works with.
+/// The data of one thread.
 struct Maker {
     cache: Cache,
     cells: Arc<Cells>,
@@ -137,7 +137,7 @@ struct Maker {
 
 impl Maker {
     fn run(&self, jobs: &Mutex<Receiver<CodingJob>>) {
-        // Where that is not allowed it is as good, only less kind to others.
+        // Where that is not allowed, coding works all the same, and takes more time from other threads.
         let _ = kasoku_sys::thread::lower_priority();
         while let Some(job) = next(jobs) {
             if self.is_stopping() {
@@ -160,7 +160,7 @@ impl Maker {
 
     fn make(&self, body: &Body, bytes_max: u64, job: &CodingJob) -> Option<Vec<u8>> {
         let length = body.complete_length()?;
-        // A stop ends it at the next piece; what has been made until then is too short to be taken for the whole.
+        // A stop ends it at the next piece. The coding of the pieces before is dropped.
         let pieces = body.chunks().map(AsRef::as_ref).take_while(|_| !self.is_stopping());
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         match encode(job.coding, job.levels, length, pieces, bytes_max) {
@@ -178,9 +178,10 @@ impl Maker {
     }
 }
 
-/// The next one, as soon as there is one; `None` when there will be none. One thread waits for it, the others for that one.
+/// The next order, as soon as there is one; `None` when no more will come. One thread waits for the order, and the others wait
+/// for that thread.
 fn next(jobs: &Mutex<Receiver<CodingJob>>) -> Option<CodingJob> {
-    // Whoever held the lock only waited, so a panic elsewhere leaves nothing half done.
+    // A thread that holds the lock only waits, so a panic leaves nothing half done.
     jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
@@ -198,7 +199,7 @@ mod tests {
 
     const URI: &str = "http://a.example/";
 
-    /// A cache with one page.
+    /// A cache with one stored page.
     fn stored() -> (Cache, Arc<Entry>) {
         let cache = Cache::new(CacheLimits { memory_bytes_max: 8 << 20, object_bytes_max: 1 << 20 });
         let (key, policy) = (cache.key(URI), Arc::new(Policy::new(Profile::Safe)));

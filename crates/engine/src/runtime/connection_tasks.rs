@@ -1,20 +1,21 @@
-//! The tasks that serve connections, one after the other.
+//! The tasks that serve connections: each serves one connection after the other.
 //!
-//! To make a task for each connection, and to take it down again, is a seventh of the instructions that a connection with one request takes:
-//! memory for it and for its state, an entry in the list of all tasks. So a task that has served one waits here for the next.
+//! To make a task for each connection, and to take it down again, is a seventh of the instructions of a connection with one
+//! request: memory for the task and its state, an entry in the list of all tasks. So a task that has served a connection waits
+//! here for the next.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Tasks that wait, at most: each holds some 3 KiB.
+/// The most tasks that wait: each holds some 3 KiB.
 const WAITING_MAX: usize = 64;
 
-/// Those of a worker that wait for a connection.
+/// The tasks of a worker that wait for a connection.
 pub(crate) struct ConnectionTasks<T>(RefCell<Vec<Rc<ConnectionTask<T>>>>);
 
-/// One of them.
+/// One task, and the connection that it gets next.
 pub(crate) struct ConnectionTask<T> {
     next: Cell<Option<T>>,
     waker: Cell<Option<Waker>>,
@@ -25,7 +26,7 @@ impl<T> ConnectionTasks<T> {
         Self(RefCell::default())
     }
 
-    /// Gives a connection to one that waits; where none does, the caller has to start the one that is returned.
+    /// Gives a connection to a waiting task. Where none waits, the caller has to start the returned task.
     pub(crate) fn give(&self, next: T) -> Option<Rc<ConnectionTask<T>>> {
         let waiting = self.0.borrow_mut().pop();
         let is_new = waiting.is_none();
@@ -38,7 +39,7 @@ impl<T> ConnectionTasks<T> {
         is_new.then_some(server)
     }
 
-    /// Has it wait for another connection; `false`: enough do, and it should end.
+    /// Has the task wait for another connection; `false`: enough tasks wait, and this one should end.
     pub(crate) fn wait(&self, server: &Rc<ConnectionTask<T>>) -> bool {
         let mut waiting = self.0.borrow_mut();
         let has_room = waiting.len() < WAITING_MAX;

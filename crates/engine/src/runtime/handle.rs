@@ -73,7 +73,7 @@ impl EngineHandle {
         &self.cache
     }
 
-    /// Bytes of requests' bodies that are on disk until they are complete.
+    /// Bytes of request bodies that are on disk until the bodies are complete.
     pub fn request_buffer_bytes(&self) -> u64 {
         self.spool.held_bytes()
     }
@@ -88,12 +88,12 @@ impl EngineHandle {
         &self.counted
     }
 
-    /// What is known of URL patterns.
+    /// What the leak guard knows of URL patterns.
     pub(crate) fn guard(&self) -> &Arc<Guard> {
         &self.guard
     }
 
-    /// How cookies were seen to be set.
+    /// In which responses origins were seen to set cookies.
     pub(crate) fn cookie_setters(&self) -> &Arc<CookieSetters> {
         &self.cookie_setters
     }
@@ -112,7 +112,7 @@ impl EngineHandle {
         &self.origins
     }
 
-    /// What is served by at present.
+    /// The options that are valid now.
     pub fn options(&self) -> Arc<Options> {
         self.options.borrow().clone()
     }
@@ -122,32 +122,32 @@ impl EngineHandle {
         self.workers
     }
 
-    /// What each worker has seen of URLs.
+    /// What each worker has seen of requests that were no hits, by URL.
     pub(crate) fn tops(&self) -> &[Arc<TopTables>] {
         &self.tops
     }
 
-    /// What each worker has not served from memory.
+    /// What each worker has not served from memory, by URL pattern and reason.
     pub(crate) fn cases(&self) -> &[Arc<MissTable>] {
         &self.cases
     }
 
-    /// Where spans go; `None`: nothing is traced.
+    /// The queue for spans; `None`: nothing is traced.
     pub(crate) fn traces(&self) -> Option<&SpanSender> {
         self.traces.as_ref()
     }
 
-    /// Which URLs are worth a look, over all workers: of each order (requests, misses, bytes, times) at most so many.
+    /// The URLs that are worth a look, over all workers: of each order (requests, misses, bytes, times) the first `urls_max`.
     pub fn top(&self, urls_max: usize) -> Top {
         top::merged(self.tops.iter().map(AsRef::as_ref), self.now().mono_ms, urls_max)
     }
 
-    /// Where it is counted what is done through a handle, by any thread.
+    /// The counters of what is done through a handle, by any thread.
     pub fn cells(&self) -> Arc<Cells> {
         self.metrics.cells(self.workers + 2)
     }
 
-    /// The present, as the engine sees it.
+    /// The current time, as the engine sees it.
     pub fn now(&self) -> Now {
         self.clock.now()
     }

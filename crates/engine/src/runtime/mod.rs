@@ -1,4 +1,4 @@
-//! What serves requests: the workers, and what they share.
+//! The workers that serve requests, and what they share.
 
 pub(crate) mod background;
 pub mod clock;

@@ -1,12 +1,12 @@
-//! Where a worker reads a small file.
+//! The buffer into which a worker reads a small file.
 
 use std::cell::RefCell;
 
-/// Where a worker reads a small file.
+/// The buffer into which a worker reads a small file.
 pub(crate) struct ScratchBuffer(pub(crate) RefCell<Box<[u8]>>);
 
 impl ScratchBuffer {
-    /// Up to this length a file is read, and not sent by sendfile(2), in bytes.
+    /// The longest file that is read, and not sent by sendfile(2), in bytes.
     pub(crate) const BYTES: usize = 32 << 10;
 
     pub(crate) fn new() -> Self {

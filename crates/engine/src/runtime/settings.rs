@@ -1,7 +1,7 @@
 //! A worker's settings: everything that a reload replaces while requests run.
 //!
-//! A request takes the settings that hold when it comes, and is served by them to its end. Each worker has a copy of its
-//! own, since a count of references that all workers change would make them wait for each other.
+//! A request takes the settings that are valid when it arrives, and is served by them to its end. Each worker has a copy of its
+//! own, since a reference count that all workers change would make them wait for each other.
 
 use crate::request::route::Remembered;
 use crate::sites::{ActiveSite, sites};
@@ -15,26 +15,26 @@ use std::sync::Arc;
 /// See the [module](self).
 pub(crate) struct Settings {
     pub(crate) sites: Vec<ActiveSite>,
-    /// Where the worker counts what they answer, in the same order.
+    /// The worker's counters for each site, in the same order.
     pub(crate) site_cells: Vec<Arc<SiteCells>>,
     pub(crate) limits: Rc<ClientLimits>,
     pub(crate) request_buffer: RequestBuffer,
     pub(crate) trusted_proxies: Vec<AddressRange>,
     pub(crate) purge_from: Vec<AddressRange>,
     pub(crate) hit_headers: HitHeaders,
-    /// Where targets lead by them.
+    /// The routes of targets that were routed by these settings.
     pub(crate) remembered: RefCell<Remembered>,
     pub(crate) traces: Traces,
-    /// The cookies of all sessions, of whichever site and rule: globs over names.
+    /// The names of the session cookies of all sites and rules, as globs.
     pub(crate) session_cookies: Vec<String>,
 }
 
 impl Settings {
-    /// Of these options, for the worker of that number, with what `directory` knows of the origins and `metrics` has counted.
+    /// Makes the settings of one worker from these options. `directory` has the state of the origins, `metrics` the counters.
     pub(crate) fn new(options: &Options, directory: &OriginRegistry, metrics: &Metrics, worker: usize) -> Self {
         let mut sites = sites(options);
         let routes = sites.iter_mut().flat_map(ActiveSite::routes_mut);
-        // Nobody else has these copies yet.
+        // No other code has these copies yet.
         for route in routes.filter_map(Arc::get_mut) {
             let connections_max = route.origin.connections_max;
             route.group = Group::new(route.balance, &route.origins, connections_max, directory, worker);

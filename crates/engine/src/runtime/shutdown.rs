@@ -2,12 +2,12 @@
 
 use tokio::sync::watch;
 
-/// What all workers do now.
+/// The state of all workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerState {
-    /// Go on.
+    /// Serve.
     Serving,
-    /// Stop: nobody will listen.
+    /// Stop: no process will listen.
     Stopping,
     /// Stop: another process listens on the same sockets.
     HandingOver,
@@ -24,20 +24,21 @@ pub(crate) fn channel() -> (watch::Sender<WorkerState>, ShutdownReceiver) {
 }
 
 impl ShutdownReceiver {
-    /// Whether they are to stop.
-    // Each request asks, so this takes no lock: all workers would share it. Nothing marks the other course as seen here.
+    /// Whether the workers are to stop.
+    // Each request calls this, so it takes no lock, which all workers would share. It works because no code marks a state as
+    // seen.
     pub(crate) fn has_changed(&self) -> bool {
         self.0.has_changed().unwrap_or(true)
     }
 
-    /// Whether they are to do this.
+    /// Whether the workers are in this state.
     pub(crate) fn is(&self, state: WorkerState) -> bool {
         *self.0.borrow() == state
     }
 
-    /// Waits until they are to stop. Polled once, it wakes the task.
+    /// Waits until the workers are to stop. Polled once, it wakes the task then.
     pub(crate) async fn changes(mut self) {
-        // A task whose turn is over would be told to wait without being registered.
+        // Without this, tokio would tell a task that has used up its budget to wait, and would not register it.
         let _ = tokio::task::unconstrained(self.0.wait_for(|state| *state != WorkerState::Serving)).await;
     }
 }
@@ -75,7 +76,7 @@ mod tests {
             Poll::Ready(())
         })
         .await;
-        // Who is told to try again later has been woken by then.
+        // A task that was told to try again later has been woken by then.
         tokio::task::yield_now().await;
         woken.0.store(false, Ordering::Relaxed);
         sender.send(WorkerState::Stopping).unwrap();

@@ -1,11 +1,11 @@
 //! Buffers request bodies on disk until they are complete.
 //!
-//! What a request may not keep in memory goes into a file of its own, which has no name (O_TMPFILE, where the file system knows it), so
-//! nothing is left of it however the program ends. All files together have a bound, which the whole program shares; a request that finds no
-//! room is refused, since waiting for room would mean waiting for other clients.
+//! The part of a body that may not be kept in memory goes into a file of its own. The file has no name (O_TMPFILE, where the file
+//! system supports it), so none is left however the program ends. All files of the program together have a bound. A request that
+//! finds no room is refused, since waiting for room would mean waiting for other clients.
 //!
-//! A disk may take its time, so files are written, read and closed by threads that may wait, a few at a time over all workers,
-//! and each call has a bound. Whoever goes away leaves the file to the call that still runs.
+//! A disk may be slow, so threads that may block write, read and close the files, a few at a time over all workers, and each call
+//! has a time limit. A request that goes away leaves its file to the call that still runs.
 
 use bytes::Bytes;
 use kasoku_options::RequestBuffer;
@@ -19,18 +19,18 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-/// Calls to the disk that run at a time, over all workers.
+/// The most calls to the disk that run at a time, over all workers.
 const CALLS_MAX: usize = 16;
 
-/// How long one may take, the wait for its turn included.
+/// How long one call may take, the wait for its turn included.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is read at once, in bytes.
+/// How much is read at once, in bytes.
 const READ_BYTES: usize = 64 << 10;
 
 static CALLS: Semaphore = Semaphore::const_new(CALLS_MAX);
 
-/// What all files hold, in bytes.
+/// How many bytes all files hold.
 #[derive(Debug, Default)]
 pub(crate) struct Spool(AtomicU64);
 
@@ -51,19 +51,19 @@ impl Spool {
     }
 }
 
-/// A body, or the front of one: first written, then read, from its beginning to its end. Dropping it removes it.
+/// A body, or its beginning: first written, then read, from its beginning to its end. Dropping it removes the file.
 pub(crate) struct SpoolFile {
-    /// Always there, until it is dropped.
+    /// Always `Some`, until it is dropped.
     kept: Option<Arc<ChargedFile>>,
     written: u64,
     read: u64,
 }
 
 impl SpoolFile {
-    /// An empty one.
+    /// Makes an empty file.
     ///
     /// # Errors
-    /// [`UploadError::NotKept`]: the directory is not there, or not ours to write to. [`UploadError::NoRoom`].
+    /// [`UploadError::NotKept`]: the directory does not exist, or this program may not write there. [`UploadError::NoRoom`].
     pub(crate) async fn create(spool: &Arc<Spool>, buffer: &RequestBuffer) -> Result<Self, UploadError> {
         let directory = buffer.directory.clone().unwrap_or_else(std::env::temp_dir);
         let file = call(move || tempfile::tempfile_in(&directory)).await.map_err(|error| fault(&error))?;
@@ -71,11 +71,11 @@ impl SpoolFile {
         Ok(Self { kept: Some(Arc::new(kept)), written: 0, read: 0 })
     }
 
-    /// Adds to its end.
+    /// Appends to the file.
     ///
     /// # Errors
-    /// [`UploadError::TooLarge`]: all files together may not hold as much. [`UploadError::NoRoom`]: the disk is full, or they do so
-    /// now. [`UploadError::NotKept`].
+    /// [`UploadError::TooLarge`]: all files together may not hold as much as this body. [`UploadError::NoRoom`]: the disk is
+    /// full, or other files leave no room now. [`UploadError::NotKept`].
     pub(crate) async fn write(&mut self, data: Bytes, bytes_max: u64) -> Result<(), UploadError> {
         let Some(kept) = self.kept.clone() else { return Err(UploadError::NotKept) };
         let (bytes, offset) = (data.len() as u64, self.written);
@@ -113,8 +113,8 @@ impl SpoolFile {
 
 impl Drop for SpoolFile {
     fn drop(&mut self) {
-        // To give back the blocks of a large file takes its time. But where the system gives no thread, tokio panics, which in
-        // the wake of a panic (of `call`, for the same reason) would end the program.
+        // To free the blocks of a large file takes time, so another thread does it. But where the system gives no thread, tokio
+        // panics. During another panic (that of `call`, for the same reason) this would end the program.
         let kept = self.kept.take();
         match Handle::try_current() {
             Ok(runtime) if self.written > 0 && !std::thread::panicking() => {
@@ -125,7 +125,7 @@ impl Drop for SpoolFile {
     }
 }
 
-/// A file and its share of the account.
+/// A file, and the bytes that are counted for it.
 struct ChargedFile {
     file: File,
     bytes: AtomicU64,
@@ -148,12 +148,12 @@ impl Drop for ChargedFile {
     }
 }
 
-/// Does `job` on a thread that may wait.
+/// Runs `job` on a thread that may block.
 async fn call<T: Send + 'static>(job: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     let called = async {
         let turn = CALLS.acquire().await.map_err(io::Error::other)?;
         let done = tokio::task::spawn_blocking(move || {
-            // It is held until the thread is free, also when nobody waits for it any more.
+            // The turn lasts until the thread is free, even if the request has gone.
             let _turn = turn;
             job()
         });
@@ -209,7 +209,7 @@ mod tests {
             let spool = Arc::new(Spool::default());
             let mut file = SpoolFile::create(&spool, &RequestBuffer::default()).await.unwrap();
             file.write(Bytes::from_static(b"x"), 1).await.unwrap();
-            // The only thread has something else to do until the end.
+            // The only thread is busy until the end.
             let (end, ended) = std::sync::mpsc::channel::<()>();
             let busy = tokio::task::spawn_blocking(move || ended.recv());
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {

@@ -1,10 +1,10 @@
-//! Workers: one thread, one event loop, one share of the connections each.
+//! A worker: a thread with an event loop, which serves its share of the connections.
 //!
-//! What crosses the workers: the cache (sharded), what is known of visitors' sessions and which of them were counted (sharded as well), what was
-//! found of URL patterns (asked by misses alone), how origins were seen to set cookies, how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
-//! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
-//! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
-//! atomically.
+//! The workers share the cache (sharded), what is known of visitors' sessions and which visitors were counted (sharded as well),
+//! what was found of URL patterns (only misses ask), in which responses origins set cookies, how many bytes of request bodies are
+//! on disk, the metrics (one writer each), how many connections each worker has and fresh connections on their way to another
+//! worker, what is known of the origins, which URLs were missed and slow, full pages of the access log, and the clock. Everything
+//! else, origin connections included, belongs to one worker and is neither locked nor counted atomically.
 
 use crate::observe::access_log::WorkerLog;
 use crate::observe::misses::MissTable;
@@ -42,13 +42,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 
-/// What is read from a client's socket at once, in bytes.
+/// How much is read from a client's socket at once, in bytes.
 pub(crate) const READ_BYTES: usize = 16 << 10;
 
-/// Requests of one worker that ask for themselves at a time after fills failed under them.
+/// The most requests of one worker that fetch for themselves at a time, after the fills that they joined failed.
 const ALONE_MAX: usize = 16;
 
-/// What a worker is made of, besides what the process has.
+/// The parts of a worker that are not shared by the process.
 pub(crate) struct WorkerParts {
     pub(crate) number: usize,
     pub(crate) loads: Arc<WorkerLoads>,
@@ -57,7 +57,7 @@ pub(crate) struct WorkerParts {
     pub(crate) shutdown: shutdown::ShutdownReceiver,
 }
 
-/// All that one worker has.
+/// All data of one worker.
 pub(crate) struct Worker {
     settings: RefCell<Rc<Settings>>,
     pub(crate) cache: Cache,
@@ -65,32 +65,32 @@ pub(crate) struct Worker {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) cookie_setters: Arc<CookieSetters>,
-    /// Requests until a page is looked at that is shared.
+    /// Counts requests down to the next sample of the leak guard.
     pub(crate) samples: Countdown,
-    /// Questions about sessions that are on their way.
+    /// Session probes that are running.
     pub(crate) probes: Cell<usize>,
     pub(crate) counted: Arc<CountedVisitors>,
-    /// What no request waits for.
+    /// Tasks that no request waits for.
     pub(crate) background: Rc<Background>,
     pub(crate) client: Rc<Client>,
     pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
-    /// For what belongs to no site.
+    /// The counters for requests of no site.
     pub(crate) of_no_site: Arc<SiteCells>,
     pub(crate) compress: compress::Queue,
-    /// Where spans go; `None`: nothing is traced.
+    /// The queue for spans; `None`: nothing is traced.
     pub(crate) traces: Option<SpanSender>,
     pub(crate) top: Arc<TopTables>,
     pub(crate) cases: Arc<MissTable>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
-    /// Where requests are read while they come in one piece.
+    /// The buffer into which requests are read while they arrive in one piece.
     pub(crate) read_buffer: RefCell<BytesMut>,
-    /// Request heads, keys and response heads for the next request.
+    /// Buffers of request heads, keys and response heads, for the next request.
     pub(crate) heads: BufferPool<RequestHead>,
     pub(crate) uris: BufferPool<String>,
     pub(crate) buffers: BufferPool<Vec<u8>>,
     pub(crate) scratch: ScratchBuffer,
-    /// For paths that read otherwise than they are sent.
+    /// For paths that the application reads in another way than they were sent.
     pub(crate) paths: RefCell<PathReader>,
     pub(crate) known_authority: RefCell<KnownAuthority>,
     pub(crate) request_ids: RequestIds,
@@ -107,7 +107,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Without connections. `None`: there is no worker of that number.
+    /// Makes a worker without connections. `None`: there is no worker of that number.
     pub(crate) fn new(handle: &EngineHandle, parts: WorkerParts) -> Option<Rc<Self>> {
         let WorkerParts { number, loads, compress, access_log, shutdown } = parts;
         let top = handle.tops().get(number).cloned()?;
@@ -157,27 +157,27 @@ impl Worker {
         }))
     }
 
-    /// The present.
+    /// The current time.
     pub(crate) fn now(&self) -> Now {
         self.clock.now()
     }
 
-    /// The same to the microsecond.
+    /// The current time, to the microsecond.
     pub(crate) fn moment(&self) -> WorkerTime {
         self.clock.moment()
     }
 
-    /// What is served by at present. Whoever serves a request takes it once.
+    /// The settings that are valid now. A request takes them once.
     pub(crate) fn settings(&self) -> Rc<Settings> {
         self.settings.borrow().clone()
     }
 
-    /// Whether connections should end after the request at hand.
+    /// Whether connections should end after their current request.
     pub(crate) fn is_stopping(&self) -> bool {
         self.shutdown.has_changed()
     }
 
-    /// Whether nobody listens where this program did: it has stopped, and none has taken its place.
+    /// Whether no process listens where this program did: it has stopped, and no other has taken its place.
     pub(crate) fn is_listening_ended(&self) -> bool {
         self.shutdown.is(WorkerState::Stopping)
     }
@@ -204,17 +204,17 @@ impl Worker {
         ConnectionSlot { worker: self.clone(), counted: Some(counted) }
     }
 
-    /// Who else should have a fresh connection.
+    /// The worker that should have a fresh connection instead of this one.
     pub(crate) fn least_loaded(&self) -> Option<(mpsc::Sender<HandedOverConnection>, CountedConnection)> {
         self.loads.least_loaded(self.number)
     }
 
-    /// Connections that are counted as its own.
+    /// Connections that are counted as this worker's.
     pub(crate) fn connections(&self) -> usize {
         self.loads.load(self.number)
     }
 
-    /// Waits until a connection has left, or there may be more of them.
+    /// Waits until a connection has ended, or a reload may allow more.
     pub(crate) async fn one_has_left(&self) {
         self.one_left.notified().await;
     }
@@ -224,12 +224,12 @@ impl Worker {
         let settings = Settings::new(options, &self.origins, &self.metrics, self.number);
         self.open_files.set_capacity(settings.limits.open_files_max);
         self.settings.replace(Rc::new(settings));
-        // There may be room by the new limit.
+        // The new limit may leave room.
         self.one_left.notify_waiters();
     }
 
-    /// A place among the requests that ask for themselves after two fills failed under them; `None` when there are enough
-    /// of them, so that an origin that is ill is not asked by all.
+    /// A place among the requests that fetch for themselves after two fills failed that they had joined; `None` when there are
+    /// enough of them, so that not all requests go to an origin in trouble.
     pub(crate) fn enter_alone(self: &Rc<Self>) -> Option<UncollapsedSlot> {
         let alone = self.alone.get();
         (alone < ALONE_MAX).then(|| {
@@ -238,7 +238,7 @@ impl Worker {
         })
     }
 
-    /// Brings the counters of the origins' side up to date.
+    /// Adds the counts of the origin client to the metrics.
     pub(crate) fn count_origin(&self) {
         let counters = self.client.counters();
         self.cells.add(Counter::OriginRequests, counters.requests.take());
@@ -247,7 +247,7 @@ impl Worker {
     }
 }
 
-/// A connection's place among those that its worker may have.
+/// A connection's place among the connections that its worker may have.
 pub(crate) struct ConnectionSlot {
     worker: Rc<Worker>,
     counted: Option<CountedConnection>,
@@ -260,7 +260,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// A place among those who ask for themselves.
+/// A place among the requests that fetch for themselves.
 pub(crate) struct UncollapsedSlot(Rc<Worker>);
 
 impl Drop for UncollapsedSlot {

@@ -1,8 +1,8 @@
 //! The engine: listening sockets, workers, and what changes while they run.
 //!
-//! A reload gives each worker new settings, a new access log and new listening sockets, as far as they have changed. It
-//! opens everything that may fail before it tells anybody, so a reload that fails changes nothing. Connections and what
-//! is stored stay.
+//! A reload gives each worker new settings, and a new access log and new listening sockets where these have changed. It opens
+//! everything that may fail before it commands any worker, so a reload that fails changes nothing. Connections and stored
+//! responses stay.
 
 use crate::door::Visit;
 use crate::observe::access_log::{self, AccessLog};
@@ -29,13 +29,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-// What an operator may declare as the largest response is what the cache has room for before it is stored.
+// The largest response that an operator may allow is the largest one for which the cache has room.
 const _: () = assert!(kasoku_options::RESERVED_SHARE == kasoku_cache::budget::RESERVED_SHARE);
 
-/// How long a worker may take until it has its new settings.
+/// How long a worker may take to apply its new settings.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Orders that a worker has not carried out yet.
+/// The most commands that a worker has not carried out yet.
 const COMMANDS_MAX: usize = 4;
 
 /// A running engine. Dropping it stops the workers and waits for them.
@@ -49,31 +49,32 @@ pub struct Engine {
     access_log: Option<AccessLog>,
     checks: Option<HealthChecks>,
     compressor: Compressor,
-    /// Where spans arrive, until somebody takes them.
+    /// The receiving end of the queue of spans, until it is taken.
     spans: Option<Spans>,
-    /// Which of the log writers' rows of counters is in use.
+    /// Which of the two rows of counters for log writers is in use.
     log_row: usize,
 }
 
-/// Where requests are handed over that come by doors of the caller's. It outlives the engine, and then takes none.
+/// Takes requests that come through doors of the embedding program. It outlives the engine, and then takes none.
 #[derive(Clone)]
 pub struct Entrance(Arc<WorkerLoads>);
 
 impl Entrance {
-    /// Has a worker serve a request. `visit` runs on that worker's thread, where the door stays. Returns whether there was room for it.
+    /// Has a worker serve a request. `visit` runs on that worker's thread, where the door stays. Returns whether there was room
+    /// for the request.
     pub fn visit(&self, visit: impl FnOnce() -> Visit + Send + 'static) -> bool {
         self.0.visit(Box::new(visit))
     }
 }
 
-/// A worker's thread, and how it is told things.
+/// A worker's thread, and the channel of its commands.
 struct WorkerThread {
     thread: JoinHandle<()>,
     commands: mpsc::Sender<ReloadCommand>,
 }
 
 impl Engine {
-    /// Opens all listeners and starts the workers. Nothing is served when it fails.
+    /// Opens all listeners and starts the workers. When it fails, nothing is served.
     pub fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let listening = Listening::open(&options.listeners, options.workers.max(1), &mut Inherited::default())?;
         Self::serve(options, listening, clock)
@@ -87,8 +88,8 @@ impl Engine {
             memory_bytes_max: options.memory_bytes_max,
             object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
         });
-        // Three rows of cells more than workers: those of the log's writer, of the one that takes its place, and of whoever
-        // asks through a handle.
+        // Three rows of counters more than workers: for the log's writer, for the writer that takes its place, and for calls
+        // through a handle.
         let metrics = Metrics::new(workers + 3);
         let access_log = open_log(&options, workers, &metrics, 0)?;
         let (shutdown, shutdown_receiver) = shutdown::channel();
@@ -143,16 +144,17 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Serves by these options from now on. The number of workers and the memory's size stay as they are until the next
-    /// start. Requests that run end by the old ones.
+    /// Serves by these options from now on. The number of workers and the size of the memory stay as they are until the next
+    /// start. Running requests end by the old options.
     ///
     /// # Errors
-    /// A listener or the log can't be opened: then everything stays as it was.
+    /// A listener or the log can't be opened, or a worker still has to carry out earlier reloads: then everything stays as it
+    /// was.
     pub fn reload(&mut self, options: Options) -> Result<(), StartError> {
         let workers = self.workers.len();
         let options = Arc::new(options);
         let before = self.options.borrow().clone();
-        // All of them take it, or none.
+        // All workers get the command, or none.
         let places: Result<Vec<_>, _> = self.workers.iter().map(|worker| worker.commands.try_reserve()).collect();
         let places = places.map_err(|_| StartError { what: "a worker".to_owned(), error: still_reloading() })?;
         let listening = self.listening.changed(&options.listeners, workers)?;
@@ -196,12 +198,13 @@ impl Engine {
         Ok(())
     }
 
-    /// The spans of all workers, for who sends them to a collector; `None`: there is no collector, or somebody has them already.
+    /// The spans of all workers, for a task that sends them to a collector; `None`: there is no collector, or they were taken
+    /// already.
     pub fn take_spans(&mut self) -> Option<Spans> {
         self.spans.take()
     }
 
-    /// Opens the access log's file anew: after somebody has moved it away.
+    /// Opens the access log's file anew, after it was moved away.
     pub fn reopen_log(&self) {
         if let Some(log) = &self.access_log {
             log.reopen();
@@ -233,31 +236,31 @@ impl Engine {
         self.handle.origins()
     }
 
-    /// What others may ask of the engine.
+    /// The handle by which other code reads and commands the engine.
     pub fn handle(&self) -> &EngineHandle {
         &self.handle
     }
 
-    /// Where requests are handed over that come by doors of the caller's.
+    /// Takes requests that come through doors of the embedding program.
     pub fn entrance(&self) -> Entrance {
         Entrance(self.loads.clone())
     }
 
-    /// Stops accepting and ends the connections as their requests end, at most until the workers' deadline; waits for it.
+    /// Stops accepting, and ends each connection when its request ends, at the latest at the workers' deadline. Waits for that.
     pub fn stop(mut self) {
         self.end(WorkerState::Stopping);
     }
 
-    /// The same where another process listens on the same sockets: whoever connects from now on is its.
+    /// Stops likewise, where another process listens on the same sockets: new connections are that process's.
     pub fn leave(mut self) {
         self.end(WorkerState::HandingOver);
     }
 
-    /// Forgets the origins that nobody names any more, and checks those that are to be checked now.
+    /// Forgets the origins that the configuration no longer names, and checks those that it now wants checked.
     fn follow_origins(&mut self) {
         let (options, origins) = (self.handle.options(), self.handle.origins());
         origins.keep_only(options.routes().flat_map(|route| &route.origins).map(|origin| &origin.address));
-        // One after the other, or an origin would be checked twice at a time.
+        // The old checks end first, or an origin would be checked twice at a time.
         self.checks = None;
         match HealthChecks::start(&options, origins, self.handle.clock()) {
             Ok(checks) => self.checks = checks,
@@ -270,7 +273,7 @@ impl Engine {
     }
 
     fn end(&mut self, shutdown: WorkerState) {
-        // While a duplicate is open, clients could connect to a socket that nobody looks at.
+        // While a duplicate is open, clients could connect to a socket from which no worker accepts.
         self.listening = Listening::default();
         // The receivers are gone only when all workers have ended already.
         let _ = self.shutdown.send(shutdown);
@@ -278,9 +281,9 @@ impl Engine {
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
-        // Nobody asks them any more.
+        // No worker asks these programs any more.
         kasoku_programs::spawned::stop(self.handle.origins());
-        // What the workers had to tell is with the writer now.
+        // The workers have handed their lines to the writer.
         if let Some(log) = self.access_log.take() {
             log.finish();
         }

@@ -18,13 +18,13 @@ use tokio::runtime::LocalOptions;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// How often idle origin connections are looked at.
+/// How often idle origin connections and open files are checked.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a worker that stops counts its connections.
+/// How often a stopping worker counts its connections.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Closes idle origin connections, and files, when their time is over, for as long as the worker runs.
+/// Closes idle origin connections and open files when their time is over, for as long as the worker runs.
 async fn sweep(worker: Rc<Worker>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
@@ -33,7 +33,7 @@ async fn sweep(worker: Rc<Worker>) {
     }
 }
 
-/// Hands over what stands in the access log, for as long as the worker runs.
+/// Hands the current page of the access log over, for as long as the worker runs.
 async fn flush(worker: Rc<Worker>) {
     loop {
         tokio::time::sleep(access_log::FLUSH_INTERVAL).await;
@@ -48,13 +48,13 @@ pub(crate) struct ReloadCommand {
     pub(crate) options: Arc<Options>,
     pub(crate) open: Vec<WorkerSocket>,
     pub(crate) close: Vec<Listener>,
-    /// `None`: it stays as it is.
+    /// `None`: the log stays as it is. `Some(None)`: the worker writes no log any more.
     pub(crate) access_log: Option<Option<WorkerLog>>,
-    /// Told once all of it holds.
+    /// Told once the worker has carried out all of it.
     pub(crate) done: std::sync::mpsc::Sender<()>,
 }
 
-/// What a worker is made of, on its way to its thread.
+/// The parts of a worker, on their way to its thread.
 pub(crate) struct Seed {
     pub(crate) number: usize,
     pub(crate) loads: Arc<WorkerLoads>,
@@ -65,7 +65,8 @@ pub(crate) struct Seed {
     pub(crate) commands: mpsc::Receiver<ReloadCommand>,
     pub(crate) shutdown: shutdown::ShutdownReceiver,
     pub(crate) shares: Vec<WorkerSocket>,
-    /// Told whether it serves: the kernel sends it clients by now, who would wait for ever for one that does not.
+    /// Told whether the worker serves. The kernel assigns clients to the worker's sockets already. They would wait for ever if it
+    /// does not serve.
     pub(crate) started: std::sync::mpsc::Sender<io::Result<()>>,
 }
 
@@ -75,7 +76,7 @@ impl Seed {
             match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
                 Ok(runtime) => runtime,
                 Err(error) => {
-                    // Who does not listen any more has failed for another reason.
+                    // If the receiver is gone, the start has failed for another reason.
                     let _ = self.started.send(Err(error));
                     return;
                 }
@@ -94,27 +95,27 @@ impl Seed {
             let sweeper = tokio::task::spawn_local(sweep(worker.clone()));
             let mut acceptors = Acceptors::default();
             let opened = self.shares.into_iter().try_for_each(|share| acceptors.open(&worker, share));
-            // As above.
+            // If the receiver is gone, the start has failed for another reason.
             let _ = self.started.send(opened);
             until_stopped(&worker, &mut acceptors, self.commands).await;
             sweeper.abort();
             let drained = async {
-                // Who has connected by now is served.
+                // Clients that have connected by now are served.
                 acceptors.wait().await;
                 while worker.connections() > 0 {
-                    // A connection that was counted as ours may end on its way to us, where nobody tells us.
+                    // A connection that was counted as this worker's may end on its way here, which nothing reports.
                     let _ = tokio::time::timeout(RECOUNT_INTERVAL, worker.one_has_left()).await;
                 }
             };
             let deadline = worker.settings().limits.drain_timeout;
             let _ = tokio::time::timeout(deadline, drained).await;
         });
-        // Threads that wait for a disk, or for the name of a host, are not waited for: nobody wants to know any more.
+        // Threads that wait for a disk, or for a host name, are not waited for: no request needs their results any more.
         runtime.shutdown_background();
     }
 }
 
-/// Carries out what is commanded, until the worker is to stop.
+/// Carries out commands until the worker is to stop.
 async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut commands: mpsc::Receiver<ReloadCommand>) {
     let mut stopped = std::pin::pin!(worker.stopped());
     loop {
@@ -133,12 +134,12 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
                 tracing::error!(%error, "a listener could not be served");
             }
         }
-        // Nobody waits any more when this worker took too long.
+        // The receiver is gone when this worker took too long.
         let _ = command.done.send(());
     }
 }
 
-/// The tasks that accept.
+/// The tasks that accept connections.
 #[derive(Default)]
 struct Acceptors(Vec<Accepting>);
 
@@ -159,7 +160,8 @@ impl Acceptors {
         Ok(())
     }
 
-    /// Ends those of `closed`, some of whose addresses are `kept` by others.
+    /// Ends the tasks of the `closed` listeners. `kept`: the listeners that stay or are new; one of them may take over the
+    /// address of a closed one.
     fn close(&mut self, closed: &[Listener], kept: &[Listener]) {
         for Accepting { listener, close, .. } in self.0.extract_if(.., |one| closed.contains(&one.listener)) {
             let is_kept = kept.iter().any(|other| other.address == listener.address);
@@ -168,7 +170,7 @@ impl Acceptors {
         }
     }
 
-    /// Waits for their ends, which come when the worker stops.
+    /// Waits until the tasks end, which they do when the worker stops.
     async fn wait(self) {
         for Accepting { task, .. } in self.0 {
             let _ = task.await;

@@ -1,7 +1,7 @@
 //! The listening sockets of the program.
 //!
-//! The engine keeps a duplicate of each, so that they can be handed over: to workers that come later, and to a process that takes this
-//! one's place. A duplicate shares the kernel's queue, so connections that nobody has taken yet wait for whoever takes them, and none is
+//! The engine keeps a duplicate of each socket, to hand it over to the workers and to a process that takes this one's place. A
+//! duplicate shares the kernel's queue, so a waiting connection stays there until a worker or process accepts it, and none is
 //! lost. To stop listening for good, all duplicates must be dropped.
 
 use crate::server::start_error::StartError;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
-/// Sockets that another process has handed over, by the address where it was told to listen.
+/// Sockets that another process has handed over, by the address at which that process was told to listen.
 #[derive(Debug, Default)]
 pub struct Inherited(pub HashMap<String, Vec<ListeningSocket>>);
 
@@ -26,17 +26,17 @@ struct OpenListener {
     sockets: Vec<ListeningSocket>,
 }
 
-/// A socket of a worker, and whether its connections begin with a PROXY protocol header.
+/// A socket of a worker, and the listener to which it belongs.
 pub(crate) struct WorkerSocket {
     pub(crate) listener: Listener,
     pub(crate) socket: ListeningSocket,
 }
 
 impl Listening {
-    /// Listens wherever these say; on a socket that was handed over, where there is one.
+    /// Opens the sockets of these listeners; uses a socket that was handed over where there is one.
     ///
     /// # Errors
-    /// One of them can't be opened: above all, somebody listens there already. Then none is.
+    /// A listener can't be opened: most often, another process listens there already. Then none is opened.
     pub fn open(listeners: &[Listener], workers: usize, inherited: &mut Inherited) -> Result<Self, StartError> {
         let open = |listener: &Listener| {
             let name = listener.address.to_string();
@@ -54,12 +54,12 @@ impl Listening {
         self.0.iter().filter_map(|open| open.sockets.first()?.local_address()).collect()
     }
 
-    /// Each socket with the address where it was told to listen, for a process that takes this one's place.
+    /// Each socket with the address at which this process was told to listen, for a process that takes its place.
     pub fn sockets(&self) -> impl Iterator<Item = (String, &ListeningSocket)> {
         self.0.iter().flat_map(|open| open.sockets.iter().map(|socket| (open.listener.address.to_string(), socket)))
     }
 
-    /// What each worker listens on: each socket is some worker's, and each worker has one of each listener.
+    /// The sockets of each worker. Each socket belongs to some worker, and each worker has a socket of each listener.
     pub(crate) fn shares(&self, workers: usize) -> io::Result<Vec<Vec<WorkerSocket>>> {
         let mut shares: Vec<Vec<WorkerSocket>> = (0..workers).map(|_| Vec::new()).collect();
         for OpenListener { listener, sockets } in &self.0 {
@@ -74,8 +74,8 @@ impl Listening {
         Ok(shares)
     }
 
-    /// The same for other listeners: what is open already stays, what is new is opened, and what is left out is closed.
-    /// Nothing changes when it fails.
+    /// The sockets of other listeners: a socket that is open already stays, a new listener is opened, and a missing one is
+    /// closed. When it fails, nothing changes.
     pub(crate) fn changed(&self, listeners: &[Listener], workers: usize) -> Result<Self, StartError> {
         let mut kept = Inherited::default();
         for OpenListener { listener, sockets } in &self.0 {
@@ -86,7 +86,7 @@ impl Listening {
         Self::open(listeners, workers, &mut kept)
     }
 
-    /// Whether that listener is one of these.
+    /// Whether that listener is open.
     pub(crate) fn has(&self, listener: &Listener) -> bool {
         self.0.iter().any(|open| open.listener == *listener)
     }

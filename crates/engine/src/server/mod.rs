@@ -1,4 +1,4 @@
-//! The server: sockets, workers that accept, and the path of each request.
+//! The server: the engine, its listening sockets, and the event loops of its workers.
 
 pub mod engine;
 pub(crate) mod event_loop;

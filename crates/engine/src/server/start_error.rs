@@ -1,4 +1,4 @@
-//! Why an engine does not start.
+//! The error with which an engine does not start, or does not take new options.
 
 use std::fmt;
 use std::io;
@@ -6,9 +6,9 @@ use std::io;
 /// Why an engine did not start, or did not take new options.
 #[derive(Debug)]
 pub struct StartError {
-    /// Where it was to listen, which file or which thread.
+    /// The address, file or thread that failed.
     pub what: String,
-    /// Why not.
+    /// How it failed.
     pub error: io::Error,
 }
 

@@ -1,4 +1,4 @@
-//! Sites, rules and routes as they are served: what was declared, and what is made of it.
+//! Makes the sites, rules and routes by which requests are served, out of those that the configuration declares.
 
 use kasoku_options as options;
 use kasoku_options::{CodingRules, Glob, HostPattern};
@@ -11,15 +11,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A site: which hosts, and what happens to their requests.
+/// A site: which hosts it serves, and the routes for their requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveSite {
     pub(crate) name: String,
     /// Empty: any host.
     pub(crate) hosts: Vec<HostPattern>,
-    /// The first whose path matches decides.
+    /// The first rule whose path matches decides.
     pub(crate) rules: Vec<ActiveRule>,
-    /// What happens when no rule matches.
+    /// The route of a request that matches no rule.
     pub(crate) route: Arc<ActiveRoute>,
 }
 
@@ -30,23 +30,24 @@ pub(crate) struct ActiveRule {
     pub(crate) route: Arc<ActiveRoute>,
 }
 
-/// What happens to a request once its site and rule are known. All that was declared can be read as its own.
+/// The settings for the requests of a rule, or of a site where no rule matches. The declared settings can be read as fields of this type.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveRoute {
     pub(crate) declared: options::Route,
-    /// The caching rules, with what follows from the others: their fingerprint, whose tags responses get, which cookies are dropped.
+    /// The caching rules, completed by what follows from other settings: their fingerprint, the site whose tags responses get, the
+    /// cookies that are dropped.
     pub(crate) policy: Arc<Policy>,
     /// Its origins, as a worker spreads requests over them.
     pub(crate) group: Group,
-    /// The rules under which its URL patterns are known.
+    /// A hash of the rules under which its URL patterns are known.
     pub(crate) guarded_as: Arc<str>,
     /// The site's hosts as its URL patterns name them.
     pub(crate) guarded_hosts: Arc<GuardedHosts>,
-    /// Where what is known of sessions holds: whom they are asked about, and how.
+    /// A hash of which origins are asked about sessions, and how. What is known of a session holds only under the same hash.
     pub(crate) asked_about_sessions: u64,
-    /// The site by whose name visitors are known to the application.
+    /// A hash of the site's name: an application's visitors are counted under it.
     pub(crate) counted_as: u64,
-    /// All that decides of which responses codings may be made.
+    /// A hash of all that decides from which responses codings may be made.
     pub(crate) compression_mark: u64,
 }
 
@@ -58,7 +59,7 @@ impl Deref for ActiveRoute {
     }
 }
 
-/// The sites as requests are routed by.
+/// The sites by which requests are routed.
 pub(crate) fn sites(options: &options::Options) -> Vec<ActiveSite> {
     options.sites.iter().map(ActiveSite::of).collect()
 }
@@ -69,7 +70,7 @@ pub(crate) fn guarded_as(sites: &[ActiveSite]) -> Vec<Arc<str>> {
 }
 
 impl ActiveSite {
-    /// What is made of one that was declared.
+    /// The site that is made of a declared one.
     pub(crate) fn of(declared: &options::Site) -> Self {
         let hosts = Arc::new(GuardedHosts::of(declared));
         let route = |route: &Arc<options::Route>, path: &str| {
@@ -92,30 +93,30 @@ impl ActiveSite {
         }
     }
 
-    /// Whose tags its responses get; empty: nothing there is tagged.
+    /// The site whose tags its responses get; empty: its responses have no tags.
     pub(crate) fn tagged_as(&self) -> &str {
         &self.route.policy.tags.site
     }
 
-    /// Its own route, and those of its rules.
+    /// The site's own route, and those of its rules.
     pub(crate) fn routes(&self) -> impl Iterator<Item = &Arc<ActiveRoute>> {
         std::iter::once(&self.route).chain(self.rules.iter().map(|rule| &rule.route))
     }
 
-    /// The same, to be completed.
+    /// The same routes, to be completed by a worker.
     pub(super) fn routes_mut(&mut self) -> impl Iterator<Item = &mut Arc<ActiveRoute>> {
         std::iter::once(&mut self.route).chain(self.rules.iter_mut().map(|rule| &mut rule.route))
     }
 }
 
 impl ActiveRoute {
-    /// What it says of visitors.
+    /// The rules about visitors.
     pub(crate) fn visitor_rules(&self) -> RouteRules<'_> {
         RouteRules { declared: &self.declared, policy: &self.policy }
     }
 
-    /// What is made of one that was declared. `tagged_as`: whose tags its responses get, if any do; `counted_as`: the site as which visitors
-    /// are counted.
+    /// The route that is made of a declared one. `tagged_as`: the site whose tags its responses get; `counted_as`: the site under
+    /// which visitors are counted.
     pub(crate) fn of(declared: options::Route, tagged_as: &str, counted_as: u64) -> Self {
         let mut policy = (*declared.policy).clone();
         if policy.grant.is_granting() {
@@ -123,7 +124,7 @@ impl ActiveRoute {
             policy.grant.session_cookies.clone_from(&declared.session.cookies);
         }
         policy.tags = TagRules { site: tagged_as.to_owned(), templates: policy.tags.templates };
-        // How long a failure is remembered decides nothing about who may have what.
+        // How long a failure is remembered does not decide which requests may get a response.
         let decides = Policy { rules: 0, back_off_max_seconds: 0, ..policy.clone() };
         policy.rules = fingerprint(&declared, &decides);
         Self {
@@ -139,18 +140,18 @@ impl ActiveRoute {
     }
 }
 
-/// Whose tags the responses of a site get; empty: nothing there is tagged.
+/// The site whose tags the responses of a site get; empty: they have no tags.
 fn tagged_as(site: &options::Site) -> &str {
     let mut routes = std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route));
     let has_tags = routes.any(|route| !route.policy.tags.templates.is_empty() || !route.changes.list.is_empty());
     if has_tags { &site.name } else { "" }
 }
 
-/// All that decides what may be stored under a key and who may have it. Where the origin is and how long it may take is no
-/// part of that: an application that moves keeps its cache. But where a site names the host of its keys, another may name the
-/// same, and then it is the origin that tells their pages apart.
+/// A hash of all that decides what may be stored under a key and which requests may get it. The origin's address and its timeouts
+/// are no part of it: an application that moves keeps its cache. But where a site sets the host of its keys, another site may set
+/// the same host, and then only the origin tells their pages apart.
 fn fingerprint(route: &options::Route, policy: &Policy) -> u64 {
-    // The same in each run: no seed.
+    // Without a seed: the hash is the same in each run.
     let mut hasher = DefaultHasher::new();
     let key = (&route.query, &route.key, &route.cookies, &route.origin_host, &route.device_urls);
     let session = (
@@ -162,7 +163,7 @@ fn fingerprint(route: &options::Route, policy: &Policy) -> u64 {
         &route.fresh_links,
     );
     (policy, key, session, &*route.page, &route.gateway, route.pass).hash(&mut hasher);
-    // Whether and how a page is compared decides nothing where all say themselves that they may be shared.
+    // Where no lifetime is granted, each response says itself whether it may be shared, and no page is compared.
     if policy.grant.is_granting() {
         route.guard.hash(&mut hasher);
     }
@@ -172,7 +173,7 @@ fn fingerprint(route: &options::Route, policy: &Policy) -> u64 {
     hasher.finish()
 }
 
-/// Who is asked about sessions, and how their answers are understood.
+/// A hash of which origins are asked about sessions, and how their answers are understood.
 fn of_sessions(route: &options::Route) -> u64 {
     let mut hasher = DefaultHasher::new();
     let rules = &*route.session;
@@ -181,14 +182,14 @@ fn of_sessions(route: &options::Route) -> u64 {
     hasher.finish()
 }
 
-/// The site by whose name visitors are known.
+/// A hash of a site's name.
 fn of_name(site: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     site.hash(&mut hasher);
     hasher.finish()
 }
 
-/// All that decides of which responses codings may be made.
+/// A hash of all that decides from which responses codings may be made.
 fn of_compression(compression: &CodingRules) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&compression.types, compression.bytes_min).hash(&mut hasher);

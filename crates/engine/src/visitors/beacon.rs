@@ -1,18 +1,19 @@
 //! Sends beacons: requests that tell the application about visitors who were served from the cache, so that its own visitor counters stay
 //! right.
 //!
-//! A page from memory is no visit to the application: it was not asked, or was asked anonymously. So, where the configuration names a
-//! URL (`beacon`), that is asked for in the name of a visitor who has been served such a page: with the visitor's address, and with the
-//! User-Agent, the Accept-Language and the Referer of the page's own request, since those are what is counted. Nothing else of the visitor
-//! goes along: no cookie, so it is nobody's session, and the answer is read and dropped, with all that it sets. Once for each visitor
-//! in a while ([`counted`]). Another URL (`view-beacon`) is asked for with each page view.
+//! A page from memory is no visit to the application: it was not asked, or was asked anonymously. So, where the configuration
+//! names a URL (`beacon`), Kasoku requests that URL for a visitor who was served such a page. The beacon has the visitor's
+//! address, and the User-Agent, the Accept-Language and the Referer of the page's own request, since the application counts by
+//! those. Nothing else of the visitor goes along: without cookies the beacon belongs to no session, and its answer is read and
+//! dropped with everything that it sets. A visitor has one beacon in a while ([`counted`](kasoku_visitors::counted)). Another URL
+//! (`view-beacon`) is requested with each page view.
 //!
-//! It is sent as soon as the page has gone out, since a script of that page may ask the application for something a moment later, and would
-//! be counted with the page as its Referer; nobody waits for it. A few beacons are sent at a time and a bounded number waits ([`queue`]);
-//! beyond that, and while the origin is down, beacons are dropped. No beacon is retried. A visitor whose own request has reached the
-//! application needs no beacon.
+//! A beacon is sent as soon as the page has gone out, since a script of that page may call the application a moment later, and
+//! would be counted with the page as its Referer. No request waits for a beacon. A few beacons are sent at a time and a bounded
+//! number waits ([`Background`](crate::runtime::background)); beyond that, and while the origin is down, beacons are dropped. No
+//! beacon is retried. A visitor whose own request has reached the application needs no beacon.
 //!
-//! Prefetches and responses that are no pages count as no visit.
+//! Prefetches and responses that are not pages count as no visit.
 
 mod sending;
 
@@ -35,10 +36,10 @@ use sending::Beacon;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-/// What of the page's request goes along.
+/// The fields of the page's request that go along.
 const SENT: [&str; 3] = ["user-agent", "accept-language", "referer"];
 
-/// The fields in which a proxy in front of us says who the client is; what follows from them is written by `forward`.
+/// The fields in which a proxy in front of Kasoku names the client; `forward` writes the fields that follow from them.
 const ADDRESSES: [&str; 2] = ["forwarded", "x-forwarded-for"];
 
 /// How much of a field goes along, in bytes.
@@ -47,15 +48,15 @@ const FIELD_BYTES_MAX: usize = 1 << 10;
 /// What the application knows of the visitor who gets an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Served {
-    /// The answer is a page that the application has made for nobody: it has not counted this visitor.
+    /// The answer is an anonymous page: the application has not counted this visitor.
     FromMemory,
     /// The visitor's own request has reached the application, which has counted it.
     ByApplication,
-    /// Neither.
+    /// Neither: the answer is no page and was not counted, or no beacon is configured.
     Otherwise,
 }
 
-/// What the application knows of whom this answer is for, before it goes out.
+/// What the application knows of the visitor who gets this answer, before it goes out.
 pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
     let Some(route) = exchange.route.as_deref().filter(|route| route.beacons.is_any()) else {
         return Served::Otherwise;
@@ -68,16 +69,16 @@ pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
     match answer {
         Answer::Stored(entry, _) => of_page(&entry.meta.head),
         Answer::Filling(meta, ..) => of_page(&meta.head),
-        // It was asked for anonymously, and turned out to be for this client alone.
+        // It was requested anonymously, and turned out to be for this client alone.
         Answer::Origin(response, ConditionEvaluator::Cache, _) if is_granting => of_page(&response.head),
-        // Where nothing is granted, an application is told whose request it is, whether the answer may be kept or not.
+        // Where no lifetime is granted, the application sees whose request it is, whether its answer may be stored or not.
         Answer::Origin(response, ..) if is_counted(response) => Served::ByApplication,
         _ => Served::Otherwise,
     }
 }
 
-/// Whether the application has counted a request that it answers so. Files are sent from here, and what is an error may be one of a server
-/// before the application.
+/// Whether the application has counted a request that it answers so. Kasoku sends files itself, and an error may come from a
+/// server in front of the application.
 fn is_counted(response: &Response) -> bool {
     let status = response.head.status;
     !response.body.is_file() && (status.is_success() || status.is_redirection())
@@ -91,7 +92,8 @@ fn is_page(head: &ResponseHead) -> bool {
     head.status == StatusCode::OK && head.fields.only("content-type").is_some_and(media_type)
 }
 
-/// After an answer has gone out: tells the application of its visitor, where there is something to tell.
+/// Called after an answer has gone out: sends the beacons that are due for its visitor, or notes that the application has counted
+/// the visitor.
 pub(crate) fn follows(exchange: &Exchange, delivered: &Delivered, served: Served) {
     let Some(route) = exchange.route.as_deref() else { return };
     let is_of_a_visitor = |address: &IpAddr| !address.is_unspecified();
@@ -111,7 +113,7 @@ pub(crate) fn follows(exchange: &Exchange, delivered: &Delivered, served: Served
     }
 }
 
-/// Whether somebody looks at the page. A browser that is told that it has the page already shows it.
+/// Whether a person looks at the page. With a 304, a browser shows the page that it has.
 fn is_view(exchange: &Exchange, delivered: &Delivered) -> bool {
     let fields = &exchange.request.head.fields;
     let is_prefetch = |value: &[u8]| value.windows(8).any(|word| word.eq_ignore_ascii_case(b"prefetch"));
@@ -121,7 +123,7 @@ fn is_view(exchange: &Exchange, delivered: &Delivered) -> bool {
     exchange.request.head.method == Method::GET && has_it && is_document && !is_fetched_ahead
 }
 
-/// A visitor was served a page from memory.
+/// Sends the beacons that are due for a visitor who was served a page from memory.
 fn was_seen_by(exchange: &Exchange, route: &ActiveRoute, address: IpAddr) {
     let (worker, rules) = (&exchange.worker, &*route.beacons);
     let now_ms = exchange.now().mono_ms;
@@ -143,7 +145,7 @@ fn was_seen_by(exchange: &Exchange, route: &ActiveRoute, address: IpAddr) {
     }
 }
 
-/// The beacon for that target. Where it would be sent in vain, it counts as dropped.
+/// Makes the beacon for that target. `None`: no route leads there, or it would be sent in vain and counts as dropped.
 fn beacon(exchange: &Exchange, target: &str) -> Option<Beacon> {
     let base = Base::of(&exchange.uri, exchange.site)?;
     let asked = route_beside(&exchange.settings.sites, exchange.scratch(), &base, target)
@@ -158,12 +160,13 @@ fn beacon(exchange: &Exchange, target: &str) -> Option<Beacon> {
     let outgoing = forward(&request, &asked, &peer, Audience::OneClient, None);
     let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
     let mut fetch_context = FetchContext::new(exchange, &asked, Audience::OneClient, time);
-    // The conditions and the range of the page's request are not about this.
+    // The conditions and the range of the page's request do not apply to the beacon.
     fetch_context.asked = RequestHead::new(Method::GET, String::new());
     Some(Beacon { route: asked.route, fetch_context, outgoing })
 }
 
-/// The request for that target by whoever has sent these fields; `None` where a proxy says more of them than goes along.
+/// The request for that target, with fields of the page's request; `None` where a proxy's list of addresses is too long to go
+/// along.
 fn request(of_page: &Fields, is_trusted: bool, target: &str) -> Option<Request> {
     let mut head = RequestHead::new(Method::GET, target.to_owned());
     head.version = Version::HTTP_11;

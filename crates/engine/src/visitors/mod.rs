@@ -1,4 +1,4 @@
-//! What depends on the visitor: sessions, pages that may differ by visitor, values of dropped cookies, visits to be counted.
+//! The parts of the engine that depend on the visitor: sessions, the leak guard, the scan of response bodies, beacons.
 
 pub(crate) mod beacon;
 pub(crate) mod leak_guard;

@@ -1,9 +1,10 @@
 //! Reads a response before any client gets a byte of it, where its content decides whether it may be shared ([`kasoku_visitors::scan`]).
 //!
-//! Readers of a fill get bytes as they arrive, so a response that must be scanned becomes a fill only after its last byte. A response that is
-//! longer than [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or comes in a content coding or in UTF-16,
-//! can't be scanned: it is for the one client that asked, with its cookie. So is one that comes while memory is full, since what is held is
-//! charged like a fill. A slow response or full memory says nothing about the page, so a stored response stays in use, as after a failure.
+//! Clients get the bytes of a fill as they arrive, so a response that must be scanned becomes a fill only after its last byte. A
+//! response that is longer than [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or comes in a
+//! content coding or in UTF-16, can't be scanned: only the client that asked gets it, with its cookie. The same holds for a
+//! response that comes while memory is full, since the held bytes are charged like those of a fill. A slow response or full
+//! memory says nothing about the page, so a stored response stays in use, as after a failure.
 
 use crate::origin_client::Body;
 use bytes::{Bytes, BytesMut};
@@ -18,21 +19,21 @@ use std::mem;
 use std::pin::pin;
 use std::time::Duration;
 
-/// The longest body that is looked through, in bytes.
+/// The longest body that is scanned, in bytes.
 const HELD_BYTES_MAX: usize = 1 << 20;
 
-/// How long after its head a body may take to be looked through.
+/// How long a body may take after its head, if it is to be scanned.
 const HELD_MAX: Duration = Duration::from_secs(5);
 
 /// Why a body was not read.
 enum Unread {
-    /// It is too long, coded, in UTF-16 or a stream: it will be the next time.
+    /// It is too long, coded, in UTF-16 or a stream, and will be so the next time.
     Unreadable,
     /// It took too long, or memory was full.
     Late,
 }
 
-/// Looks through a response, whose body goes on from where it was. `charge`: the account of what is held.
+/// Scans a response, whose body goes on from where it was. `charge`: the account of the held bytes.
 ///
 /// # Errors
 /// The body has broken off.
@@ -51,7 +52,7 @@ pub(crate) async fn look_through(
     })
 }
 
-/// All of a body and its trailer fields, which goes on from where it was; `None`: it can't be looked through.
+/// Reads all of a body and its trailer fields. The body goes on from where it was. `None`: it can't be scanned.
 ///
 /// # Errors
 /// The body has broken off.
@@ -81,7 +82,7 @@ async fn read_or_why(
     let mut read = BytesMut::new();
     let mut deadline = pin!(tokio::time::sleep(HELD_MAX));
     loop {
-        // A piece that is not there yet stays with the body.
+        // A piece that has not arrived yet stays with the body.
         let piece = tokio::select! {
             biased;
             piece = body.next() => piece?,
@@ -109,7 +110,7 @@ async fn read_or_why(
     }
 }
 
-/// Puts what was read in front of the rest.
+/// Puts the bytes that were read in front of the rest of the body.
 fn put_back(body: &mut Body, read: Bytes, end: Option<Option<Fields>>) {
     let rest = mem::replace(body, Body::none());
     *body = Body::begun(read, rest, end);

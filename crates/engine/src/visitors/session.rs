@@ -1,9 +1,9 @@
 //! Tracks which visitor sessions are anonymous, and updates that after each request.
 //!
-//! An application that opens a session for everybody knows a member by nothing else: no cookie tells who has logged in. So a
-//! request that carries a session passes, until something tells that the session is anonymous: then its visitor gets what everybody
-//! gets, asked for anonymously. What is known stands in [`kasoku_visitors::session`]; the application is asked by
-//! [`probe`]; [`expiry`] ends what is left over.
+//! An application may open a session for every visitor. Then no cookie tells which visitor has logged in. So a request that
+//! carries a session passes, until the session is known to be anonymous: from then on its visitor gets the shared pages, which
+//! are requested anonymously. [`kasoku_visitors::session`] has what is known; [`probe`] asks the application; [`expiry`] ends
+//! sessions that are over.
 
 pub(crate) mod expiry;
 pub(crate) mod probe;
@@ -27,7 +27,7 @@ use kasoku_visitors::session::{CookieIds, RequestIdentity, identify};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::iter;
 
-/// What is known of the sender of a request; `None`: there is nothing to be known of it, as of most.
+/// What is known of the visitor behind a request; `None` for most requests: they have no cookie, or the rules know no session.
 pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Option<RequestIdentity> {
     identify(sessions, &routed.route.session, routed.session_place(), request, now_ms, |pages| fits(pages, routed))
 }
@@ -65,11 +65,11 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
     *ongoing = Some(Box::new(Ongoing { passing, reason, asks, is_logout }));
 }
 
-/// The request as one that passes.
+/// The request, described as one that passes.
 fn passed<'r>(head: &'r RequestHead, routed: &'r Routed) -> PassedRequest<'r> {
     let (path, _) = path_and_query(routed.target());
     let harmless_urls = &routed.route.session.harmless_urls;
-    // A URL that can be read in two ways may be another than the one that is listed.
+    // A URL that can be read in two ways may not be the listed one.
     let is_listed = routed.is_any(|| harmless_urls.iter()) && PathReader::default().read(path).is_none();
     PassedRequest { head, route: routed.route.visitor_rules(), is_listed, passes_by_url: routed.passes.is_some() }
 }
@@ -82,12 +82,13 @@ fn effect(exchange: &Exchange, routed: &Routed, reason: Reason) -> SessionEffect
     if !becomes_tunnel && passed(&request.head, routed).may_be_harmless(reason) {
         return SessionEffect::Harmless(cookies());
     }
-    // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
+    // A request that passes only because of its session reads, unless it becomes a tunnel. Where no session is known, no probe
+    // would follow.
     let has_session = exchange.identity.get().session.is_some();
     if reason == Reason::PassSession && has_session && !becomes_tunnel {
         return SessionEffect::Reads;
     }
-    // A member who writes stays one. Of a guest, nobody knows before the answer is there.
+    // A member who writes stays a member. For a guest, this is not known before the answer.
     let is_identified = exchange.identity.get().session.is_some_and(|session| session.is_identified);
     if is_identified && !becomes_tunnel && changing::is_listed(&request.head.method, routed) {
         return SessionEffect::Reads;
@@ -96,12 +97,13 @@ fn effect(exchange: &Exchange, routed: &Routed, reason: Reason) -> SessionEffect
     if changing.is_empty() && !has_session { SessionEffect::Reads } else { SessionEffect::Changes(changing) }
 }
 
-/// The kinds of what a request leaves in its session that pages show.
+/// The kinds of content that a request leaves in its session and that pages show.
 fn leaves_behind(routed: &Routed) -> impl Iterator<Item = ShownBy> {
     routed.route.session.stateful_urls.iter().filter(|one| fits(&one.url, routed)).map(ShownBy::of)
 }
 
-/// Notes that a request goes to the application with cookies of sessions, although its answer may be shared: where no session is known.
+/// Notes that a request goes to the application with session cookies although its answer may be shared. No session is known of
+/// such a request.
 pub(crate) fn goes_on(exchange: &Exchange, outgoing: &Fields) -> Option<PassingRequest> {
     let changing = cookies_of(exchange, outgoing);
     let sessions = &exchange.worker.sessions;
@@ -109,24 +111,24 @@ pub(crate) fn goes_on(exchange: &Exchange, outgoing: &Fields) -> Option<PassingR
         .then(|| sessions.passes(None, SessionEffect::Changes(changing), exchange.worker.now().mono_ms))
 }
 
-/// The cookies of a request that are a session's anywhere here.
+/// The cookies of a request that belong to a session on any site.
 fn cookies_of(exchange: &Exchange, fields: &Fields) -> CookieIds {
     exchange.worker.sessions.cookies(&exchange.settings.session_cookies, fields)
 }
 
-/// Whether a request carries a session, and is answered as if it did not.
+/// Whether a request carries a session, and is answered as if it carried none.
 pub(crate) fn is_set_aside(exchange: &Exchange) -> bool {
     exchange.identity.get().session.is_some_and(|session| session.is_anonymous)
 }
 
-/// Whether an answer that is for the client alone would take the place of the session that was set aside for it.
+/// Whether an answer that is for the client alone would replace the session that was set aside for its request.
 pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fields) -> bool {
     let names = &routed.route.session.cookies;
     is_set_aside(exchange) && set_cookies::names(response).any(|name| cookies::is_any(names, name))
 }
 
-/// Notes what an answer to a request that passed sets: the session that it opens has what its URL leaves in a session, and is known to be nobody's
-/// where nothing could make it somebody's.
+/// Notes what the answer to a passed request sets. A session that it opens has the content that the request's URL leaves in a
+/// session. The session is known to be anonymous where neither the request nor the answer could identify its visitor.
 pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHead) {
     let (request, fields) = (&exchange.request.head.fields, &response.fields);
     let now_ms = exchange.worker.now().mono_ms;
@@ -158,13 +160,13 @@ pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHea
     }
 }
 
-/// After a request has been answered, with that status.
+/// Notes that a request has been answered with that status, and has the application asked about its session where that is due.
 pub(crate) fn answered(exchange: &Exchange, status: StatusCode) {
     let Some(ongoing) = exchange.existing_extras().and_then(|mut extras| extras.session.take()) else { return };
     let Ongoing { passing, asks, is_logout, .. } = *ongoing;
     let worker = &exchange.worker;
     let now_ms = worker.now().mono_ms;
-    // Where the application has not answered, it may still be at it: whatever it is asked now would be of before.
+    // Without an answer the application may still be at work, and a probe now would tell the state before it.
     if matches!(status.as_u16(), 499 | 502 | 504) {
         return passing.leaves(now_ms);
     }

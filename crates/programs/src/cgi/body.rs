@@ -1,4 +1,4 @@
-//! The body of a program's answer on its way.
+//! Reads the body of a CGI program's answer.
 
 use super::program::RunningProgram;
 use bytes::BytesMut;
@@ -8,7 +8,7 @@ use kasoku_wire::http1::{BodyDecoder, BodyLength, DecodedBody};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A program and what of its output was read.
+/// A program, and the part of its output that was read ahead.
 pub(super) struct Output {
     pub(super) running: RunningProgram,
     pub(super) read_ahead: BytesMut,
@@ -25,7 +25,7 @@ impl Output {
     }
 }
 
-/// The body on its way.
+/// The body of a CGI program's answer while it is read.
 pub struct CgiBody {
     pub(super) output: Option<Output>,
     pub(super) decoder: BodyDecoder,
@@ -35,18 +35,17 @@ pub struct CgiBody {
 }
 
 impl CgiBody {
-    /// The body's length in bytes, where the head tells.
+    /// The body's length in bytes, if the head tells it.
     pub(crate) fn length(&self) -> Option<u64> {
         if let BodyLength::Length(length) = self.length { Some(length) } else { None }
     }
 
-    /// After its end: whether it may be incomplete, since its program has ended with an error and nothing tells how long it
-    /// should be.
+    /// After the end: whether the body may be incomplete, since the program has exited with an error and the head has no Content-Length.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
 
-    /// The next piece. After the end, or an error, there is nothing more.
+    /// The next piece. No data follows the end or an error.
     pub(crate) async fn next(&mut self) -> Result<BodyPiece, Error> {
         let piece = self.read().await;
         match (&piece, self.output.take()) {
@@ -58,7 +57,7 @@ impl CgiBody {
         piece
     }
 
-    /// Nobody wants it: what the program still prints is dropped, and it may work on until its time is over.
+    /// Gives up the rest of the body: what the program still prints is dropped, and it may work on until its time is over.
     pub(crate) fn discard(mut self) {
         if let Some(output) = self.output.take() {
             output.running.leave();
@@ -88,7 +87,7 @@ impl CgiBody {
     }
 }
 
-/// Whether a body that ended with the output may lack its end; an error when it does.
+/// Whether a body that ended with the output may be incomplete; an error if it certainly is.
 async fn is_doubtful(output: &Output) -> Result<bool, Error> {
     match output.running.ending().await {
         None | Some(Ending::Exit(0)) => Ok(false),

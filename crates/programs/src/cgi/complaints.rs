@@ -1,7 +1,6 @@
-//! What a program writes to standard error, on its way to the log.
+//! Reads what a program writes to standard error, for the log.
 //!
-//! All of it is read, or the program would stand still when the pipe is full; how much of it is logged, and how, says
-//! [`ErrorLog`].
+//! All of it is read, since the program would stand still at a full pipe. [`ErrorLog`] decides how much of it is logged, and how.
 
 use crate::gateway::log::ErrorLog;
 use bytes::BytesMut;
@@ -10,8 +9,8 @@ use std::io;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-/// Reads of a program's last words, once it has ended: as many as a pipe holds, and a little more. Whoever still writes there is
-/// not waited for.
+/// How many reads are made after the program has ended: as many as take what a pipe holds, and a little more. Other processes that
+/// still write there are not waited for.
 const LAST_READS_MAX: usize = 4;
 
 /// See the [module](self).
@@ -26,7 +25,7 @@ impl Complaints {
         Self { pipe, buffer: BytesMut::new(), log }
     }
 
-    /// Reads for ever.
+    /// Reads and logs for ever.
     pub(super) async fn read_on(&mut self) {
         loop {
             self.buffer.reserve(READ_BYTES);
@@ -37,7 +36,7 @@ impl Complaints {
         }
     }
 
-    /// Reads what is there, and closes.
+    /// Reads what is there, and closes the pipe.
     pub(super) fn end(mut self) {
         for _ in 0..LAST_READS_MAX {
             self.buffer.reserve(READ_BYTES);

@@ -1,6 +1,6 @@
-//! The request's body on its way to a program's standard input.
+//! Sends a request's body to a program's standard input.
 //!
-//! A program need not read its input: one that closes it has what it needs, and what is left of the body is left.
+//! A program need not read its input: if the program closes it, the rest of the body is not sent.
 
 use bytes::Bytes;
 use kasoku_origin::{Error, Upload, UploadPiece};
@@ -25,12 +25,12 @@ impl Input {
         Self(None)
     }
 
-    /// This one.
+    /// The body `upload`, if there is one.
     pub(super) fn of<U: Upload + 'static>(upload: Option<U>) -> Self {
         Self(upload.map(|upload| -> Send { Box::new(|to, pause_max| Box::pin(send(upload, to, pause_max))) }))
     }
 
-    /// Sends it, in a task of its own, as a program may answer before it has read.
+    /// Sends the body in a task of its own, as a program may answer before it has read all of it.
     pub(super) fn start(self, to: Option<pipe::Sender>, pause_max: Duration) -> InputTask {
         let sending = self.0.zip(to).map(|(send, to)| tokio::task::spawn_local(send(to, pause_max)));
         InputTask(sending)
@@ -60,7 +60,7 @@ async fn write(to: &mut pipe::Sender, data: Bytes, pause_max: Duration) -> Resul
     Ok(true)
 }
 
-/// The task that sends it. Dropped, it stops, and the program reads an end.
+/// The task that sends the body. Dropping it stops the task, and the program reads an end of file.
 pub(super) struct InputTask(Option<JoinHandle<Result<(), Error>>>);
 
 impl InputTask {
@@ -68,7 +68,7 @@ impl InputTask {
         self.0.is_some()
     }
 
-    /// Waits for its end.
+    /// Waits until the body has been sent.
     pub(super) async fn ended(&mut self) -> Result<(), Error> {
         let Some(task) = &mut self.0 else { return Ok(()) };
         let sent = task.await.unwrap_or(Err(Error::ClosedEarly));

@@ -1,4 +1,4 @@
-//! The start of a program: its environment, its pipes, the call.
+//! Starts a CGI program: its environment, its pipes, the call.
 
 use crate::document_root::{Script, may_wait};
 use crate::meta_variables::{MetaVariables, ScriptRequest};
@@ -17,10 +17,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// PATH, unless the route's settings say another.
+/// PATH, unless the configuration sets another.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A program that has begun to run, and our ends of what it reads and writes.
+/// A program that has been started, and Kasoku's ends of its pipes.
 pub(super) struct Launched {
     /// Its file, for the log.
     pub(super) program: String,
@@ -40,7 +40,7 @@ pub(super) async fn launch(
     place: Permit,
 ) -> Result<Launched, Error> {
     let plan = LaunchPlan::new(script, root, request, body)?;
-    // A disk that hangs must stop neither the worker nor, for ever, the request.
+    // A disk that hangs must not block the worker, nor the request for ever.
     let launched = tokio::time::timeout(request.limits.first_byte_timeout, may_wait(move || plan.carry_out(place)));
     launched.await.map_err(|_| Error::FirstByteTimeout)?.map_err(|error| not_started(script, request, error))
 }
@@ -48,7 +48,7 @@ pub(super) async fn launch(
 fn not_started(script: &Script, request: &Request<'_>, error: io::Error) -> Error {
     let (file, id) = (script.file.display(), &request.circumstances.request_id);
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        // The machine, or our share of it, is used up for the moment.
+        // The machine's resources, or this process's share of them, are used up for the moment.
         Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
             tracing::warn!(%error, "no program can be started");
             Error::Busy
@@ -113,7 +113,7 @@ impl LaunchPlan {
     }
 }
 
-/// The meta-variables, PATH, and what the settings name, which win.
+/// The meta-variables, PATH, and the variables of the configuration, which win.
 fn environment(script: &Script, root: &Path, request: &Request<'_>, body: BodyLength) -> Result<Vec<CString>, Error> {
     let gateway = request.gateway;
     let document_root = gateway.root.as_deref().unwrap_or(root);

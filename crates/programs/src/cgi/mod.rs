@@ -1,4 +1,4 @@
-//! CGI (RFC 3875): a program is run for one request.
+//! Runs a CGI program (RFC 3875) for one request.
 //!
 //! ```text
 //! search -> place -> launch -> accompany, input, complaints   (tasks)
@@ -8,24 +8,25 @@
 //! | file | job |
 //! |---|---|
 //! | `search` | which program answers for a path, or why none does |
-//! | `input` | the request's body on its way to standard input |
+//! | `input` | sends the request's body to standard input |
 //! | `launch` | environment, pipes, the start |
-//! | `program` | a program that runs, and the task that sees to its end |
-//! | `complaints` | standard error, on its way to the log |
+//! | `program` | a running program, and the task that sees to its end |
+//! | `complaints` | standard error, for the log |
 //! | `output`, `body` | standard output: the head, then the body |
 //!
-//! **A program gets** its standard descriptors, the meta-variables (`meta_variables`), PATH, and what the route's settings name; its
-//! directory is where its file lies, and its one argument is its name. Words of a query without `=` are not passed as arguments
-//! (RFC 3875 section 4.4): nobody has used that since the nineties but those who made php-cgi print its source by it (CVE-2012-1823).
+//! **A program gets** its standard descriptors, the meta-variables (`meta_variables`), PATH, and the variables of the configuration.
+//! Its working directory is the one of its file, and its one argument is its name. Words of a query without `=` are not passed as
+//! arguments (RFC 3875 section 4.4): no program has needed that since the nineties, and attackers made php-cgi print its source by it
+//! (CVE-2012-1823).
 //!
-//! **The end of the output** is the answer's end. But the kernel closes a pipe for a program that was killed as for one that has
-//! finished. So without a Content-Length an answer is complete only when its program ends by itself or works on; ended by
-//! a signal, it is broken. Ended with a code other than 0, it is given to the client and not kept (`CgiBody::is_doubtful`):
-//! it may be whole, as behind any other server, and it may be what a script had printed when it died.
+//! **The end of the output** is the answer's end. But the kernel closes the pipe of a killed program as it closes that of a finished
+//! one. So without a Content-Length an answer is complete only if its program exits with 0 or works on. If a signal has ended the
+//! program, the answer is broken. If it has exited with another code, the client gets the answer and the cache does not store it
+//! (`CgiBody::is_doubtful`): it may be complete, as other servers assume, or only what a script had printed when it died.
 //!
-//! **Nothing is left behind.** Whoever reads the output holds a `program::RunningProgram`. It is dropped when nobody wants the
-//! answer any more, when it is too late or when it is no answer, and then the program's process group is ended. A program that
-//! has said all may work on until its time is over. The number of programs is bounded for the whole process ([`kasoku_origin::permits`]).
+//! **No process is left behind.** The reader of the output holds a `program::RunningProgram`. If it is dropped, because the answer is
+//! not needed any more, comes too late or is malformed, the program's process group is ended. A program that has finished its answer
+//! may work on until its time is over. The number of programs is bounded for the whole process ([`kasoku_origin::permits`]).
 
 mod body;
 mod complaints;
@@ -55,7 +56,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs the program that answers for a request, and waits for the head of what it prints. `upload` is taken when it runs.
+/// Runs the program for a request, and waits for the head of its output. `upload` is taken once the program runs.
 pub async fn send<U: Upload + 'static>(
     choice: &ChosenOrigin,
     programs: &Path,
@@ -82,7 +83,7 @@ pub async fn send<U: Upload + 'static>(
     output::answer(launched.accompanied(input, request)?, &script, request, interim).await
 }
 
-/// Runs a program to see whether it works, whatever runs already. Its body is not read.
+/// Sends a health check: runs a program, however many run already. Its body is not read.
 pub async fn probe(programs: &Path, request: &Request<'_>) -> Result<ResponseHead, Error> {
     let (script, root) = match search::search(programs, request).await? {
         ScriptSearch::Script(script, root) => (script, root),

@@ -1,9 +1,9 @@
-//! A program's standard output: a head (RFC 3875 section 6), then a body.
+//! Reads a CGI program's standard output: a head (RFC 3875 section 6), then a body.
 //!
-//! The body is as long as Content-Length says, or ends with the output. One that is shorter than its Content-Length is broken;
-//! what is printed beyond is dropped, as no client would take it for a part. To HEAD, and with 204 and 304, there is no body, whatever
-//! is printed. The output of a program whose name begins with `nph-` (non-parsed header) is an HTTP response and read as one;
-//! how it goes to the client is our affair nevertheless, so that it can be kept like any other.
+//! The body is as long as Content-Length says, or ends with the output. A body that is shorter than its Content-Length is broken;
+//! output beyond it is dropped, since no client would take it for a part of the body. A response to HEAD, a 204 and a 304 have no
+//! body, whatever the program prints. If the name of a program begins with `nph-` (non-parsed header), its output is read as an HTTP
+//! response; Kasoku still decides how the response goes to the client, so that it can be stored like any other.
 
 use super::body::{CgiBody, Output};
 use super::program::RunningProgram;
@@ -20,7 +20,7 @@ use kasoku_wire::cgi::{CgiHead, parse_cgi_head};
 use kasoku_wire::http1::{BodyDecoder, BodyLength, parse_response, response_body_length};
 use tokio::time::Instant;
 
-/// What a program says to a request.
+/// Reads a program's answer to a request.
 pub(super) async fn answer(
     running: RunningProgram,
     script: &Script,
@@ -80,7 +80,7 @@ impl Output {
         Err(Error::UnexpectedInterim)
     }
 
-    /// What `parse` makes of the beginning of the output.
+    /// Reads the beginning of the output until `parse` finds a head.
     async fn head<T>(
         &mut self,
         limits: &Limits,
@@ -93,7 +93,7 @@ impl Output {
                 return Ok(head);
             }
             let Self { running, read_ahead } = self;
-            // The clock for the first byte runs from the end of the request; while its body is under way, its own limits hold.
+            // The time for the first byte counts from the end of the request. While its body is being sent, the body's own limits hold.
             let read = if running.is_sending() {
                 running.read_while_sending(read_ahead).await?
             } else {

@@ -1,16 +1,17 @@
-//! A program that runs, and the task that sees to its end.
+//! A running program, and the task that sees to its end.
 //!
-//! The task ([`accompany`]) holds the program, its place and its standard error. Whoever reads the output holds the other
-//! end, [`RunningProgram`]: it says farewell ([`RunningProgram::leave`]) when the program has said all that it had to say, or is dropped.
+//! The task ([`accompany`]) holds the program, its place and its standard error. The reader of the output holds the other end,
+//! [`RunningProgram`]. The reader says farewell ([`RunningProgram::leave`]) when the program's answer is complete; otherwise it just
+//! drops it.
 //!
-//! | | then |
+//! | event | consequence |
 //! |---|---|
-//! | the program ends, the output is still read | its place is free; it is waited for when the output has been read |
+//! | the program ends, the output is still read | its place is free; it is reaped when the output has been read |
 //! | farewell | it may work on until its time is over; what it still prints is read and dropped |
-//! | dropped without a farewell | its group is ended |
-//! | its time is over | its group is ended |
+//! | dropped without a farewell | its process group is ended |
+//! | its time is over | its process group is ended |
 //!
-//! To end a group is SIGTERM, then SIGKILL as soon as its leader has ended, after [`KILL_AFTER`] at the latest.
+//! A group is ended by SIGTERM, then SIGKILL as soon as its leader has ended, after [`KILL_AFTER`] at the latest.
 
 use super::complaints::Complaints;
 use super::input::{Input, InputTask};
@@ -33,7 +34,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// How long a program has to end after SIGTERM.
 const KILL_AFTER: Duration = Duration::from_secs(2);
 
-/// How long a program that is about to end may take for it. The kernel is at it, so this only bounds one that hangs there.
+/// How long to wait for a program that is about to end. Only the kernel is still at work on it, so this bounds one that hangs there.
 const ENDING_MAX: Duration = Duration::from_secs(5);
 
 /// A program whose output is read. Dropping it ends the program.
@@ -50,7 +51,7 @@ pub(super) struct RunningProgram {
 }
 
 impl Launched {
-    /// Registers it with this worker's event loop, and starts the tasks that belong to it.
+    /// Registers the program with this worker's event loop, and starts the tasks that belong to it.
     pub(super) fn accompanied(self, input: Input, request: &Request<'_>) -> Result<RunningProgram, Error> {
         let limits = request.limits;
         let process = Rc::new(self.started.register().map_err(Error::NotStarted)?);
@@ -72,7 +73,7 @@ impl Launched {
 }
 
 impl RunningProgram {
-    /// Reads what is there of the output; 0: it has ended. No later than at `deadline` or when the program's time is over.
+    /// Reads what is there of the output; 0: the output has ended. It fails at `deadline` with `late`, or when the program's time is over.
     pub(super) async fn read(&mut self, buf: &mut BytesMut, deadline: Instant, late: Error) -> Result<usize, Error> {
         match timeout_at(deadline.min(self.ends_at), read(&mut self.output, buf)).await {
             Ok(read) => read.map_err(Error::Io),
@@ -81,7 +82,7 @@ impl RunningProgram {
         }
     }
 
-    /// The same while the request's body is on its way, until its end: then `None`.
+    /// The same while the request's body is being sent; `None` when that has ended.
     pub(super) async fn read_while_sending(&mut self, buf: &mut BytesMut) -> Result<Option<usize>, Error> {
         let Self { output, input, ends_at, .. } = self;
         tokio::select! {
@@ -94,12 +95,12 @@ impl RunningProgram {
         }
     }
 
-    /// Whether the request's body is on its way.
+    /// Whether the request's body is being sent.
     pub(super) fn is_sending(&self) -> bool {
         self.input.is_running()
     }
 
-    /// At the end of the output: how the program has ended; none when it works on.
+    /// At the end of the output: how the program has ended; `None` if it works on.
     pub(super) async fn ending(&self) -> Option<Ending> {
         if !self.process.is_ending() {
             return None;
@@ -108,19 +109,19 @@ impl RunningProgram {
         Some(self.process.ending().unwrap_or(Ending::Unknown))
     }
 
-    /// Whether its time is over.
+    /// Whether the program's time is over.
     pub(super) fn is_over(&self) -> bool {
         Instant::now() >= self.ends_at
     }
 
-    /// Tells the operator why there is no answer, or no end of one, where the program is to blame.
+    /// Logs why there is no answer, or no complete one, unless the request's body is to blame.
     pub(super) fn log(&self, error: &Error) {
         if !matches!(error, Error::Upload(_)) {
             tracing::warn!(request = %self.request_id, "{}: {error}", self.program);
         }
     }
 
-    /// Tells the operator why a page without a length is given and not kept.
+    /// Logs why a page without a length goes to the client and is not stored.
     pub(super) fn log_doubt(&self, ending: Ending) {
         let how = match ending {
             Ending::Exit(code) => format!("it exited with {code}"),
@@ -129,7 +130,7 @@ impl RunningProgram {
         tracing::warn!(request = %self.request_id, "{}: {how}, so its page is given and not kept", self.program);
     }
 
-    /// It has said all that it had to say.
+    /// Says farewell: the program's answer is complete.
     pub(super) fn leave(self) {
         // A task that has ended needs no farewell.
         let _ = self.farewell.send(self.output);
@@ -191,7 +192,7 @@ async fn end(process: &ChildProcess) {
     let _ = process.ended().await;
 }
 
-/// Reads for ever.
+/// Reads and drops output for ever.
 async fn discard(output: &mut pipe::Receiver) {
     let mut buf = BytesMut::new();
     while let Ok(1..) = read(output, &mut buf).await {

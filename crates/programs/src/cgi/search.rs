@@ -1,8 +1,8 @@
-//! Which program answers for a path, or why none does.
+//! Finds the program that answers for a path, or the response where no program does.
 //!
-//! The address is a directory, below which the path is searched as files are ([`crate::document_root`]): what isn't
-//! executable is 403, what isn't there 404, and no byte of a file is ever sent. Or it is one program, which answers for all
-//! paths: SCRIPT_NAME is the prefix that the route takes off, PATH_INFO all that follows.
+//! The origin's address may be a directory, below which the path is searched as files are ([`crate::document_root`]): a file that
+//! isn't executable is 403, a missing one 404, and no byte of a file is ever sent. Or the address is one program, which answers for
+//! all paths: SCRIPT_NAME is the prefix that is configured, PATH_INFO all that follows.
 
 use crate::document_root::{self, OpenFiles, ResolvedPath, Rules, Script, Scripts};
 use crate::request::Request;
@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 pub(super) enum ScriptSearch {
     /// A program, and the directory of programs.
     Script(Script, PathBuf),
-    /// Nothing to run.
+    /// No program, but this response.
     Answer(Response),
 }
 
-/// Searches below `programs`, or takes it for the program itself.
+/// Searches below `programs`; if that is no directory, it is the program itself.
 pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<ScriptSearch, Error> {
     let method = &request.head.method;
     let target = &*request.head.target;
@@ -41,7 +41,7 @@ pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<Scr
     })
 }
 
-/// What is below the directory of programs; or the program, where it is one.
+/// What is below the directory of programs; or the program, if `programs` is one.
 async fn below_or_itself(programs: &Path, target: &str, gateway: &Gateway) -> io::Result<(ResolvedPath, PathBuf)> {
     match find(programs, target, gateway).await {
         Ok(found) => Ok((found, programs.to_owned())),
@@ -57,7 +57,7 @@ async fn find(root: &Path, target: &str, gateway: &Gateway) -> io::Result<Resolv
     document_root::find(root, target, &Rules { gateway, scripts: Scripts::Programs, open_files }).await
 }
 
-/// One program for all paths: found by its own name, with the path behind it.
+/// One program for all paths: it is searched for by its own name, with the path behind it.
 async fn itself(program: &Path, path: &str, gateway: &Gateway) -> io::Result<(ResolvedPath, PathBuf)> {
     let (Some(root), Some(name)) = (program.parent(), program.file_name()) else {
         return Ok((ResolvedPath::Missing, PathBuf::new()));
@@ -66,7 +66,7 @@ async fn itself(program: &Path, path: &str, gateway: &Gateway) -> io::Result<(Re
     let Some(rest) = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
         return Ok((ResolvedPath::Missing, root.to_owned()));
     };
-    // The program lies nowhere in the URL, so all of its path counts.
+    // The URL does not hold the program's path, so all of the URL's path counts.
     if UrlPath::read(path).is_some_and(|path| PathGlob::is_any(&gateway.no_programs, path.text())) {
         return Ok((ResolvedPath::Forbidden, root.to_owned()));
     }
@@ -77,7 +77,7 @@ async fn itself(program: &Path, path: &str, gateway: &Gateway) -> io::Result<(Re
     url.push_str(rest);
     let plain = Gateway { files: gateway.files.clone(), ..Gateway::default() };
     let found = match find(root, &url, &plain).await? {
-        // Dot segments in what follows don't lead to its neighbours.
+        // Dot segments in the rest of the path must not lead to the program's neighbours.
         ResolvedPath::Script(script) if script.file == program => {
             ResolvedPath::Script(Script { script_name: prefix.to_owned(), path_translated: None, ..script })
         }

@@ -1,8 +1,9 @@
-//! Where a file's bytes are: in memory, on a disk of this machine, or elsewhere.
+//! Tells where a file's bytes are: in memory, on a disk of this machine, or elsewhere.
 //!
-//! The file system says that, and to ask it (fstatfs) may take long: NFS and FUSE ask their server each time, and some others count
-//! first. So nobody asks who must not wait: what is known of a device is kept for a minute, and where nothing is known the file is opened by
-//! a thread that may wait, as if its name were not in memory. Only a minute, since the number of a device that is gone goes to another.
+//! Only the file system knows that, and asking it (fstatfs) may take long: NFS and FUSE ask their server each time, and some others
+//! count first. So a thread that must not wait never asks. The answer for a device is cached for a minute. A file on an unknown
+//! device is opened by a thread that may wait, as if its name were not in memory. The cache is short, since the number of a device
+//! that is gone is given to another.
 
 use rustix::fs::fstatfs;
 use rustix::io::ReadWriteFlags;
@@ -10,34 +11,34 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What was said by a file system counts for so long.
+/// How long the answer of a file system is cached.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
 
-/// More devices than the files for clients lie on. An evicted device is looked up again.
+/// More devices than served files lie on. An evicted device is looked up again.
 const DEVICES_MAX: usize = 64;
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// In memory, as on tmpfs. (What of it is swapped out is waited for, as with any memory.)
+    /// In memory, as on tmpfs. (Reading pages that were swapped out waits, as with any memory.)
     Memory,
     /// On a file system of this machine: names of open files, and what was read lately, are in memory.
     Local,
-    /// Elsewhere, or nobody has looked.
+    /// Elsewhere, or not looked up.
     Unknown,
 }
 
-/// What is known of devices, by their numbers (st_dev), and until when.
+/// The cache: devices by their numbers (st_dev), and until when an entry counts.
 static KNOWN: Mutex<Vec<(u64, Medium, Instant)>> = Mutex::new(Vec::new());
 
 impl Medium {
-    /// That of a device, if it is known.
+    /// The medium of a device, if it is known.
     pub(super) fn known(device: u64, now: Instant) -> Option<Self> {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().find(|(one, _, until)| *one == device && now < *until).map(|(_, medium, _)| *medium)
     }
 
-    /// That of an open file on that device, for a thread that may wait.
+    /// Asks for the medium of an open file on that device, and caches it. For a thread that may wait.
     pub(super) fn asked(file: impl AsFd, device: u64, now: Instant) -> Self {
         // From linux/magic.h, and ZFS's own.
         let medium = match fstatfs(file).map(|system| system.f_type) {
@@ -54,7 +55,8 @@ impl Medium {
         medium
     }
 
-    /// How to read, so that what is not in memory is not waited for. What always is does not know of waiting.
+    /// The flags for a read that does not wait for bytes which are not in memory. File systems in memory may not support RWF_NOWAIT,
+    /// and don't need it.
     pub(crate) fn without_waiting(self) -> ReadWriteFlags {
         if self == Self::Memory { ReadWriteFlags::empty() } else { ReadWriteFlags::NOWAIT }
     }

@@ -1,17 +1,17 @@
-//! Names that are never served, wherever they lie.
+//! Tells names that are never served, wherever they lie.
 //!
 //! | name | examples | answer |
 //! |---|---|---|
-//! | a segment that begins with a dot, but for `.well-known` at the root's top (RFC 8615) | `.git/config`, `.env`, `.htaccess` | as if it weren't there |
-//! | a backup | `wp-config.php~`, `.bak`, `.swp`, `#a#` | as if it weren't there |
-//! | a script's source, where it isn't run, compressed as well | `a.php`, `lib.inc`, `search.cgi`, `a.php.gz` | forbidden, so that whoever set it up sees why |
+//! | a segment that begins with a dot, except `.well-known` at the root's top (RFC 8615) | `.git/config`, `.env`, `.htaccess` | missing |
+//! | a backup | `wp-config.php~`, `.bak`, `.swp`, `#a#` | missing |
+//! | a script's source that isn't run, also compressed | `a.php`, `lib.inc`, `search.cgi`, `a.php.gz` | forbidden, so the operator sees why |
 //!
-//! Names are compared without case: what a case-insensitive file system finds by another spelling is the same file.
+//! Case is ignored: a case-insensitive file system finds the same file by another spelling.
 
-/// What the names of files end with beside which compressed ones are made (`gzip -rk`).
+/// The suffixes of the compressed copies that lie beside a file (`gzip -rk`).
 const COMPRESSED_SUFFIXES: [&str; 3] = [".gz", ".br", ".zst"];
 
-/// What editors, people and package managers call a copy of a file that was there before.
+/// The suffixes that editors, people and package managers give to an old copy of a file.
 const BACKUP_SUFFIXES: [&str; 15] = [
     "~",
     ".bak",
@@ -30,14 +30,14 @@ const BACKUP_SUFFIXES: [&str; 15] = [
     ".rpmnew",
 ];
 
-/// Where the first segment begins that is hidden by a dot, `/` included. `text` begins with `/`.
+/// The position of the slash before the first segment that is hidden by a dot. `text` begins with `/`.
 pub(super) fn first_hidden(text: &[u8]) -> Option<usize> {
     let is_well_known =
         text.strip_prefix(b"/.well-known").is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
     text.windows(2).enumerate().position(|(at, pair)| pair == b"/." && !(at == 0 && is_well_known))
 }
 
-/// Whether the file of that name is a copy that nobody means to serve.
+/// Whether the file of that name is a backup.
 pub(super) fn is_backup(text: &[u8]) -> bool {
     let name = text.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     BACKUP_SUFFIXES.iter().any(|suffix| ends_with(name, suffix)) || (name.starts_with(b"#") && name.ends_with(b"#"))

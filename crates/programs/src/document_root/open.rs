@@ -1,13 +1,12 @@
-//! What the kernel is asked: to open a name below a root, and what is there.
+//! Opens names below a root with openat2(2), and tells what is there.
 //!
-//! Names go to openat2(2) with RESOLVE_BENEATH, so the kernel itself refuses whatever leaves the root, in the moment in
-//! which it opens it: nothing can be swapped in between a check and the use. RESOLVE_NO_MAGICLINKS keeps `/proc/*/fd` and its
-//! like out, also where links may leave the root.
+//! With RESOLVE_BENEATH, the kernel itself refuses any name that leaves the root, at the moment in which it opens it: nothing can be
+//! swapped in between a check and the use. RESOLVE_NO_MAGICLINKS keeps `/proc/*/fd` and its like out, even where links may leave the root.
 //!
-//! Opening can wait for a disk, and a worker must not. So a name is first looked up with RESOLVE_CACHED, by which the kernel
-//! answers from memory or not at all (Linux 5.12); then [`Wait::Never`] comes back as an error of kind `WouldBlock`, and the
-//! caller asks again from a thread that may wait. So it does for whatever is not known to be on a disk of this machine: there a name in
-//! memory saves no question.
+//! Opening can wait for a disk, and a worker must not. So a name is first looked up with RESOLVE_CACHED, by which the kernel answers
+//! from memory or not at all (Linux 5.12). If it can't, [`Wait::Never`] gives an error of kind `WouldBlock`, and the caller asks
+//! again from a thread that may wait. A file that is not known to be on a disk of this machine gives the same error: opening it may
+//! ask a server even if its name is in memory.
 
 use super::{FileHandle, Medium};
 use kasoku_options::Symlinks;
@@ -24,9 +23,9 @@ use std::time::Instant;
 /// Whether the thread may wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// What is not in the kernel's memory is an error of kind `WouldBlock`.
+    /// A name that is not in the kernel's memory is an error of kind `WouldBlock`.
     Never,
-    /// It may take as long as it takes.
+    /// The call may take any time.
     Allowed,
 }
 
@@ -35,7 +34,7 @@ pub(crate) enum Wait {
 pub(super) enum OpenPurpose {
     /// To be read.
     Read,
-    /// To know that it is there: that takes no permission to read it, so a script may be readable for its interpreter alone.
+    /// To check that it exists. That takes no permission to read it, so a script may be readable for its interpreter alone.
     Look,
 }
 
@@ -45,18 +44,18 @@ pub(crate) enum OpenResult {
     Directory,
     /// Nothing.
     Absent,
-    /// A segment before the last is no directory, or the whole is longer than names are: a shorter name may be there.
+    /// A segment before the last is no directory, or the name is too long: something may be at a shorter name.
     BeyondFile,
-    /// Not for us, and why.
+    /// Opening is refused, and why.
     Denied(&'static str),
-    /// Something that can't be read: a bad sector, a handle that a file server no longer knows.
+    /// It can't be read: a bad sector, a handle that a file server no longer knows.
     Broken(Errno),
 }
 
-/// What is no file and no directory.
+/// Neither a file nor a directory.
 const SPECIAL: &str = "a device, a socket or a pipe";
 
-/// How often a look-up is repeated that something was renamed under. Whoever does that more often gets nothing.
+/// How often a look-up is repeated because something was renamed under it. After more renames it is refused.
 const RENAMES_MAX: usize = 8;
 
 /// Opens the directory that is the root. Its own path may hold links.
@@ -68,7 +67,7 @@ pub(super) fn open_root(path: &Path, wait: Wait) -> io::Result<OwnedFd> {
     })
 }
 
-/// Without it nothing is looked for: what it is for can't be had otherwise without a race.
+/// Without openat2 no name is looked up: no other call keeps a look-up below a root without a race.
 const NO_OPENAT2: &str = "the system refuses openat2(2): it takes Linux 5.6, and no filter of system calls that leaves it out, as \
                           systemd's RestrictSUIDSGID= and DynamicUser= do";
 
@@ -81,7 +80,7 @@ pub(super) fn open(
     wait: Wait,
 ) -> io::Result<OpenResult> {
     let name = if name.is_empty() { b"." } else { name };
-    // NONBLOCK: to open a pipe would wait for its writer.
+    // NONBLOCK: opening a pipe would wait for its writer.
     let flags = match purpose {
         OpenPurpose::Look => OFlags::PATH | OFlags::CLOEXEC,
         OpenPurpose::Read => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
@@ -112,9 +111,9 @@ pub(super) fn open(
     }
 }
 
-/// RESOLVE_CACHED is about names alone: who finds one in memory still asks the file system to open it, and NFS and FUSE ask their server for
-/// that. So what is there is looked at first, which asks nobody and takes 0.9 µs, and opened only where its device is known to be in this
-/// machine.
+/// RESOLVE_CACHED is about names alone: even if the name is in memory, opening asks the file system, and NFS and FUSE ask their
+/// server. So the device is found out first, without opening the file, which asks no server and takes 0.9 µs. The file is opened only
+/// if its device is known to be in this machine.
 fn open_at_once(root: &OwnedFd, name: &[u8], flags: OFlags, bounds: ResolveFlags) -> Result<OwnedFd, Errno> {
     let found = ask(root, name, OFlags::PATH | OFlags::CLOEXEC, bounds, Wait::Never)?;
     let as_it_was = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
@@ -126,7 +125,7 @@ fn open_at_once(root: &OwnedFd, name: &[u8], flags: OFlags, bounds: ResolveFlags
 }
 
 /// # Errors
-/// [`Errno::AGAIN`]: nobody knows, and the thread must not wait.
+/// [`Errno::AGAIN`]: the medium is not known, and the thread must not wait.
 fn medium(file: &OwnedFd, stat: &Stat, purpose: OpenPurpose, wait: Wait) -> Result<Medium, Errno> {
     #[allow(clippy::useless_conversion, reason = "its type differs between systems")]
     let (device, now) = (u64::from(stat.st_dev), Instant::now());
@@ -139,16 +138,16 @@ fn medium(file: &OwnedFd, stat: &Stat, purpose: OpenPurpose, wait: Wait) -> Resu
     }
 }
 
-/// Whether something could not be opened since there are no descriptors left, or no memory: nothing that its name is to blame for.
+/// Whether opening failed for want of descriptors or memory, which says nothing about the name.
 pub fn is_shortage(error: &io::Error) -> bool {
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
     shortages.iter().any(|shortage| error.raw_os_error() == Some(shortage.raw_os_error()))
 }
 
-/// What stands for what could not be opened. A shortage of ours, or the wish to wait, says nothing about the name.
+/// The result for a name that could not be opened. A shortage, or the need to wait, says nothing about the name and stays an error.
 fn instead(error: Errno) -> io::Result<OpenResult> {
     match error {
-        // Some file systems have names in UTF-8 alone.
+        // Some file systems only have names in UTF-8.
         Errno::NOENT | Errno::INVAL | Errno::ILSEQ => Ok(OpenResult::Absent),
         Errno::NOTDIR | Errno::NAMETOOLONG => Ok(OpenResult::BeyondFile),
         Errno::ACCESS | Errno::PERM => Ok(OpenResult::Denied("no permission")),
@@ -193,7 +192,7 @@ mod tests {
         assert!(open(Wait::Never).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
         let OpenResult::File(file) = open(Wait::Allowed).unwrap() else { panic!("no file") };
         assert_eq!(file.medium, Medium::Unknown);
-        // And it is no disk of this machine.
+        // procfs is on no disk of this machine, so a known device changes nothing.
         assert!(open(Wait::Never).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
     }
 

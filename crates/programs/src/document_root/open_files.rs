@@ -1,17 +1,17 @@
-//! Files that stay open between requests, of one worker: nginx's `open_file_cache`, without its delay.
+//! Keeps one worker's files open between requests: nginx's `open_file_cache`, without its delay.
 //!
-//! To have a file open takes a walk below the root, and what its file system says of it. For one that is open already
-//! its name is looked up once more each time, and it counts as found only while that leads to the very file that was opened, with
-//! nothing changed: device, inode, size, both times. So a file that was replaced, cut, removed or closed to us is opened
-//! anew, or isn't there, at once; there is no time for which an old one is sent.
+//! Opening a file takes a walk below the root and a question to its file system. For a file that is open already, its name is looked
+//! up once more for each request. The open file is used only while that leads to the very file that was opened, unchanged: device,
+//! inode, size, both times. So a file that was replaced, cut, removed or made unreadable is opened anew, or is missing, at once; an
+//! old version is never sent.
 //!
-//! The name is looked up as a whole, without the bounds of openat2: what is sent is the file that was opened within them. So a directory
-//! that was moved out of the root, with a link to it left in its place, still leads to the very same file; it is opened anew each minute,
-//! however often it is asked for, and then the link counts.
+//! The name is looked up as a whole, without the bounds of openat2: what is sent is the file that was opened within them. So if a
+//! directory was moved out of the root and a link to it was left in its place, the name still leads to the very same file. Each file
+//! is opened anew every minute, however often it is requested, and then the link counts.
 //!
-//! Only files of local file systems are kept, where the name of an open file is in the kernel's memory. As many stay open as
-//! the operator allows, the least recently used is closed first; who was not asked for in a minute is closed as well, since an open
-//! file that was removed still takes its room on the disk.
+//! Only files of local file systems are kept, for which the kernel has the name of an open file in memory. The operator limits how
+//! many stay open; the least recently used is closed first. A file that was not requested for a minute is closed as well, since an
+//! open file that was removed still takes its room on the disk.
 
 use super::{Medium, OpenFile, identity};
 use kasoku_options::Symlinks;
@@ -28,19 +28,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A file that nobody has asked for in this time is closed.
+/// A file that was not requested for this time is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// How long it is believed that nothing lies compressed beside a file. Where nothing is, the kernel may have to ask the disk each time.
+/// How long the result is kept that no compressed copy lies beside a file. For a missing name the kernel may have to ask the disk
+/// each time.
 const ALONE_FOR: Duration = Duration::from_secs(1);
 
 /// A file is opened anew, within the bounds of its root, after this time.
 const CHECKED_EVERY: Duration = Duration::from_secs(60);
 
-/// What part of the descriptors that the process may have the files of all workers may take: connections need theirs.
+/// The files of all workers may take one in so many of the descriptors that the process may have: connections need the others.
 const DESCRIPTORS_PART: u64 = 4;
 
-/// Files that stay open between the requests of one worker. By default none do.
+/// The files that stay open between the requests of one worker; by default none.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
     kept: RefCell<Option<LruCache<OpenFileKey, OpenFileEntry>>>,
@@ -59,7 +60,7 @@ pub(crate) struct FileHandle {
 struct OpenFileKey {
     /// The root, then the name below it.
     path: CString,
-    /// How much of that is the root, in bytes: what is below one may be none of another's.
+    /// How much of that is the root, in bytes: a file below one root may lie outside of another.
     root_bytes: usize,
     links: Symlinks,
 }
@@ -69,20 +70,20 @@ struct OpenFileEntry {
     handle: FileHandle,
     opened: Instant,
     used: Instant,
-    /// Until then nothing lies beside it.
+    /// Until then no compressed copy is looked for beside it.
     alone_until: Option<Instant>,
 }
 
 impl OpenFiles {
-    /// Keeps so many, of one of so many workers, which together take at most a quarter of the descriptors that the process may have;
-    /// none: opens each anew.
+    /// Keeps at most `files_max` files open for one of `workers` workers, which together take at most a quarter of the descriptors
+    /// that the process may have. 0: each request opens its file anew.
     pub fn with_capacity(files_max: usize, workers: usize) -> Self {
         let files = Self { workers, ..Self::default() };
         files.set_capacity(files_max);
         files
     }
 
-    /// [`OpenFiles::with_capacity`], from now on.
+    /// Sets the capacity as [`OpenFiles::with_capacity`], from now on.
     pub fn set_capacity(&self, files_max: usize) {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let files_max = files_max.min(share_of(descriptors, self.workers));
@@ -93,7 +94,7 @@ impl OpenFiles {
         }
     }
 
-    /// Closes those that nobody has asked for lately. To be called now and then.
+    /// Closes the files that were not requested lately. To be called from time to time.
     pub fn sweep(&self) {
         self.sweep_at(Instant::now());
     }
@@ -106,7 +107,7 @@ impl OpenFiles {
         }
     }
 
-    /// The file of that name, which begins with `/`, if it is open and still what the name leads to.
+    /// The file of that name, which begins with `/`, if it is open and the name still leads to it.
     pub(super) fn get(&self, root: &Path, name: &[u8], links: Symlinks) -> Option<FileHandle> {
         self.get_at(root, name, links, Instant::now())
     }
@@ -127,7 +128,7 @@ impl OpenFiles {
         None
     }
 
-    /// Keeps this one.
+    /// Keeps a file open, unless its medium is unknown.
     pub(super) fn keep(&self, root: &Path, name: &[u8], links: Symlinks, handle: &FileHandle) {
         if let (Some(kept), Some(key)) = (&mut *self.kept.borrow_mut(), OpenFileKey::new(root, name, links))
             && handle.medium != Medium::Unknown
@@ -137,14 +138,14 @@ impl OpenFiles {
         }
     }
 
-    /// Whether nothing lay compressed beside the open file of that name a moment ago.
+    /// Whether no compressed copy lay beside the open file of that name a moment ago.
     pub(crate) fn is_alone(&self, root: &Path, name: &[u8], links: Symlinks) -> bool {
         let (kept, key) = (self.kept.borrow(), OpenFileKey::new(root, name, links));
         let one = kept.as_ref().zip(key).and_then(|(kept, key)| kept.peek(&key)?.alone_until);
         one.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Nothing lies beside it now.
+    /// Remembers that no compressed copy lies beside it now.
     pub(crate) fn remember_alone(&self, root: &Path, name: &[u8], links: Symlinks) {
         let (mut kept, key) = (self.kept.borrow_mut(), OpenFileKey::new(root, name, links));
         if let Some(one) = kept.as_mut().zip(key).and_then(|(kept, key)| kept.peek_mut(&key)) {
@@ -153,8 +154,7 @@ impl OpenFiles {
     }
 }
 
-/// What is at that path, as far as the kernel knows it from memory. What it doesn't know is an error, and a matter for a thread that may
-/// wait.
+/// What is at that path, if the kernel has it in memory. Otherwise it is an error, and a thread that may wait has to look.
 fn found_without_waiting(path: &CStr) -> Result<Stat, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     fstat(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED)?)
@@ -167,7 +167,7 @@ fn share_of(descriptors: u64, workers: usize) -> usize {
 }
 
 impl OpenFileKey {
-    /// `None`: it is no name.
+    /// `None`: it holds a NUL.
     fn new(root: &Path, name: &[u8], links: Symlinks) -> Option<Self> {
         let root = root.as_os_str().as_bytes();
         let path = CString::new([root, name].concat()).ok()?;
@@ -240,7 +240,7 @@ mod tests {
         let files = OpenFiles::with_capacity(10, 1);
         assert_eq!(look(&files, &place, "/a"), found("a", false));
         fs::set_permissions(place.root().join("a"), fs::Permissions::from_mode(0o0)).unwrap();
-        // Root may read it all the same, but opens it anew.
+        // The user root may still read it, but opens it anew.
         assert!(files.get(&place.root(), b"/a", Symlinks::Beneath).is_none());
     }
 
@@ -265,7 +265,7 @@ mod tests {
         fs::rename(place.root().join("sub"), outside.root().join("sub")).unwrap();
         symlink(outside.root().join("sub"), place.root().join("sub")).unwrap();
         let get = |now| files.get_at(&place.root(), b"/sub/a", Symlinks::Beneath, now);
-        // However often it is asked for.
+        // Frequent requests don't put that off.
         (0..60).for_each(|second| drop(get(began + Duration::from_secs(second))));
         assert!(get(Instant::now() + CHECKED_EVERY).is_none());
         assert_eq!(look(&files, &place, "/sub/a"), None);

@@ -1,4 +1,4 @@
-//! One search below an opened root: what is at a name, which index file stands for a directory, which script a path goes through.
+//! Searches below a document root: what is at a name, which index file stands for a directory, which script a path goes through.
 
 use super::names;
 use super::open::{OpenPurpose, OpenResult};
@@ -10,12 +10,12 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// What a directory without an index file is.
+/// How a directory without an index file counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WithoutIndex {
-    /// There, and not for clients.
+    /// It exists, and clients may not have it.
     Forbidden,
-    /// Something else may be tried; and the name has to end in a slash for a directory to be meant.
+    /// It is missing, so that the next candidate is tried. A directory then counts only if the name ends in a slash.
     Missing,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum WithoutIndex {
 enum FileKind {
     Static,
     Script,
-    /// A script where no program runs.
+    /// A script below a path of `no_programs`.
     NotRun,
     Source,
     Backup,
@@ -34,7 +34,7 @@ enum FileKind {
 pub(super) struct Search<'a> {
     pub(super) root: &'a DocumentRoot<'a>,
     pub(super) rules: &'a Rules<'a>,
-    /// The path that is asked for, without the prefix.
+    /// The path of the request, without the prefix.
     pub(super) below: &'a [u8],
 }
 
@@ -42,7 +42,7 @@ impl Search<'_> {
     /// What is at that name.
     pub(super) fn at(&self, name: &[u8], without_index: WithoutIndex) -> io::Result<ResolvedPath> {
         if let Some(hidden) = names::first_hidden(name) {
-            // What follows a script may be called anything.
+            // The PATH_INFO behind a script may hold any name.
             return self.script_before(name, hidden);
         }
         let kind = self.kind(name);
@@ -56,8 +56,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a file or a directory is there, for clients or not, or a script that the path goes through: what nginx's `-e` asks. What hides is
-    /// not there.
+    /// Whether a file or a directory exists, even if clients may not have it, or a script that the path goes through: what nginx's
+    /// `-e` tests. Hidden names and backups count as missing.
     pub(super) fn is_there(&self, name: &[u8]) -> io::Result<bool> {
         let is_script_before = |limit| Ok(!matches!(self.script_before(name, limit)?, ResolvedPath::Missing));
         if let Some(hidden) = names::first_hidden(name) {
@@ -94,10 +94,10 @@ impl Search<'_> {
         })
     }
 
-    /// The script that a segment of `name` is, in the part that ends before `limit`.
+    /// The script that the path `name` goes through; the script's own name ends at `limit` at the latest.
     ///
-    /// A file is at one of the prefixes at most: those before it are directories, those behind it lead nowhere. So it is found
-    /// by halving, which bounds what a path of a thousand segments costs.
+    /// At most one of the prefixes of `name` is a file: those before it are directories, those behind it lead nowhere. So a binary
+    /// search finds it, which bounds the cost of a path of a thousand segments.
     fn script_before(&self, name: &[u8], limit: usize) -> io::Result<ResolvedPath> {
         if self.rules.scripts == Scripts::None {
             return Ok(ResolvedPath::Missing);
@@ -161,14 +161,14 @@ impl Search<'_> {
         }
     }
 
-    /// Clients aren't told why, and scanners ask for such things all day: who wonders reads it in the log at level debug.
+    /// Clients aren't told the reason. It is logged at level debug only, since scanners request such paths all day.
     fn forbidden(&self, name: &[u8], why: &str) -> ResolvedPath {
         let name = String::from_utf8_lossy(name);
         tracing::debug!(root = %self.root.path.display(), name = name.escape_debug().to_string(), "forbidden: {why}");
         ResolvedPath::Forbidden
     }
 
-    /// This one is for the operator: nobody asks for such a thing on purpose.
+    /// A warning for the operator: no request is to blame for a file that can't be read.
     fn broken(&self, name: &[u8], error: Errno) -> ResolvedPath {
         let name = String::from_utf8_lossy(name);
         let name = name.escape_debug().to_string();
@@ -176,7 +176,7 @@ impl Search<'_> {
         ResolvedPath::Broken
     }
 
-    /// `None`: the path is no UTF-8, and a script is told text.
+    /// `None`: the path is not UTF-8, and a script's variables are text.
     fn script(&self, name: &[u8], path_info: &[u8]) -> Option<Script> {
         let file = |name| self.root.path.join(OsStr::from_bytes(relative(name)));
         Some(Script {
@@ -198,12 +198,12 @@ impl Search<'_> {
     }
 }
 
-/// A name as the kernel wants it below a directory.
+/// A name relative to a directory, as openat2(2) takes it.
 pub(super) fn relative(name: &[u8]) -> &[u8] {
     name.strip_prefix(b"/").unwrap_or(name)
 }
 
-/// A `try_files` name with the path in it. No slash is doubled by that.
+/// A `try_files` name with the path filled in, which doubles no slash.
 pub(super) fn expanded(candidate: &str, below: &[u8]) -> Vec<u8> {
     let mut name = Vec::with_capacity(candidate.len() + below.len());
     for (number, literal) in candidate.split(PATH_PLACEHOLDER).enumerate() {

@@ -1,4 +1,4 @@
-//! Scenarios on a directory of their own.
+//! Tests of the search, each in a directory of its own.
 
 mod hostile;
 mod no_programs;
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory below the system's temporary one, which goes with its test. The root is `www` in it.
+/// A temporary directory that is removed with its test. The root is `www` in it.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -44,7 +44,7 @@ impl Scratch {
         DocumentRoot::waiting(&self.root()).find(path, rules).unwrap()
     }
 
-    /// What is found, in one word and a name.
+    /// The result of a search, as a word and a name.
     fn shown(&self, path: &str, rules: &Rules<'_>) -> String {
         match self.find(path, rules) {
             ResolvedPath::File(file) => format!("file {}", String::from_utf8_lossy(&file.name)),
@@ -77,13 +77,13 @@ fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// [`Rules`] of one's own, to be changed.
+/// [`Rules`] that a test can change.
 struct OwnedRules {
     gateway: Gateway,
     scripts: Scripts,
 }
 
-/// Rules for `f`, which are those of a plain root otherwise.
+/// Calls `f` with rules: those of a plain root, after `change`.
 fn with_rules<T>(change: impl FnOnce(&mut OwnedRules), f: impl FnOnce(&Rules<'_>) -> T) -> T {
     let gateway = Gateway { index: strings(&["index.html"]), ..Gateway::default() };
     let mut rules = OwnedRules { gateway, scripts: Scripts::None };
@@ -395,7 +395,7 @@ async fn what_the_kernel_does_not_remember_is_found_all_the_same() {
     let rules = Rules { gateway: &Gateway::default(), scripts: Scripts::None, open_files: &OpenFiles::default() };
     assert!(matches!(find(&place.root(), "/a.html", &rules).await.unwrap(), ResolvedPath::File(_)));
     assert!(matches!(find(&place.root(), "/b.html", &rules).await.unwrap(), ResolvedPath::Missing));
-    // An empty entry is remembered as well now.
+    // The kernel now has it in memory that this name is missing.
     let path = place.root();
     assert!(matches!(
         DocumentRoot::new(&path, rules.open_files).find("/b.html", &rules).unwrap(),

@@ -1,4 +1,4 @@
-//! One request over FastCGI.
+//! Sends one request over FastCGI, on a kept connection or a new one.
 
 use super::keeper::Keeper;
 use super::records::{After, Records};
@@ -24,17 +24,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One request at a time on a connection: they may all have the same number.
+/// A connection carries one request at a time, so all requests may have the same number.
 const REQUEST_ID: u16 = 1;
 
-/// One worker's side of all FastCGI origins.
+/// One worker's client for all FastCGI origins.
 pub(crate) struct FastCgi {
     pool: Rc<ConnectionPool>,
     counters: Rc<Counters>,
 }
 
 impl FastCgi {
-    /// Without connections.
+    /// No connection is opened yet.
     pub(crate) fn new(counters: Rc<Counters>) -> Self {
         Self { pool: Rc::new(ConnectionPool::new(counters.clone())), counters }
     }
@@ -54,7 +54,7 @@ impl FastCgi {
         let head = encoded(question);
         let after = || self.after(endpoint, limits, &choice.origin);
         let mut place = Some(place);
-        // A trial is to find out whether there are connections.
+        // A trial finds out whether the origin accepts connections, so it needs a new one.
         let idle = if choice.is_trial() { None } else { self.pool.take_idle(endpoint, idle_max) };
         if let Some(mut connection) = idle {
             connection.kept = None;
@@ -63,7 +63,7 @@ impl FastCgi {
                 let body = question.body_of(upload);
                 return self.exchange(connection, endpoint, question, &head, body, after()).await;
             }
-            // A kept connection may be closed by the application server at the moment in which we use it.
+            // The application server may close a kept connection at the moment in which Kasoku uses it.
             match self.exchange(connection, endpoint, question, &head, NO_BODY, after()).await {
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) => self.counters.retry(),
                 done => return done,
@@ -78,7 +78,7 @@ impl FastCgi {
         self.exchange(connection, endpoint, question, &head, body, after()).await
     }
 
-    /// The same for a program that we have started ourselves.
+    /// The same for a program that Kasoku has started itself.
     pub(crate) async fn send_spawned<U: Upload + 'static>(
         &self,
         spawned: &SpawnedProgram,
@@ -96,19 +96,19 @@ impl FastCgi {
         self.exchange(connection, &endpoint, question, &head, body, After::GiveBack(lease)).await
     }
 
-    /// Asks on a connection of its own, which needs no place and is not kept.
+    /// Sends a health check on a connection of its own, which needs no place and is not kept.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
         let head = encoded(question);
         self.exchange(connection, endpoint, question, &head, NO_BODY, After::Close).await
     }
 
-    /// Closes the connections that were idle for too long, or that were closed. To be called now and then.
+    /// Closes connections that were idle for too long, or that the server has closed. To be called from time to time.
     pub(crate) fn sweep(&self) {
         self.pool.sweep();
     }
 
-    /// What becomes of connections to that application server.
+    /// What to do with a connection after an answer.
     fn after(&self, endpoint: &Endpoint, limits: &Limits, origin: &Arc<OriginState>) -> After {
         if limits.kept_connections_max == 0 {
             return After::Close;
@@ -149,7 +149,7 @@ impl FastCgi {
     }
 }
 
-/// The stream PARAMS.
+/// The encoded stream PARAMS.
 fn encoded(question: GatewayRequest<'_>) -> Vec<u8> {
     let variables = question.variables();
     let mut params = Vec::with_capacity(4096);

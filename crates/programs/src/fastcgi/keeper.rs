@@ -1,4 +1,4 @@
-//! Keeps a connection for its next request.
+//! Keeps a FastCGI connection for its next request.
 
 use crate::{Endpoint, Limits};
 use kasoku_origin::OriginState;
@@ -6,7 +6,7 @@ use kasoku_origin::http::{ConnectionPool, OriginConnection};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where a connection goes after an answer.
+/// Returns a connection to the pool after an answer.
 pub(super) struct Keeper {
     pub(super) pool: Rc<ConnectionPool>,
     pub(super) endpoint: Endpoint,
@@ -15,8 +15,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps it for the next request, while the whole program keeps fewer than it may. Bytes behind the end belong to no
-    /// answer that anybody asked for.
+    /// Keeps the connection for the next request, if the process keeps fewer of them than it may. Bytes behind the end belong to
+    /// no request: such a connection is closed.
     pub(super) fn keep(self, mut connection: OriginConnection) {
         if !connection.read_ahead.is_empty() {
             return;

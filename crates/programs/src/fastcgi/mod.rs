@@ -1,17 +1,17 @@
-//! FastCGI 1.0 towards an application server, as the web server of a responder.
+//! Asks application servers over FastCGI 1.0, as a web server asks a responder.
 //!
-//! A request takes a place among the origin's connections, like one over HTTP, and has its connection for itself: nothing is
-//! multiplexed. The application server closes it after the answer, unless the route keeps connections: php-fpm binds a
-//! child to each of them, used or not, so none is kept by default, and how many may wait for their next request is bounded for
-//! the whole program ([`crate::Limits::kept_connections_max`]).
+//! A request takes a place among the origin's connections, as one over HTTP does, and has its connection to itself: nothing is
+//! multiplexed. The application server closes the connection after the answer unless the configuration keeps connections. php-fpm
+//! binds a child to each connection, used or not; so none is kept by default, and the number of those that wait for their next
+//! request is bounded for the whole process ([`crate::Limits::kept_connections_max`]).
 //!
-//! An answer has an end of its own, END_REQUEST. A connection that closes before it has been cut, and is an error, never the end of
-//! a body. Where nobody wants the rest of an answer, the connection is closed, which is how a program that goes on
-//! printing finds out (the specification's ABORT_REQUEST is ignored by php-fpm and by libfcgi).
+//! An answer has an end mark of its own, END_REQUEST. If the connection closes before it, the answer was cut: that is an error,
+//! never the end of a body. If the rest of an answer is not needed, Kasoku closes the connection, by which a program that still
+//! prints can notice it (php-fpm and libfcgi ignore the specification's ABORT_REQUEST).
 //!
-//! What it does not do: GET_VALUES. What it would tell (how many connections, whether it multiplexes) is the operator's to say, or
-//! not needed; and as a check of health it fails: FCGI.pm does not answer it, php-fpm tells nothing of its children by it. A check
-//! asks for a path instead, such as php-fpm's ping.path, which need not be a file below the root.
+//! What it does not do: GET_VALUES. The operator configures what it would tell (the number of connections, multiplexing), or it
+//! is not needed. It is no health check either: FCGI.pm does not answer it, and php-fpm's answer tells nothing of its children. A
+//! health check requests a path instead, such as php-fpm's ping.path, which need not be a file below the root.
 
 mod exchange;
 mod keeper;

@@ -1,4 +1,4 @@
-//! One request's answer, record by record, from its connection.
+//! Reads the answer to one request from its FastCGI connection, record by record.
 
 use super::keeper::Keeper;
 use crate::gateway::log::ErrorLog;
@@ -10,8 +10,8 @@ use kasoku_origin::limits::READ_BYTES;
 use kasoku_wire::fastcgi::{DecodedRecord, Decoder, EndRequest, ProtocolStatus};
 use std::time::Duration;
 
-/// See the [module](self). Where the program is ours, the rest of an answer that nobody wants is read before the next request is
-/// given to it; else the connection is closed.
+/// See the [module](self). Dropping it closes the connection; but if Kasoku started the program, the rest of the answer is read
+/// first, so that the process can take the next request.
 pub(crate) struct Records(Option<Box<OpenExchange>>);
 
 struct OpenExchange {
@@ -19,31 +19,31 @@ struct OpenExchange {
     decoder: Decoder,
     log: ErrorLog,
     after: After,
-    /// Whether anything has come of the answer, standard error included.
+    /// Whether any output has come, standard error included.
     has_begun: bool,
     is_ended: bool,
     app_status: u32,
 }
 
-/// What becomes of the connection.
+/// What to do with the connection after the answer.
 pub(super) enum After {
     /// It is closed.
     Close,
     /// It is kept.
     Keep(Box<Keeper>),
-    /// It is closed, and its process may have the next request.
+    /// It is closed, and its process may take the next request.
     GiveBack(Lease),
 }
 
-/// How long the end of a request is waited for, when nothing more of its answer is wanted.
+/// How long to wait for END_REQUEST when the rest of the answer is not needed.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
-/// The same where the process is ours, and would have to be replaced.
+/// The same for a process that Kasoku has started and would otherwise have to replace.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
-/// The most that is read until then to keep a connection, in bytes.
+/// How much is read during that wait to keep a connection, in bytes.
 const DRAIN_BYTES_MAX: u64 = 256 << 10;
 
 impl Records {
-    /// The answer to the request of that number.
+    /// The answer to the request of that id.
     pub(super) fn new(connection: OriginConnection, request_id: u16, log: ErrorLog, after: After) -> Self {
         let decoder = Decoder::new(request_id);
         Self(Some(Box::new(OpenExchange {
@@ -65,13 +65,13 @@ impl Records {
         }
     }
 
-    /// After the end: whether the program says that it has failed, as a CGI program does by its exit code.
+    /// After the end: whether the program reports a failure by its status, as a CGI program does by its exit code.
     pub(crate) fn has_failed(&self) -> bool {
         self.0.as_ref().is_some_and(|open| open.app_status != 0)
     }
 
-    /// Nothing more is wanted: where connections are kept, waits for the end of the request in the background, so that the next one
-    /// can have this connection. A program that has more to do than that has its connection closed.
+    /// Stops reading. If the connection is to be kept, a background task waits for the end of the request, so that the next
+    /// request can use the connection. It closes the connection if the end takes too long or too much output comes first.
     pub(crate) fn finish(mut self, is_upload_complete: bool) {
         let Some(mut open) = self.0.take() else { return };
         match &open.after {
@@ -83,7 +83,7 @@ impl Records {
                     open.settle();
                 }
             }),
-            // When it is dropped.
+            // `Drop` sees to it.
             After::Close | After::GiveBack(_) => drop(Self(Some(open))),
         }
     }
@@ -104,7 +104,7 @@ impl Drop for Records {
     }
 }
 
-/// Goes on with it as long as the worker runs.
+/// Runs the task for as long as the worker runs.
 fn in_background(task: impl Future<Output = ()> + 'static) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::task::spawn_local(task);
@@ -146,14 +146,14 @@ impl OpenExchange {
                 }
                 Ok(None)
             }
-            // Who has begun to answer is not overloaded.
+            // A server that has begun to answer is not overloaded.
             _ if self.has_begun => Err(Error::ClosedEarly),
             ProtocolStatus::Overloaded => Err(Error::Overloaded),
             ProtocolStatus::CannotMultiplex | ProtocolStatus::UnknownRole => Err(Error::Refused),
         }
     }
 
-    /// Drops what is still printed; whether the request came to its end.
+    /// Reads and drops further output. Returns whether the request came to its end before `bytes_max`.
     async fn drains(&mut self, bytes_max: u64) -> bool {
         let mut left = bytes_max;
         while let Ok(piece) = self.next().await {
@@ -166,13 +166,13 @@ impl OpenExchange {
         false
     }
 
-    /// Whether what came was no answer: then nothing that follows is waited for.
+    /// Whether the records are malformed. Then there is no end to wait for.
     fn is_failed(&mut self) -> bool {
-        // Nothing is decoded from nothing, but a fault is remembered.
+        // An empty buffer holds no record, but the decoder remembers a fault.
         self.decoder.decode(&mut BytesMut::new()).is_err()
     }
 
-    /// The request has ended.
+    /// To be called when the request has ended.
     fn settle(self) {
         match self.after {
             After::Close => {}

@@ -1,16 +1,16 @@
-//! A file's bytes on their way: to a socket, a window at a time ([`FileBody::window`]), or through memory, a piece at a time
-//! ([`FileBody::next`]), for what is to be stored.
+//! Reads a file's bytes for a body: to a socket, a window at a time ([`FileBody::window`]), or through memory, a piece at a time
+//! ([`FileBody::next`]), for a response that is to be stored.
 //!
-//! The worker's thread must not wait for a disk. So a window is looked at before it is sent: its pages are asked for with
-//! RWF_NOWAIT, a byte of each [`PROBED_EVERY`]. Where one is missing, a thread that may wait reads the window, and has the
-//! kernel begin with the next. What is certain of that: the bytes that were asked for were in memory. What is not: that those between
-//! them were, and that all of them still are when sendfile(2) takes them. Both take a memory that is so short that the kernel drops what was
-//! just read; the worker then waits for the disk, for one window at most. (mincore(2) and cachestat(2) would tell of all pages,
-//! but only to who owns the file or may write it.) The asking also starts the kernel's own reading ahead.
+//! The worker's thread must not wait for a disk. So a window is checked before it is sent: one byte of each [`PROBED_EVERY`] is read
+//! with RWF_NOWAIT. If one is not in memory, a thread that may wait reads the window, and has the kernel begin with the next. The
+//! check proves that the probed bytes were in memory. It does not prove that those between them were, nor that all still are when
+//! sendfile(2) takes them. Either fails only if memory is so short that the kernel drops what was just read; the worker then waits
+//! for the disk, for one window at most. (mincore(2) and cachestat(2) would tell of all pages, but only to a process that owns the
+//! file or may write it.) The probes also start the kernel's own read-ahead.
 //!
-//! The length was announced, so a file that is shorter at the end is an error and never an end. So is one that is not what
-//! it was: its bytes may be of two versions. That is looked at before the last window goes out and once more behind it. Whoever
-//! replaces files whole (rename) never sees that.
+//! The length was announced, so a file that turns out shorter is an error, never an end. A file that has changed is an error as well:
+//! its bytes may be of two versions. That is checked before the last window is sent, and once more after it. Replacing whole files
+//! (rename) never causes this error.
 
 use crate::Limits;
 use crate::document_root::{Medium, OpenFile, may_wait};
@@ -32,10 +32,10 @@ const PIECE_BYTES_MAX: u64 = 64 << 10;
 /// The longest window, in bytes.
 const WINDOW_BYTES_MAX: u64 = 2 << 20;
 
-/// The longest window of a reader that is slow, in bytes: what it doesn't take is looked at again, and may have to be read again.
+/// The longest window for a slow client, in bytes: what the client does not take is checked again, and may have to be read again.
 const SLOW_WINDOW_BYTES_MAX: u64 = 512 << 10;
 
-/// How far apart the bytes are that tell whether a window is in memory.
+/// The distance between the probed bytes of a window, in bytes.
 const PROBED_EVERY: u64 = 64 << 10;
 
 /// A part of a file that is still to be sent.
@@ -44,7 +44,7 @@ pub struct FileBody {
     opened: Stat,
     medium: Medium,
     position: u64,
-    /// The end of the window that was looked at.
+    /// The end of the window that was checked.
     ready_until: u64,
     window_bytes_max: u64,
     left: u64,
@@ -59,14 +59,14 @@ pub struct FileBody {
 pub struct FileWindow<'b> {
     /// The file.
     pub file: &'b File,
-    /// Where they begin.
+    /// The offset of the first byte.
     pub position: u64,
-    /// How many they are, in bytes.
+    /// The number of bytes.
     pub length: usize,
 }
 
 impl FileBody {
-    /// These bytes of a file. `place` is kept until they are read.
+    /// The bytes of `part`. `place` is kept until they are read.
     pub(super) fn new(file: &OpenFile, part: Range<u64>, limits: &Limits, place: Option<Permit>) -> Self {
         let length = part.end.saturating_sub(part.start);
         Self {
@@ -89,7 +89,8 @@ impl FileBody {
         Self { rate_max, ..self }
     }
 
-    /// How fast the application wants it to go out, in bytes per second, whatever is set here; 0: as fast as its client takes it.
+    /// The rate that the application asked for, in bytes per second; 0: as fast as the client takes it. It overrides the configured
+    /// rate, which holds for `None`.
     pub fn rate_max(&self) -> Option<u64> {
         self.rate_max
     }
@@ -104,24 +105,24 @@ impl FileBody {
         self.left
     }
 
-    /// Fills `buffer` with what is next, if the kernel has all of it in memory; whether it has. It stays what is next.
+    /// Fills `buffer` with the next bytes, if the kernel has all of them in memory; returns whether it has. They stay the next bytes.
     ///
     /// # Errors
     /// [`Error::FileChanged`]
     pub fn copy_at_once(&self, buffer: &mut [u8]) -> Result<bool, Error> {
-        // Whether it is what it was, a file system that may be elsewhere can't be asked at once.
+        // A file system that may be remote can't tell at once whether the file has changed.
         if self.medium == Medium::Unknown {
             return Ok(false);
         }
         let wanted = buffer.len();
         match preadv2(&*self.file, &mut [IoSliceMut::new(buffer)], self.position, self.medium.without_waiting()) {
             Ok(read) if read == wanted => self.is_opened(fstat(&*self.file).ok()).map(|()| true),
-            // The usual way tells why.
+            // The next read, which may wait, finds the reason.
             Ok(_) | Err(_) => Ok(false),
         }
     }
 
-    /// The next window, when it is in memory; `None`: all is sent.
+    /// The next window, once it is in memory; `None`: all is sent.
     ///
     /// # Errors
     /// [`Error::FileChanged`]; [`Error::BetweenBytesTimeout`] when the disk takes too long, [`Error::Io`] when it fails.
@@ -151,13 +152,14 @@ impl FileBody {
         Ok(())
     }
 
-    /// The reader, which is fast or not, has made the file wait: what was in memory may be gone, and what it was may have changed.
+    /// To be called after a wait for the client: the window may have left the memory, and the file may have changed. `is_fast`:
+    /// whether the client takes large windows.
     pub fn has_waited(&mut self, is_fast: bool) {
         self.ready_until = self.position;
         self.window_bytes_max = if is_fast { WINDOW_BYTES_MAX } else { SLOW_WINDOW_BYTES_MAX };
     }
 
-    /// So many bytes have been sent.
+    /// To be called when so many bytes have been sent.
     pub fn has_sent(&mut self, bytes: usize) {
         let bytes = self.left.min(bytes as u64);
         self.position += bytes;
@@ -183,7 +185,7 @@ impl FileBody {
         if piece.is_empty() {
             return Err(Error::FileChanged);
         }
-        // Before it counts as sent: it is lost to nobody who stops waiting here.
+        // This comes before the piece counts as sent, so that the piece is not lost if the future is dropped during the wait.
         if self.left <= piece.len() as u64 {
             self.is_as_opened().await?;
         }
@@ -191,7 +193,7 @@ impl FileBody {
         Ok(BodyPiece::Data(piece))
     }
 
-    /// Does what may wait for the disk elsewhere, for as long as a pause may be.
+    /// Runs `reading`, which may wait for the disk, on another thread, for `pause_max` at most.
     async fn on_a_thread<T: Send + 'static>(
         &self,
         reading: impl FnOnce(&File) -> Result<T, Errno> + Send + 'static,
@@ -202,12 +204,12 @@ impl FileBody {
         read.map_err(|_| Error::BetweenBytesTimeout)?.map_err(Error::Io)
     }
 
-    /// Whether the file is what it was when it was opened. What was written within one tick of the kernel's clock looks the
-    /// same; see [`head`](super::head) for what that means for its entity tag.
+    /// Checks that the file is what it was when it was opened. A write within the same tick of the kernel's clock goes unnoticed; see
+    /// [`head`](super::head) for what that means for the entity tag.
     async fn is_as_opened(&self) -> Result<(), Error> {
         let now = match self.medium {
             Medium::Memory | Medium::Local => fstat(&*self.file).ok(),
-            // NFS and FUSE may ask their server, who may not answer.
+            // NFS and FUSE may ask their server, which may not answer.
             Medium::Unknown => self.on_a_thread(|file| Ok(fstat(file).ok())).await?,
         };
         self.is_opened(now)
@@ -220,12 +222,12 @@ impl FileBody {
     }
 }
 
-/// Not in memory; or the file system can't say.
+/// Whether the bytes are not in memory, or the file system can't tell.
 fn is_unknown(error: Errno) -> bool {
     matches!(error, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
 }
 
-/// Whether the kernel has these bytes in memory, as far as some of them tell.
+/// Whether the kernel has these bytes in memory, judged by some of them.
 fn is_in_memory(file: &File, range: &Range<u64>) -> Result<bool, Error> {
     let probed = range.clone().step_by(PROBED_EVERY as usize).chain([range.end - 1]);
     for position in probed {
@@ -239,13 +241,13 @@ fn is_in_memory(file: &File, range: &Range<u64>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Brings these bytes into memory, and begins with as many as `ahead` behind them.
+/// Reads these bytes into memory, and has the kernel begin with the `ahead` bytes behind them.
 fn read_ahead(file: &File, range: Range<u64>, ahead: u64) -> Result<(), Errno> {
     let mut buffer = vec![0; PIECE_BYTES_MAX as usize];
     let mut position = range.start;
     while position < range.end {
         match pread(file, &mut *buffer, position) {
-            // Who sends it notices.
+            // The file is shorter now; the sender notices that.
             Ok(0) => return Ok(()),
             Ok(read) => position += read as u64,
             Err(Errno::INTR) => {}
@@ -253,13 +255,13 @@ fn read_ahead(file: &File, range: Range<u64>, ahead: u64) -> Result<(), Errno> {
         }
     }
     if let Some(ahead) = NonZeroU64::new(ahead) {
-        // Advice: whoever doesn't take it reads later.
+        // Only advice: without it, the bytes are read later.
         let _ = fadvise(file, range.end, Some(ahead), Advice::WillNeed);
     }
     Ok(())
 }
 
-/// What is there of `wanted` bytes, if the kernel has it in memory.
+/// Up to `wanted` bytes, if the kernel has them in memory.
 fn read_from_memory(file: &File, position: u64, wanted: usize, medium: Medium) -> Result<Bytes, Errno> {
     fill(wanted, |buffer| preadv2(file, &mut [IoSliceMut::new(buffer)], position, medium.without_waiting()))
 }
@@ -277,7 +279,7 @@ fn fill(wanted: usize, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> 
     let mut buffer = BytesMut::zeroed(wanted);
     let length = read(&mut buffer)?;
     buffer.truncate(length);
-    // Of a file that is in memory in part, a little may come: it would hold on to all of the buffer.
+    // A file that is only partly in memory may yield few bytes, which would hold on to the whole buffer: they are copied.
     Ok(if length < wanted / 2 { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() })
 }
 

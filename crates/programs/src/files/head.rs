@@ -1,12 +1,11 @@
-//! A file's representation in fields: its type, its validators; and what a request's conditions and range make of it.
+//! Makes the head of a response with a file: its type, its validators, and what the request's conditions and range make of them.
 //!
-//! The entity tag is made of modification time (to the nanosecond), size and inode. It is strong: bytes that change change
-//! the time. But not for a file that was written within the last second: the kernel's clock for files ticks some hundred times
-//! a second, so what is written in the same tick has the same time (RFC 9110 section 8.8.1 calls that weak, and Apache does the
-//! same). The tag is then weak, and another text than the strong one that follows: nobody keeps a half-written page
-//! because of a weak match.
+//! The entity tag is made of modification time (to the nanosecond), size and inode. It is strong, since a change of the bytes changes
+//! the time. But it is weak for a file that was written within the last second: the kernel's clock for files ticks some hundred times
+//! a second, so writes within one tick have the same time (RFC 9110 section 8.8.1 calls that weak, and Apache does the same). The
+//! text of the weak tag differs from the strong one that follows, so a weak comparison never lets a cache keep a half-written page.
 //!
-//! Date is left to who sends the response.
+//! The sender of the response adds Date.
 
 use crate::document_root::OpenFile;
 use http::{Method, StatusCode};
@@ -23,35 +22,35 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How old a file must be for its time to tell it from another version.
+/// How old a file must be for its time to identify its version.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
-/// What a file is of which nobody knows what it is: something to be saved, nothing that a browser guesses about.
+/// The type of a file of unknown type: a browser saves it and does not guess.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Where the table of types that we use is behind RFC 9239, or what browsers and players take.
+/// Suffixes for which the table of types in use is behind RFC 9239, or behind what browsers and players take.
 const BETTER_TYPES: [(&str, &str); 4] =
     [(".mjs", "text/javascript"), (".cjs", "text/javascript"), (".map", "application/json"), (".ts", "video/mp2t")];
 
-/// What is to be said about a file.
+/// A file, and what its head is to say.
 pub(super) struct FileRepresentation<'a> {
     pub(super) file: &'a OpenFile,
-    /// What tells its type.
+    /// The name by which the media type is found.
     pub(super) name: &'a [u8],
     /// Last-Modified, in seconds of Unix time.
     pub(super) modified: i64,
     pub(super) coding: Option<Coding>,
     pub(super) varies: bool,
-    /// Of texts; empty: none is said.
+    /// The charset of texts; empty: none is said.
     pub(super) charset: &'a str,
 }
 
-/// What of the file goes with a head.
+/// The part of the file that goes with a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ContentChoice {
-    /// These bytes of it.
+    /// These bytes of the file.
     Part(Range<u64>),
-    /// Several ranges of it. The head is the whole's so far.
+    /// Several ranges of the file. The head is still that of the whole file.
     Parts(ByteRanges),
     /// No content at all.
     Nothing,
@@ -73,7 +72,7 @@ pub(super) fn respond(
     (head, outcome)
 }
 
-/// The 200.
+/// The head of a 200, with the whole file.
 pub(super) fn whole(of: &FileRepresentation<'_>, now: Now) -> ResponseHead {
     let mut head = ResponseHead::new(StatusCode::OK);
     let fields = &mut head.fields;
@@ -106,7 +105,7 @@ fn entity_tag(file: &OpenFile, now: Now) -> String {
     tag
 }
 
-/// The type by the name's end, with the charset of texts.
+/// The media type by the name's suffix, with the charset of texts.
 fn content_type(name: &[u8], charset: &str) -> String {
     let better = BETTER_TYPES.iter().find(|(suffix, _)| name.ends_with(suffix.as_bytes())).map(|(_, better)| *better);
     let guess = || mime_guess::from_path(OsStr::from_bytes(name)).first_raw();
@@ -118,7 +117,7 @@ fn content_type(name: &[u8], charset: &str) -> String {
     format!("{media_type}; charset={charset}")
 }
 
-/// What the request's conditions and range make of the whole, in the order of RFC 9110 section 13.2.2.
+/// Applies the request's conditions and range to the head of the whole file, in the order of RFC 9110 section 13.2.2.
 pub(super) fn evaluated(
     request: &RequestHead,
     whole: ResponseHead,
@@ -154,7 +153,7 @@ pub(super) fn evaluated(
     }
 }
 
-/// If-Match, or else If-Unmodified-Since.
+/// Evaluates If-Match, or else If-Unmodified-Since.
 fn is_as_expected(request: &RequestHead, whole: &ResponseHead, now: Now) -> bool {
     let fields = &request.fields;
     if fields.contains("if-match") {
@@ -178,7 +177,7 @@ fn is_as_expected(request: &RequestHead, whole: &ResponseHead, now: Now) -> bool
 fn without_content(whole: &ResponseHead, status: StatusCode) -> ResponseHead {
     let mut head = ResponseHead::new(status);
     let is_kept = |name: &[u8]| status == StatusCode::NOT_MODIFIED && goes_into_not_modified(name, true);
-    // Of an application's head, that which is not about the content.
+    // From an application's head, the fields that are not about the content.
     let is_anyway = |name: &[u8]| {
         ["cache-control", "set-cookie", "vary"].iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
     };

@@ -1,14 +1,14 @@
-//! The files below a directory as an origin: `file:///var/www/html`.
+//! Serves the files below a directory as an origin: `file:///var/www/html`.
 //!
-//! GET and HEAD of what [`document_root`](crate::document_root) finds; other methods are 405, and there are no listings. The
-//! cache in front asks for what it hasn't, so what is answered here is a miss, a revalidation, or one of the requests that
-//! the cache leaves to its origin; conditions and ranges are answered all the same.
+//! It answers GET and HEAD with what [`document_root`](crate::document_root) finds; other methods are 405, and there are no listings.
+//! The cache in front sends only requests that it can't answer, so they are misses, validations or passes; conditions and ranges are
+//! evaluated all the same.
 //!
-//! A file may change under its readers. Its entity tag names what was there when it was opened (`head`), and a body whose
-//! file is no longer that at its end is an error (`body`), so nothing mixed is stored under that tag.
+//! A file may change while it is read. Its entity tag names the version that was opened (`head`), and a body whose file has changed
+//! by its end is an error (`body`), so no mix of versions is stored under that tag.
 //!
-//! Nothing here waits for a disk on the worker's thread: what the kernel doesn't have in memory is looked up and read by
-//! threads that may wait (`may_wait`).
+//! Nothing here waits for a disk on the worker's thread: threads that may wait look up and read what the kernel does not have in
+//! memory (`may_wait`).
 
 mod body;
 mod head;
@@ -39,21 +39,21 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// What may be asked of a file.
+/// The methods for files.
 const ALLOWED: &str = "GET, HEAD";
 
 /// Answers from the files below `root`.
 ///
 /// # Errors
-/// [`Error::Unreachable`] when the root itself can't be opened, [`Error::FirstByteTimeout`] when the
-/// disk takes too long. What a path alone is to blame for is a response.
+/// [`Error::Unreachable`] when the root itself can't be opened, [`Error::FirstByteTimeout`] when the disk takes too long. A fault of
+/// the path alone is a response.
 pub async fn send(root: &Path, request: &Request<'_>, place: Option<Permit>) -> Result<Response, Error> {
     let rules = Rules { gateway: request.gateway, scripts: Scripts::None, open_files: request.open_files };
     let found = in_time(request.limits, find(root, &request.head.target, &rules)).await?;
     answer(root, request, found, place).await
 }
 
-/// Answers with what was found below `root`, when that is no script. `place` is kept until the end of the body.
+/// Answers with what was found below `root`; a script is forbidden. `place` is kept until the end of the body.
 ///
 /// # Errors
 /// As [`send`].
@@ -91,7 +91,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// The representation that the client likes best of those that lie there.
+/// Chooses between the file and the compressed copies beside it, by what the client accepts.
 async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Result<Negotiated> {
     let rules = &request.gateway.files;
     let (symlinks, open_files) = (rules.symlinks, request.open_files);
@@ -125,14 +125,14 @@ fn file_response(request: &Request<'_>, negotiated: Negotiated, place: Option<Pe
     FileSending { file, method, limits, place, rate_max: None }.response(head, outcome)
 }
 
-/// What goes into a body.
+/// A file, and how it is sent as a body.
 struct FileSending<'a> {
     file: OpenFile,
     method: &'a Method,
     limits: &'a Limits,
-    /// It is kept until all is read.
+    /// Kept until the body is read.
     place: Option<Permit>,
-    /// In bytes per second. `None`: as the route says.
+    /// In bytes per second. `None`: as configured.
     rate_max: Option<u64>,
 }
 

@@ -1,21 +1,21 @@
-//! A file that an application names, in the place of the body that it doesn't send: X-Sendfile and its like.
+//! Sends a file that an application names, instead of the body that the application doesn't send: X-Sendfile and its like.
 //!
-//! The application decides which clients may have the file; the operator decides in which directories it may lie ([`SendfileRules`]). So
-//! the rules of document roots for what hides and for sources don't apply, and nothing is sent but regular files below a directory that the
-//! operator has named, which the kernel sees to (`document_root/open.rs`).
+//! The application decides which clients may have the file; the operator decides in which directories it may lie ([`SendfileRules`]).
+//! So the document root's rules for hidden names and sources don't apply. Only regular files below a directory that the operator has
+//! named are sent, which the kernel enforces (`document_root/open.rs`).
 //!
-//! A name is made plain before the kernel gets it: decoded once, without empty and dot segments, in the way in which all servers
-//! read such names, which is by the text alone. Where a directory before `..` is a link, the text and the kernel disagree on what
-//! is meant; what is opened lies below a root in either case.
+//! A name is normalized before the kernel gets it: it is decoded once, and empty and dot segments are removed. Like all servers, this
+//! looks at the text alone. If a directory before `..` is a link, the text and the kernel disagree on what is meant; what is opened
+//! lies below a root in either case.
 //!
-//! | named | where it is looked for |
+//! | name | where it is looked up |
 //! |---|---|
 //! | an absolute path | below the longest root that it begins with |
 //! | a relative path | below each root in turn; the first where something is |
 //! | a URI | below the directory of the longest prefix that it begins with |
 //!
-//! The answer's head is the application's, completed by the file's ([`respond`]); conditions and ranges are evaluated against what
-//! comes of that. No answer here waits for a disk on the worker's thread.
+//! The response has the application's head, completed by the file's ([`respond`]); conditions and ranges are evaluated against the
+//! result. No look-up and no read here waits for a disk on the worker's thread.
 
 use super::FileSending;
 use super::head::{self, ContentChoice, FileRepresentation};
@@ -39,7 +39,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub enum SendfileName<'a> {
     /// A path of the file system.
     Path(&'a [u8]),
-    /// A path of internal URIs, maybe with a query, which means nothing.
+    /// A path of internal URIs; a query behind it is ignored.
     Uri(&'a [u8]),
 }
 
@@ -48,20 +48,20 @@ pub enum SendfileName<'a> {
 pub enum SendfileTarget {
     /// This file.
     File(OpenFile),
-    /// Nothing.
+    /// Nothing is there.
     Missing,
-    /// Nothing that may be sent, and why: something else than a file, not readable, or elsewhere.
+    /// It may not be sent, and why: it is no regular file, is not readable, or lies elsewhere.
     Denied(&'static str),
-    /// Something that the disk does not give.
+    /// It exists, and can't be read from the disk.
     Broken(io::Error),
-    /// It is no name, and why.
+    /// The name is malformed, and how.
     Malformed(&'static str),
 }
 
-/// Why a name is not even looked for.
+/// Why a name is not even looked up.
 #[derive(Clone, Copy, Debug)]
 enum SendfileNameError {
-    /// No directory is set for it.
+    /// It lies in no directory that the operator has named.
     OutsideDirectories,
     /// See [`SendfileTarget::Malformed`].
     Malformed(&'static str),
@@ -76,13 +76,13 @@ impl From<SendfileNameError> for SendfileTarget {
     }
 }
 
-/// Where something may lie: a directory, and a name below it.
+/// A place to look: a directory, and a name below it.
 type Candidate = (PathBuf, Vec<u8>);
 
-/// What that name leads to.
+/// Finds what that name leads to.
 ///
 /// # Errors
-/// A root isn't there or can't be read, there are no descriptors left: nothing that the name is to blame for.
+/// Failures that don't come from the name: a root is missing or can't be read, or no descriptors are left.
 pub async fn find(
     rules: &SendfileRules,
     named: SendfileName<'_>,
@@ -99,7 +99,7 @@ pub async fn find(
     }
     let waited = may_wait(move || Ok((look(&candidates, symlinks, DocumentRoot::waiting)?, candidates)));
     let (found, candidates) = waited.await?;
-    // Now that it is in memory, it is found again without a wait, and stays open.
+    // The kernel now has the names in memory: this look-up does not wait, and keeps the file open for later requests.
     Ok(look(&candidates, symlinks, |root| DocumentRoot::new(root, open_files)).unwrap_or(found))
 }
 
@@ -120,7 +120,7 @@ fn look<'c>(
     Ok(SendfileTarget::Missing)
 }
 
-/// Where what is named may lie, in the order in which it is looked for; or what it is without a look.
+/// The places to look for what is named, in order; or why it is not looked up.
 fn candidates(rules: &SendfileRules, named: SendfileName<'_>) -> Result<Vec<Candidate>, SendfileNameError> {
     match named {
         SendfileName::Uri(uri) => {
@@ -129,7 +129,7 @@ fn candidates(rules: &SendfileRules, named: SendfileName<'_>) -> Result<Vec<Cand
             if !path.starts_with('/') {
                 return Err(SendfileNameError::Malformed("the URI must be a path that begins with a slash"));
             }
-            // What leads above the root, or reads in two ways: nginx calls it unsafe.
+            // A path that leads above the root or that can be read in two ways is refused; nginx calls it unsafe.
             let path =
                 UrlPath::read(path).filter(|path| !path.is_odd()).ok_or(SendfileNameError::OutsideDirectories)?;
             let below = |(prefix, directory): &(String, PathBuf)| {
@@ -158,13 +158,13 @@ fn candidates(rules: &SendfileRules, named: SendfileName<'_>) -> Result<Vec<Cand
     }
 }
 
-/// What of an absolute name follows a root; it begins with a slash.
+/// The part of an absolute name behind a root; it begins with a slash.
 fn below<'n>(root: &Path, name: &'n [u8]) -> Option<&'n [u8]> {
     let rest = name.strip_prefix(root.as_os_str().as_bytes())?;
     rest.starts_with(b"/").then_some(rest)
 }
 
-/// Without percent-encoding.
+/// Removes percent-encoding.
 fn decoded(path: &[u8]) -> Result<Vec<u8>, SendfileNameError> {
     const MALFORMED: SendfileNameError =
         SendfileNameError::Malformed("the path is not percent-encoded; `unescape = false` takes it as it is");
@@ -173,27 +173,27 @@ fn decoded(path: &[u8]) -> Result<Vec<u8>, SendfileNameError> {
 }
 
 /// The path without empty and dot segments: it begins with `/`, and ends with one where a directory is meant. `None`: it leads above
-/// where it begins.
+/// its beginning.
 fn plain(path: &[u8]) -> Option<Vec<u8>> {
     let mut plain = PlainPath::with_capacity(path.len());
     path.split(|byte| *byte == b'/').try_for_each(|segment| plain.push(segment))?;
     Some(plain.into_text())
 }
 
-/// What else goes into the answer.
+/// The request, and how the file is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Telling<'a> {
-    /// The client's request, as far as it has conditions and a range.
+    /// The client's request: its method, conditions and range.
     pub asked: &'a RequestHead,
-    /// The charset of texts whose type the application does not say; empty: none is said.
+    /// The charset of texts if the application sends no Content-Type; empty: none is said.
     pub charset: &'a str,
     /// Deadlines.
     pub limits: &'a Limits,
-    /// How fast the application wants it to go out ([`crate::FileBody::rate_max`]); none: it does not say.
+    /// The rate that the application asked for ([`crate::FileBody::rate_max`]); `None`: it asked for none.
     pub rate_max: Option<u64>,
 }
 
-/// What of the application's head speaks of the body that is dropped, or is said anew.
+/// Fields of the application's head that are about the body that is dropped, or that are set anew.
 const REPLACED: [&str; 11] = [
     "accept-ranges",
     "content-digest",
@@ -208,16 +208,16 @@ const REPLACED: [&str; 11] = [
     "transfer-encoding",
 ];
 
-/// The file as the answer to a request, with what the application has said of it.
+/// The file as the response to a request, under the application's head.
 ///
-/// With another status than 200 the file is the page of that status: whole, without validators.
+/// If the application's status is not 200, the file is the page of that status: it is sent whole, without validators.
 pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) -> Response {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = Now { unix_ms: i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX), mono_ms: 0 };
     let Telling { asked, charset, limits, rate_max } = telling;
     let mut whole = completed(application, &file, charset, now);
     let is_evaluated = whole.status == StatusCode::OK && matches!(asked.method, Method::GET | Method::HEAD);
-    // Whether Last-Modified is a strong validator depends on the time of the answer; Date itself is left to who sends it.
+    // Whether Last-Modified is a strong validator depends on the time of the answer. The sender of the response adds Date itself.
     whole.fields.push("Date", date::format(now.unix_seconds()));
     let (mut head, outcome) = match is_evaluated {
         true => head::evaluated(asked, whole, file.length(), now),
@@ -228,13 +228,13 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) 
     FileSending { file, method: &asked.method, limits, place: None, rate_max }.response(head, outcome)
 }
 
-/// The application's head with what the file says where the application says nothing.
+/// The application's head, with the file's fields where the application has none.
 fn completed(mut head: ResponseHead, file: &OpenFile, charset: &str, now: Now) -> ResponseHead {
     let fields = &mut head.fields;
     if REPLACED.iter().any(|name| fields.contains(name)) {
         fields.retain(|name, _| !REPLACED.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
     }
-    // Validators that are none would keep the file's own out.
+    // Invalid validators would keep the file's own out.
     if EntityTag::of(fields).is_none() || tags_no_content(fields) {
         fields.remove("etag");
     }
@@ -254,8 +254,8 @@ fn completed(mut head: ResponseHead, file: &OpenFile, charset: &str, now: Now) -
     head
 }
 
-/// What digests of no content begin with: MD5, SHA-1 and SHA-256, in hexadecimal digits and in base64. Frameworks make tags of those
-/// (Rack::ETag, Express), also of the body that is not theirs to send; and all files would have the same.
+/// The beginnings of digests of an empty body: MD5, SHA-1 and SHA-256, in hexadecimal digits and in base64. Frameworks (Rack::ETag,
+/// Express) make tags of those even if the body is left to the server, so all files would have the same tag.
 const DIGESTS_OF_NO_CONTENT: [&[u8]; 6] = [
     b"d41d8cd98f00b204",
     b"1B2M2Y8AsgTpgAmY",
@@ -265,13 +265,13 @@ const DIGESTS_OF_NO_CONTENT: [&[u8]; 6] = [
     b"47DEQpj8HBSa+/TI",
 ];
 
-/// Whether the ETag of an application is one of the body that it does not send: it says nothing about the file.
+/// Whether the application's ETag is that of an empty body, and so says nothing about the file.
 pub fn tags_no_content(fields: &Fields) -> bool {
     let is_in = |digest: &[u8], tag: &[u8]| tag.windows(digest.len()).any(|part| part == digest);
     EntityTag::of(fields).is_some_and(|tag| DIGESTS_OF_NO_CONTENT.iter().any(|digest| is_in(digest, tag.opaque)))
 }
 
-/// The short answer that stands for a file, to be kept by nobody.
+/// A short response instead of a file, which no cache may store.
 pub fn refused(status: StatusCode, method: &Method) -> Response {
     let mut response = response::own(status, method);
     response.head.fields.push("Cache-Control", "no-store");

@@ -1,7 +1,6 @@
-//! Several ranges of a file in one body: multipart/byteranges (RFC 9110 section 14.6).
+//! Sends several ranges of a file in one body: multipart/byteranges (RFC 9110 section 14.6).
 //!
-//! The parts go out one after the other, each as a body of its own kind ([`FileBody`]), so what holds for one holds for each: a file
-//! that changes meanwhile is an error and no end.
+//! Each range is a [`FileBody`], so the same holds as for a single one: a file that changes meanwhile is an error, never an end.
 
 use super::body::FileBody;
 use crate::Limits;
@@ -30,14 +29,14 @@ pub struct FileParts {
 }
 
 enum MultipartPiece {
-    /// What stands between ranges.
+    /// The text between two ranges.
     Text(Bytes),
-    /// These bytes.
+    /// A range of the file.
     Range(ByteRange),
 }
 
 impl FileParts {
-    /// These ranges, each with the whole's media type; and the head that the whole's becomes by that.
+    /// The body with these ranges, each with the media type of the whole; and the head of the 206, made of the whole's.
     pub(super) fn new(
         file: OpenFile,
         ranges: &[ByteRange],
@@ -45,7 +44,7 @@ impl FileParts {
         limits: &Limits,
         place: Option<Permit>,
     ) -> (ResponseHead, Self) {
-        // Random, so that no file can be written to contain it.
+        // Random, so that no file can be prepared to contain it.
         let random = || RandomState::new().build_hasher().finish();
         let boundary = format!("{:016x}{:016x}", random(), random());
         let complete = Some(file.length());
@@ -92,7 +91,7 @@ impl FileParts {
         self.left
     }
 
-    /// The next piece. Nothing is lost when it is dropped.
+    /// The next piece. Cancel safe: dropping the future loses no bytes.
     ///
     /// # Errors
     /// As those of [`FileBody::next`].

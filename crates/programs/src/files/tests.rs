@@ -1,4 +1,4 @@
-//! Requests for files in a directory of their own.
+//! Tests of requests for files, each in a directory of its own.
 
 use super::*;
 use crate::Limits;
@@ -269,7 +269,7 @@ async fn another_version_has_another_tag() {
     assert!(first != touched && touched != replaced && first != replaced);
 }
 
-/// The head that a file has at that moment, seconds after its last modification.
+/// The status and the fields for a file, so many seconds after its last modification.
 fn head_at(site: &Site, seconds: f64, fields: &[(&str, &str)]) -> (u16, Fields) {
     let (root, rules) = (
         site.scratch.root(),
@@ -341,9 +341,9 @@ async fn who_accepts_a_coding_gets_the_file_that_lies_there_in_it() {
         tags.insert(text(&fields, "etag"));
     }
     assert_eq!(tags.len(), 3, "each representation has its own: {tags:?}");
-    // Where nothing else lies there, nothing varies.
+    // Without compressed copies there is no Vary.
     assert!(!site.get("/b.js", &[("Accept-Encoding", "br")]).await.1.contains("vary"));
-    // By its own name it is an archive.
+    // Requested by its own name, the copy is an archive.
     let (_, fields, _) = site.get("/a.js.gz", &[("Accept-Encoding", "gzip")]).await;
     assert_eq!(
         (text(&fields, "content-type"), text(&fields, "content-encoding")),
@@ -413,7 +413,7 @@ async fn a_file_that_changes_while_it_is_read_has_no_end() {
     let mut grows = begun().await;
     File::options().append(true).open(site.scratch.root().join("a.bin")).unwrap().write_all(b"more").unwrap();
     assert!(matches!(read(&mut grows).await, Err(Error::FileChanged)));
-    // One that is replaced is another file: who has the old one reads that.
+    // A file that replaces it (rename) is another file: a body that has begun reads the old one to its end.
     let mut is_replaced = begun().await;
     site.put("new", b"new");
     fs::rename(site.scratch.root().join("new"), site.scratch.root().join("a.bin")).unwrap();

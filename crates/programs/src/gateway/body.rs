@@ -1,4 +1,4 @@
-//! The body of a program's answer, and where it comes from.
+//! The body of an application server's answer (FastCGI, SCGI), and the connection that it is read from.
 
 use crate::fastcgi::Records;
 use crate::scgi::Connected;
@@ -8,16 +8,16 @@ use kasoku_origin::{BodyPiece, Error};
 use kasoku_wire::http1::BodyLength;
 use std::time::Duration;
 
-/// Where a program's output comes from. Dropping it before its end ends the exchange.
+/// The connection that a program's output is read from. Dropping it before the output's end ends the exchange.
 pub(crate) enum OutputSource {
-    /// An answer in records.
+    /// FastCGI: the answer comes in records.
     FastCgi(Box<Records>),
-    /// A connection that ends with the answer.
+    /// SCGI: the connection ends with the answer.
     Scgi(Box<Connected>),
 }
 
 impl OutputSource {
-    /// The next piece, never empty; `None` when it has ended as it should. Nothing is lost when this is dropped.
+    /// The next piece, never empty; `None` at the proper end. Cancel safe: dropping the future loses no bytes.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         match self {
             Self::FastCgi(records) => records.next().await,
@@ -25,7 +25,7 @@ impl OutputSource {
         }
     }
 
-    /// After its end: whether the program has said that it failed.
+    /// After the end: whether the program has reported a failure.
     fn has_failed(&self) -> bool {
         match self {
             Self::FastCgi(records) => records.has_failed(),
@@ -33,7 +33,7 @@ impl OutputSource {
         }
     }
 
-    /// Nothing more is wanted of it: a connection that can carry another exchange is kept.
+    /// Stops reading, and keeps a connection that can carry another exchange.
     fn finish(self, is_upload_complete: bool) {
         match self {
             Self::FastCgi(records) => records.finish(is_upload_complete),
@@ -42,14 +42,15 @@ impl OutputSource {
     }
 }
 
-/// The body of a program's answer on its way. Dropping it before the end closes the connection, so that the program may know.
+/// The body of a program's answer while it is read. Dropping it before the end closes the connection, so that the program can
+/// notice; if Kasoku started the program, the rest is read first.
 pub struct GatewayBody {
-    /// None after the end, or an error.
+    /// `None` after the end or an error.
     pub(super) source: Option<OutputSource>,
-    /// What was read with the head.
+    /// Bytes of the body that were read with the head.
     pub(super) ahead: Bytes,
     pub(super) length: BodyLength,
-    /// How many bytes are to come, where that is known.
+    /// How many bytes are still to come; `u64::MAX` where the length is unknown.
     pub(super) left: u64,
     pub(super) pause_max: Duration,
     pub(super) upload: UploadTask,
@@ -57,7 +58,7 @@ pub struct GatewayBody {
 }
 
 impl GatewayBody {
-    /// The body's length in bytes, where the head tells.
+    /// The body's length in bytes, if the head tells it.
     pub(crate) fn length(&self) -> Option<u64> {
         match self.length {
             BodyLength::None => Some(0),
@@ -66,17 +67,17 @@ impl GatewayBody {
         }
     }
 
-    /// Whether the response has no body, whatever its fields say. What the program prints then is not read.
+    /// Whether the response has no body, whatever its fields say. Then the program's further output is not read.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.length, BodyLength::None)
     }
 
-    /// After its end: whether it may be incomplete, since its program has failed and nothing tells how long it should be.
+    /// After the end: whether the body may be incomplete, since the program has failed and the head has no Content-Length.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
 
-    /// The next piece. After the end, or an error, there is nothing more.
+    /// The next piece. No data follows the end or an error.
     pub(crate) async fn next(&mut self) -> Result<BodyPiece, Error> {
         let piece = self.read().await;
         match &piece {
@@ -91,7 +92,7 @@ impl GatewayBody {
         piece
     }
 
-    /// Nobody wants it.
+    /// Gives up the rest of the body.
     pub(crate) fn discard(mut self) {
         if let Some(source) = self.source.take() {
             source.finish(self.upload.is_complete());

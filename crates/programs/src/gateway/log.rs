@@ -1,8 +1,8 @@
-//! What a program writes to its standard error, line by line into our log, with the request's id.
+//! Logs a program's standard error line by line, with the request's id.
 //!
-//! A program may write as much as it likes, so a request's part of the log is bounded: what is beyond is counted, and its
-//! number told at the end. A line is cut where it gets too long. Control characters are escaped, since a log is read on terminals
-//! and programs log what clients send.
+//! A program may write any amount, so the log is bounded for each request: bytes beyond the bound are counted, and the count is
+//! logged at the end. Long lines are cut. Control characters are escaped, since logs are read on terminals and programs log what
+//! clients send.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ const LINE_BYTES_MAX: usize = 1 << 10;
 /// The most of one request that is logged, in bytes.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 
-/// Standard error on its way to the log. What is left of it when this is dropped is logged then.
+/// Collects standard error for the log. Dropping it logs an unfinished last line, and how many bytes were not logged.
 pub(crate) struct ErrorLog {
     origin: String,
     request_id: String,
@@ -21,13 +21,13 @@ pub(crate) struct ErrorLog {
 }
 
 impl ErrorLog {
-    /// Of a program at that origin, which answers the request of that id.
+    /// For a program of that origin, which answers the request of that id.
     pub(crate) fn new(origin: String, request_id: &str) -> Self {
         let request_id = request_id.to_owned();
         Self { origin, request_id, line: Vec::new(), logged_bytes: 0, unlogged_bytes: 0 }
     }
 
-    /// More of it, however it was cut.
+    /// Takes more output, which may begin and end anywhere in a line.
     pub(crate) fn write(&mut self, mut data: &[u8]) {
         while let Some(end) = data.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = data.split_at(end);
@@ -66,7 +66,7 @@ impl Drop for ErrorLog {
     }
 }
 
-/// One line without anything that a terminal obeys.
+/// The line with its control characters escaped.
 fn printable(line: &[u8]) -> String {
     let mut text = String::with_capacity(line.len());
     for letter in String::from_utf8_lossy(line.trim_ascii_end()).chars() {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    /// The lines that `write` leads to, as a subscriber sees them.
+    /// What a `tracing` subscriber gets when these pieces are written.
     fn logged(pieces: &[&[u8]]) -> Vec<String> {
         let lines = Arc::new(Mutex::new(Vec::new()));
         tracing::subscriber::with_default(Lines(lines.clone()), || {
@@ -98,7 +98,7 @@ mod tests {
         lines.clone()
     }
 
-    /// Keeps what is logged.
+    /// A subscriber that keeps what is logged.
     struct Lines(Arc<Mutex<Vec<String>>>);
 
     impl tracing::Subscriber for Lines {

@@ -1,13 +1,15 @@
-//! What the gateway protocols have in common: CGI, FastCGI and SCGI tell a program the same of a request and read the same from it;
-//! only the way there and back differs. Here is the way to application servers ([`GatewayClients`]): what the path leads to, a place
-//! among the connections, then the protocol.
+//! Asks application servers (FastCGI, SCGI): finds what the path leads to, takes a place among the origin's connections, then
+//! speaks the protocol ([`GatewayClients`]).
+//!
+//! The gateway protocols, including CGI, tell a program the same about a request and read the same answer from it; only the
+//! transport differs. So CGI uses parts of this module.
 //!
 //! | file | job |
 //! |---|---|
 //! | `target` | whether the path leads to a script, to a file, or nowhere; what the script is told |
-//! | `request` | what is asked |
-//! | `output`, `body` | what a program prints: the head, then the body, each within its time |
-//! | `log` | what a program writes to its standard error, for our log |
+//! | `request` | the request to an application server |
+//! | `output`, `body` | a program's output: the head, then the body, each within its time |
+//! | `log` | a program's standard error, for Kasoku's log |
 
 pub(crate) mod body;
 pub(crate) mod log;
@@ -38,22 +40,22 @@ use target::GatewayTarget;
 /// An application server.
 #[derive(Clone, Copy)]
 pub enum GatewayServer<'a> {
-    /// It speaks FastCGI.
+    /// A FastCGI server at this address.
     FastCgi(&'a Endpoint),
-    /// It speaks FastCGI, and is ours.
+    /// A FastCGI program that Kasoku starts itself.
     Spawned(&'a SpawnedProgram),
-    /// It speaks SCGI.
+    /// An SCGI server at this address.
     Scgi(&'a Endpoint),
 }
 
-/// One worker's side of all application servers.
+/// One worker's clients for all application servers.
 pub struct GatewayClients {
     fastcgi: FastCgi,
     scgi: Scgi,
 }
 
 impl GatewayClients {
-    /// Without connections.
+    /// No connection is opened yet.
     pub fn new(counters: Rc<Counters>) -> Self {
         Self { fastcgi: FastCgi::new(counters.clone()), scgi: Scgi::new(counters) }
     }
@@ -91,10 +93,10 @@ impl GatewayClients {
         }
     }
 
-    /// Asks on a connection of its own, which needs no place and is not kept. The body is not read.
+    /// Sends a health check on a connection of its own, which needs no place and is not kept. The body is not read.
     ///
     /// # Errors
-    /// Also for a program of ours: whether its processes live is known without a question.
+    /// Also for a program that Kasoku starts itself: Kasoku knows without a request whether its processes run.
     pub async fn probe(&self, server: GatewayServer<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
         let reply = match target::find_for_check(request).await? {
             GatewayTarget::Answer(response) => return Ok(response.head),
@@ -115,7 +117,7 @@ impl GatewayClients {
         })
     }
 
-    /// Closes the connections that were idle for too long, or that were closed. To be called now and then.
+    /// Closes connections that were idle for too long, or that the server has closed. To be called from time to time.
     pub fn sweep(&self) {
         self.fastcgi.sweep();
     }

@@ -1,9 +1,9 @@
-//! What a program prints: first the head, then the body piece by piece.
+//! Reads the output of a FastCGI or SCGI program: first the head, then the body piece by piece.
 //!
-//! The times are those of an origin that speaks HTTP: the head is waited for from the end of the request on, and no pause within
-//! the body may be too long. So is the length: a body that ends before the Content-Length that its head tells is an
-//! error, and what comes beyond it belongs to no answer and is dropped. Without one, the protocol tells the end; where that can't
-//! be told from a cut (SCGI), a program should send Content-Length.
+//! The deadlines are those of an origin that speaks HTTP: the wait for the head begins at the end of the request, and no pause
+//! within the body may be too long. So is the check of the length: a body that ends before its Content-Length is an error, and
+//! bytes beyond it are dropped. Without Content-Length, the protocol marks the end. SCGI can't tell the end from a cut, so an
+//! SCGI program should send Content-Length.
 
 use super::body::{GatewayBody, OutputSource};
 use crate::Limits;
@@ -15,7 +15,7 @@ use kasoku_origin::http::{UploadTask, with_deadline};
 use kasoku_wire::cgi::{CgiHead, parse_cgi_head};
 use kasoku_wire::http1::{BodyLength, HeadLimits, response_body_length};
 
-/// Waits for the head of a program's output, while the request's body may still be on its way to it.
+/// Waits for the head of a program's output, while the request's body may still be under way to it.
 pub(crate) async fn reply(
     mut source: OutputSource,
     mut upload: UploadTask,
@@ -42,14 +42,14 @@ async fn head_in_time(
     upload: &mut UploadTask,
     limits: &Limits,
 ) -> Result<CgiHead, Error> {
-    // The clock for the first byte runs from the end of the request; while the body is under way, its own limits hold.
+    // The time for the first byte counts from the end of the request. While the body is being sent, the body's own limits hold.
     if upload.is_running() {
         tokio::select! {
             biased;
             head = read_head(source, ahead, &limits.head) => return head,
             sent = upload.ended() => match sent {
                 Ok(()) => {}
-                // The program may have answered and ended before it took everything: its answer counts.
+                // The program may have answered and ended before it read the whole body: its answer counts.
                 Err(Error::Io(_)) => {}
                 Err(error) => return Err(error),
             },

@@ -1,34 +1,32 @@
-//! What an application server is asked, whichever protocol it speaks.
+//! The request to an application server, for either protocol.
 
 use super::target::GatewayProgram;
 use crate::meta_variables::MetaVariables;
 use crate::request::Request;
 use kasoku_origin::NoUpload;
 
-/// What an application server is asked.
+/// A request, and the program that is to answer it.
 #[derive(Clone, Copy)]
 pub(crate) struct GatewayRequest<'a> {
-    /// The request.
     pub(crate) request: &'a Request<'a>,
-    /// What is to be run.
+    /// The program to run.
     pub(crate) program: &'a GatewayProgram,
-    /// Whether it may be sent once more.
+    /// Whether the request may be repeated on another connection.
     pub(crate) is_repeatable: bool,
-    /// The bytes of its body; none without one.
+    /// The length of the body in bytes; `None` without a body.
     pub(crate) body_bytes: Option<u64>,
 }
 
 impl GatewayRequest<'_> {
-    /// What the program is told.
+    /// The meta-variables for the program.
     pub(crate) fn variables(&self) -> MetaVariables<'_> {
         self.program.variables(self.request, self.body_bytes)
     }
 
-    /// The body to send, which is taken; none where there is none.
+    /// Takes the body to send; `None` without a body.
     pub(crate) fn body_of<U>(&self, upload: &mut Option<U>) -> Option<U> {
         self.body_bytes.and_then(|_| upload.take())
     }
 }
 
-/// No body.
 pub(crate) const NO_BODY: Option<NoUpload> = None;

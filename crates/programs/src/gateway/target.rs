@@ -1,12 +1,12 @@
-//! What the path of a request leads to where scripts run elsewhere (FastCGI, SCGI), and what the script is told.
+//! Finds what the path of a request leads to where scripts run elsewhere (FastCGI, SCGI), and makes the variables for the script.
 //!
-//! With a document root, the path is looked for below it: a script's file is named to the application server, any other file is
-//! served from here, and what isn't there is 404 without asking anybody. So PATH_INFO begins only behind a script that exists:
-//! `/a.jpg/x.php` is nothing, whatever php.ini says of cgi.fix_pathinfo. The application server has to see the files under the
-//! same names.
+//! With a document root, the path is looked up below it. For a script, the application server gets the name of the script's file.
+//! Any other file is served from here, and a path that does not exist is 404; the application server is not asked. So PATH_INFO
+//! begins only behind a script that exists: `/a.jpg/x.php` leads to nothing, whatever php.ini sets for cgi.fix_pathinfo. The
+//! application server must see the files under the same names.
 //!
-//! Without one, the application is all there is: SCRIPT_NAME is what the route says stands before it, mostly nothing, and
-//! PATH_INFO is the whole rest of the path, decoded.
+//! Without a document root, the application answers for all paths: SCRIPT_NAME is the prefix that the configuration sets, mostly
+//! empty, and PATH_INFO is the rest of the path, decoded.
 
 use crate::document_root::{self, ResolvedPath, Rules, Script, Scripts};
 use crate::files;
@@ -23,9 +23,9 @@ use std::path::PathBuf;
 
 /// What the path leads to.
 pub(crate) enum GatewayTarget {
-    /// What is to be run.
+    /// A program to run.
     Program(GatewayProgram),
-    /// What is answered from here.
+    /// A response that needs no program.
     Answer(Response),
 }
 
@@ -60,13 +60,13 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<GatewayTarget, Error> 
                 query,
             }))
         }
-        // It takes none of the places: they are the application server's.
+        // A file takes no place: the places are for connections to the application server.
         found => files::answer(root, request, found, None).await.map(GatewayTarget::Answer),
     }
 }
 
-/// The same for a check of the application server's health: what is no file below the root is asked for by its name alone, since
-/// that may be for the server itself, as php-fpm's ping.path is.
+/// The same for a health check. A path that is no file below the root is sent to the application server by its name alone, since
+/// the server itself may answer it, as php-fpm does for its ping.path.
 pub(crate) async fn find_for_check(request: &Request<'_>) -> Result<GatewayTarget, Error> {
     match find(request).await? {
         GatewayTarget::Answer(response) if response.head.status == StatusCode::NOT_FOUND => {
@@ -84,17 +84,17 @@ pub(crate) async fn find_for_check(request: &Request<'_>) -> Result<GatewayTarge
 /// An application that answers for all paths.
 ///
 /// # Errors
-/// The status for a path that is none of its.
+/// The status for a path outside of the application's prefix, or where no program may run.
 fn application(path: &str, gateway: &Gateway) -> Result<GatewayProgram, StatusCode> {
     let path = UrlPath::read(path).ok_or(StatusCode::NOT_FOUND)?;
     let below = path.below(&gateway.url_prefix).ok_or(StatusCode::NOT_FOUND)?;
-    // No script is known whose path would count, so all of the URL's does.
+    // There is no script whose path could be matched, so the whole path of the URL is.
     if PathGlob::is_any(&gateway.no_programs, path.text()) {
         return Err(StatusCode::FORBIDDEN);
     }
     Ok(GatewayProgram {
         script_name: gateway.url_prefix.trim_end_matches('/').to_owned(),
-        // Variables are text here; a path that is none in UTF-8 names nothing.
+        // Variables are text here, so a path that is not UTF-8 names nothing.
         path_info: String::from_utf8(below.to_vec()).map_err(|_| StatusCode::NOT_FOUND)?,
         path_translated: None,
         file: None,
@@ -108,10 +108,10 @@ fn path(head: &RequestHead) -> &str {
 }
 
 impl GatewayProgram {
-    /// What it is told of the request: the meta-variables, then what application servers expect beyond them, then what the
-    /// route adds.
+    /// The variables for the program: the meta-variables, then those that application servers expect beyond them, then those of
+    /// the configuration.
     ///
-    /// REDIRECT_STATUS is what a PHP with cgi.force_redirect wants to see, DOCUMENT_URI what nginx tells.
+    /// A PHP with cgi.force_redirect requires REDIRECT_STATUS; DOCUMENT_URI is a variable of nginx.
     pub(crate) fn variables<'a>(&'a self, request: &Request<'a>, body_bytes: Option<u64>) -> MetaVariables<'a> {
         let circumstances = request.circumstances;
         let bytes = |path: &'a Option<PathBuf>| path.as_deref().map(|path| path.as_os_str().as_bytes());
@@ -121,7 +121,7 @@ impl GatewayProgram {
             local: circumstances.local,
             remote: circumstances.remote,
             body_bytes,
-            // It travels through a socket; no other user of a machine sees it.
+            // The variables travel through a socket, where no other user of the machine sees them.
             passes_authorization: request.gateway.passes_authorization.unwrap_or(true),
             script_name: &self.script_name,
             path_info: &self.path_info,

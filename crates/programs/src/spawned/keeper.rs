@@ -1,4 +1,4 @@
-//! The thread that keeps the processes of one program: each slot has a task that does what is wished of it.
+//! The thread that starts, watches and ends the processes of one program. A task for each slot carries out the slot's actions.
 
 use super::slots::{ProcessSlots, SlotAction};
 use crate::gateway::log::ErrorLog;
@@ -18,14 +18,14 @@ use tokio::runtime::{Builder, LocalOptions};
 
 /// How long a process has to end after SIGTERM, before SIGKILL.
 const STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// What is logged of a program's standard output and error is bounded for each such period.
+/// The period for which the log of a program's standard output and error is bounded.
 const LOG_PERIOD: Duration = Duration::from_secs(10);
-/// What is read of it at once, in bytes.
+/// How much of them is read at once, in bytes.
 const LOG_READ_BYTES: usize = 4 << 10;
-/// What a program finds in its environment.
+/// The whole environment of a program.
 const PATH: &str = "PATH=/usr/local/bin:/usr/bin:/bin";
 
-/// Keeps the processes until everything is to end, and they have.
+/// Keeps the processes until `ProcessSlots::stop` is called and all of them have ended.
 pub(super) fn keep(slots: &Arc<ProcessSlots>) {
     let runtime = match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
         Ok(runtime) => runtime,
@@ -40,7 +40,7 @@ pub(super) fn keep(slots: &Arc<ProcessSlots>) {
     });
 }
 
-/// Does what is wished of one slot.
+/// Carries out the actions of one slot.
 async fn tend(slots: Arc<ProcessSlots>, slot: usize) {
     let mut process: Option<ChildProcess> = None;
     loop {
@@ -87,15 +87,15 @@ async fn tend(slots: Arc<ProcessSlots>, slot: usize) {
     }
 }
 
-/// A process has ended by itself, or there was none. Where the next one has to wait, nobody waits for it: those who are connected
-/// already are told.
+/// A process has ended by itself, or could not be started. If the next start has to wait (back-off), the requests that have
+/// connected already do not wait for it: their connections are accepted and closed.
 fn has_failed(slots: &ProcessSlots, slot: usize) {
     if slots.has_ended(slot, false, Instant::now())
         && let Some(listener) = slots.listener(slot)
         && listener.set_nonblocking(true).is_ok()
     {
         while listener.accept().is_ok() {}
-        // For the next process, which shares this setting.
+        // The next process shares this setting, and needs a socket that blocks.
         if let Err(error) = listener.set_nonblocking(false) {
             tracing::error!(%error, "{}: its socket does not wait", slots.program.file.display());
         }
@@ -135,7 +135,7 @@ fn start(slots: &ProcessSlots, slot: usize) -> io::Result<ChildProcess> {
     started.register()
 }
 
-/// Logs what a process says outside of its answers, for as long as anybody can say something.
+/// Logs what a process writes to its standard output and error, until all writers have closed the pipe.
 async fn log(said: OwnedFd, name: Rc<str>) {
     let Ok(mut said) = pipe::Receiver::from_file(File::from(said)) else { return };
     let mut buffer = vec![0; LOG_READ_BYTES];

@@ -1,21 +1,22 @@
-//! FastCGI programs that Kasoku starts itself (`fastcgi+spawn:///srv/mt/mt-search.fcgi?processes=1-4`): what Apache's mod_fcgid does, or
-//! spawn-fcgi with a supervisor.
+//! Starts and supervises FastCGI programs (`fastcgi+spawn:///srv/mt/mt-search.fcgi?processes=1-4`), as Apache's mod_fcgid does,
+//! or spawn-fcgi with a supervisor.
 //!
-//! **A slot is a process at a time with a listening socket of its own**, which the process finds as descriptor 0. So it is known
-//! who serves what: a slot has one request at a time, a process is replaced after so many of them, between two, and one that hangs
-//! can be told from the others. The socket outlives its process: who connects while the next one starts waits in its queue.
+//! **A slot is one process at a time with a listening socket of its own**, which the process finds as descriptor 0. So Kasoku
+//! knows which process serves which request: a slot has one request at a time, a process is replaced between two requests after a
+//! number of them, and one that hangs can be told from the others. The socket outlives its process: a request that connects while
+//! the next process starts waits in the socket's queue.
 //!
-//! **A request leases a slot** (`Supervisor::lease`), the first that is free, so those behind it fall idle and are ended when
-//! there is little to do. Slots are the origin's places: who finds none waits in its queue, bounded and for a bounded time. A lease
-//! that is dropped before the program has ended its answer costs the process, since nobody knows what it still does; a client
-//! that leaves does not drop it, the rest of the answer is read first (`fastcgi/records`).
+//! **A request leases a slot** (`Supervisor::lease`), the first that is free. So the later slots fall idle, and their processes
+//! are ended, when there are few requests. Slots are the origin's places: a request that finds none free waits in the origin's
+//! queue, which is bounded in length and in time. If a lease is dropped before the program has ended its answer, its process is
+//! replaced, since the process may still be at work. A client that leaves does not drop the lease: the rest of the answer is read
+//! first (`fastcgi/records`).
 //!
-//! **One thread keeps the processes** (`keeper`): starts them when the first request comes, restarts those that end, with a
-//! back-off where they do so without having served anything, and stops all with SIGTERM, then SIGKILL, when the `Supervisor`
-//! is dropped.
+//! **One thread keeps the processes** (`keeper`). It starts them when the first request comes, restarts those that end (with a
+//! back-off if they have served no request), and stops all with SIGTERM, then SIGKILL, when the `Supervisor` is dropped.
 //!
-//! A program finds PATH in its environment and nothing else, its own directory as the working one, its standard output and
-//! error in our log.
+//! A program finds only PATH in its environment. Its working directory is the one of its file. Its standard output and error go
+//! to Kasoku's log.
 //!
 //! What it does not do: another user for each program (the whole of Kasoku has one), limits on memory (give the service one),
 //! processes for several hosts.
@@ -33,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What keeps the processes of one program, among the [belongings](OriginState::belongings) of its origin. Dropping it ends them.
+/// Keeps the processes of one program, as the [belongings](OriginState::belongings) of its origin. Dropping it ends them.
 #[derive(Debug, Default)]
 pub(crate) struct Supervisor(Mutex<Option<SupervisorThread>>);
 
@@ -44,17 +45,17 @@ struct SupervisorThread {
 }
 
 impl Supervisor {
-    /// A slot for one request to that origin, with a process that serves it now or soon. The first lease starts everything.
+    /// Leases a slot for one request to that origin. Its process runs, or starts soon. The first lease starts the thread.
     ///
     /// # Errors
-    /// [`Error::Unreachable`]: what is needed could not be made, or the program does not stay alive and is tried again later.
-    /// [`Error::Busy`]: all were being replaced, for longer than `timeout`.
+    /// [`Error::Unreachable`]: the sockets or the thread could not be made, or the program does not stay alive and is tried again
+    /// later. [`Error::Busy`]: no slot became free within `timeout`, since processes were being replaced.
     pub(crate) async fn lease(
         origin: &Arc<OriginState>,
         program: &SpawnedProgram,
         timeout: Duration,
     ) -> Result<Lease, Error> {
-        // An origin has one kind, so nothing else can have been kept for it.
+        // An origin has one kind, so its belongings can't be of another type.
         let is_none = || Error::Unreachable(io::ErrorKind::Unsupported.into());
         let slots = origin.belongings::<Self>().ok_or_else(is_none)?.slots(program)?;
         let taken = async {
@@ -84,7 +85,7 @@ impl Supervisor {
         }
     }
 
-    /// Has all processes end; [`wait_for_ends`] waits for it. The next lease would start others.
+    /// Tells all processes to end; [`wait_for_ends`] waits for that. The next lease would start others.
     fn stop(&self) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -110,11 +111,11 @@ impl Drop for SupervisorThread {
     }
 }
 
-/// Threads that see processes to their end. Who drops a [`SupervisorThread`] does not wait for that: after a reload it is a worker, which has
-/// others to serve, and a process may take its time.
+/// Threads that are ending their processes. Dropping a [`SupervisorThread`] does not wait for them: after a reload a worker drops
+/// it, which has other requests to serve, and a process may take its time to end.
 static ENDING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-/// Ends the processes of all origins, and waits for it: when nobody asks any more.
+/// Ends the processes of all origins and waits for that. To be called when no request is sent any more.
 pub fn stop(directory: &OriginRegistry) {
     directory.for_each(|origin| {
         if let Some(supervisor) = origin.belongings_made::<Supervisor>() {
@@ -124,7 +125,7 @@ pub fn stop(directory: &OriginRegistry) {
     wait_for_ends();
 }
 
-/// Waits for all processes that are to end.
+/// Waits for all processes that are ending.
 fn wait_for_ends() {
     let ending = std::mem::take(&mut *ENDING.lock().unwrap_or_else(PoisonError::into_inner));
     for thread in ending {
@@ -132,24 +133,24 @@ fn wait_for_ends() {
     }
 }
 
-/// A slot, for one request.
+/// A slot that is leased for one request.
 #[derive(Debug)]
 pub(crate) struct Lease {
     slots: Arc<ProcessSlots>,
     slot: usize,
     ended: u64,
     is_answered: bool,
-    /// The processes are kept for as long as somebody asks them, also when a reload takes the origin away.
+    /// Keeps the processes until the request is over, even if a reload removes the origin.
     _origin: Arc<OriginState>,
 }
 
 impl Lease {
-    /// Where its process listens.
+    /// The socket on which the slot's process listens.
     pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint::Unix(self.slots.socket(self.slot).map(Path::to_owned).unwrap_or_default())
     }
 
-    /// The program has ended its answer and waits for the next request.
+    /// Ends the lease: the program has ended its answer and waits for the next request.
     pub(crate) fn end(mut self) {
         self.is_answered = true;
     }
@@ -193,7 +194,7 @@ mod tests {
         drop(lease);
         assert!(test_kill_process(process).is_ok(), "it heeds no SIGTERM, and has two seconds");
         wait_for_ends();
-        // It has been killed; the kernel takes its time to say so.
+        // The process has been killed, but the kernel may need a moment to remove it.
         let deadline = Instant::now() + Duration::from_secs(10);
         while test_kill_process(process).is_ok() {
             assert!(Instant::now() < deadline, "it is still there");

@@ -1,6 +1,6 @@
-//! What is known of the processes of one program, shared by those who lease slots and by the thread that keeps the processes.
+//! The state of one program's processes, shared by the requests that lease slots and by the thread that keeps the processes.
 //!
-//! The lock is held for a few instructions. Each slot has somebody who tends it, and is told when something about it changes.
+//! The lock is held for a few instructions. Each slot has a task (`keeper`), which is woken when the slot changes.
 
 use kasoku_options::SpawnedProgram;
 use std::fs::{self, DirBuilder};
@@ -13,10 +13,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// After how long without a request a process beyond the least number is ended.
+/// A process beyond the minimum number is ended after this time without a request.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// The first wait before a program is started again that has ended without having served anything; it doubles from one to the
-/// next.
+/// The first wait before a restart of a program whose process has ended without serving a request. Each further such end doubles it.
 const BACK_OFF: Duration = Duration::from_secs(1);
 /// The longest such wait.
 const BACK_OFF_MAX: Duration = Duration::from_secs(60);
@@ -29,14 +28,14 @@ pub(super) struct ProcessSlots {
     sockets: Vec<SlotSocket>,
     state: Mutex<SlotsState>,
     pub(super) changed: Vec<Notify>,
-    /// A process that was on its way out has gone.
+    /// Tells that a process has ended.
     pub(super) gone: Notify,
 }
 
 #[derive(Debug)]
 struct SlotSocket {
     path: PathBuf,
-    /// It blocks: a program that finds a socket which doesn't takes "nobody is there" for a failure and ends.
+    /// It blocks: on a socket that does not, a program takes "no connection yet" for a failure and ends.
     listener: UnixListener,
 }
 
@@ -50,56 +49,56 @@ struct SlotsState {
 struct ProcessSlot {
     is_leased: bool,
     is_running: bool,
-    /// Its process has to go, or is going: nobody leases it before that has happened.
+    /// Its process must end, or is ending: the slot is not leased before that has happened.
     is_lost: bool,
-    /// How many processes have ended here: who held a lease of one of them says nothing about the next.
+    /// How many processes have ended here. A lease of an earlier process says nothing about the present one.
     ended: u64,
-    /// Requests that its process has served.
+    /// How many requests its process has served.
     served: u64,
-    /// Since when nobody has leased it.
+    /// When its last lease ended.
     idle_since: Option<Instant>,
     /// How many processes in a row have ended without having served anything.
     failures: u32,
-    /// Until then it is not leased.
+    /// Before this time it is not leased (back-off).
     waits_until: Option<Instant>,
 }
 
-/// What is to be done with a slot.
+/// The next thing to do for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotAction {
-    /// It needs a process, from that moment on.
+    /// Start a process, no earlier than at that time.
     Start(Option<Instant>),
-    /// All is as it should be; perhaps look again at that moment.
+    /// Nothing; look again at that time, if there is one.
     Nothing(Option<Instant>),
-    /// Its process is to be replaced or is not needed any more.
+    /// End the process, which is to be replaced or is not needed any more.
     End,
-    /// Everything ends.
+    /// End the process and the task: everything ends.
     Stop,
 }
 
-/// What comes of the wish for a slot.
+/// The result of asking for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotResult {
-    /// This one; and how many processes have ended there before.
+    /// This slot, and how many processes have ended there before.
     Slot(usize, u64),
-    /// All that are free are being replaced.
+    /// No slot is free, but a process is being replaced.
     Soon,
-    /// All that are free wait for their program to be started again.
+    /// No slot is free: those that are not leased wait for their program to be started again.
     Failing,
 }
 
-/// Directories of this process so far.
+/// How many directories for sockets this process has made.
 static DIRECTORIES: AtomicU64 = AtomicU64::new(0);
 
 impl ProcessSlots {
-    /// With all sockets, and no process yet.
+    /// Makes all sockets, and no process yet.
     pub(super) fn new(program: &SpawnedProgram) -> io::Result<Self> {
         let number = DIRECTORIES.fetch_add(1, Ordering::Relaxed);
-        // systemd's RuntimeDirectory=, which nobody else can write to; the first where there are several.
+        // systemd's RuntimeDirectory=, which no other user can write to; the first if there are several.
         let runtime = std::env::var_os("RUNTIME_DIRECTORY").and_then(|all| std::env::split_paths(&all).next());
         let parent = runtime.unwrap_or_else(std::env::temp_dir);
         let directory = parent.join(format!("kasoku-fastcgi-{}-{number}", std::process::id()));
-        // For us alone: whoever could connect could ask the program anything. It must not be there yet.
+        // Only for this user: a process that can connect can ask the program anything. The directory must not exist yet.
         DirBuilder::new().mode(0o700).create(&directory)?;
         let socket = |slot: usize| {
             let path = directory.join(slot.to_string());
@@ -132,7 +131,7 @@ impl ProcessSlots {
         }
     }
 
-    /// Where the process of a slot listens.
+    /// The socket on which the process of a slot listens.
     pub(super) fn socket(&self, slot: usize) -> Option<&Path> {
         self.sockets.get(slot).map(|socket| socket.path.as_path())
     }
@@ -159,8 +158,8 @@ impl ProcessSlots {
         SlotResult::Slot(taken, ended)
     }
 
-    /// A request is over that took the slot when so many processes had `ended` there. Unless the program has `answered` it to the
-    /// end, its process is lost.
+    /// Ends a lease. `ended` is the number of processes that had ended in the slot when the lease began. Unless the program has
+    /// `answered` the request to its end, the process is to be replaced.
     pub(super) fn give_back(&self, slot: usize, ended: u64, answered: bool, now: Instant) {
         self.change(slot, |slot| {
             slot.is_leased = false;
@@ -168,7 +167,7 @@ impl ProcessSlots {
             match slot.ended == ended {
                 true if answered => {
                     (slot.served, slot.failures) = (slot.served + 1, 0);
-                    // At once: while others wait, it would never be idle when somebody looks.
+                    // At once: while requests wait, the slot would never be seen idle.
                     slot.is_lost |= self.has_served_all(slot);
                 }
                 true => slot.is_lost = slot.is_running,
@@ -181,7 +180,7 @@ impl ProcessSlots {
         self.program.requests_max > 0 && slot.served >= self.program.requests_max
     }
 
-    /// What is to be done with that slot.
+    /// The next thing to do for that slot.
     pub(super) fn wish(&self, number: usize, now: Instant) -> SlotAction {
         let mut state = self.state();
         let is_stopping = state.is_stopping;
@@ -208,16 +207,16 @@ impl ProcessSlots {
         }
     }
 
-    /// A process of that slot runs.
+    /// To be called when the process of that slot has been started.
     pub(super) fn is_running(&self, slot: usize) {
         self.change(slot, |slot| {
-            // It may have served the request that waited for it before anybody says so here.
+            // It may have served a waiting request before this call.
             (slot.is_running, slot.is_lost, slot.waits_until) = (true, self.has_served_all(slot), None);
         });
     }
 
-    /// There is no process in that slot any more, or none could be started. True: it has served nothing, and did not end for
-    /// our sake, so the next one has to wait.
+    /// To be called when the process of that slot has ended, or could not be started. Returns whether the next start has to wait:
+    /// the process had served no request, and had not been asked to end.
     pub(super) fn has_ended(&self, slot: usize, was_asked_to: bool, now: Instant) -> bool {
         let mut waits = false;
         self.change(slot, |slot| {
@@ -234,7 +233,7 @@ impl ProcessSlots {
         waits
     }
 
-    /// Everything ends.
+    /// Makes all tasks end their processes.
     pub(super) fn stop(&self) {
         self.state().is_stopping = true;
         self.changed.iter().for_each(Notify::notify_one);
@@ -325,7 +324,7 @@ mod tests {
         slots.has_ended(0, true, now);
         slots.is_running(0);
         assert_eq!(taken(&slots, now), (0, 1));
-        // It dies, and another one runs when that is noticed by who asked it.
+        // The process dies, and the next one runs before the request notices that.
         slots.has_ended(0, false, now);
         slots.is_running(0);
         slots.give_back(0, 1, false, now);

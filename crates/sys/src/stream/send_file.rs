@@ -1,8 +1,8 @@
-//! Bytes that go from a file into a socket without passing through this program (sendfile(2)).
+//! Sends bytes of a file into a socket without copying them through this process (sendfile(2)).
 //!
-//! The socket takes references to the pages that the kernel keeps of the file. So nothing is copied and no buffer is held
-//! while the peer is slow; and what somebody changes in the file after a page was taken, and before it has left, goes out
-//! changed. A page that is not in memory is waited for, with this thread: who must not wait sees to it before that it is.
+//! The socket takes references to the pages that the kernel keeps of the file. So nothing is copied, and no buffer is held while the
+//! peer is slow. A change to the file after a page was taken and before it has left goes out as well. The calling thread waits for a
+//! page that is not in memory; a caller that must not wait makes sure beforehand that it is.
 //!
 //! sendfile(2) knows no MSG_NOSIGNAL. A program in Rust ignores SIGPIPE; one in another language that embeds this must do so.
 
@@ -12,12 +12,12 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
-/// What a client's TCP socket takes before that can be sent.
+/// How much unsent data a client's TCP socket takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
-    /// 256 KiB, as accepted sockets do. More only waits in the kernel, for each slow client, and hides how slow it is.
+    /// 256 KiB, the default of accepted sockets. More would only wait in the kernel, for each slow client, and hide how slow it is.
     Little,
-    /// As much as its buffer holds, which the kernel makes larger with the way to the client (`net.ipv4.tcp_wmem`).
+    /// As much as the socket's buffer holds, which the kernel makes larger on long and fast paths (`net.ipv4.tcp_wmem`).
     WhatFits,
 }
 
@@ -30,14 +30,14 @@ impl Unsent {
     }
 }
 
-/// What follows comes at once: what is there goes out with it, or a fifth of a second later at most (tcp(7)).
+/// More data comes at once: the kernel sends what it has together with that, or a fifth of a second later at most (tcp(7)).
 const MORE_FOLLOWS: SendFlags = SendFlags::MORE;
 
 impl Stream {
-    /// Sends what finds room at once of the `bytes_max` bytes of `file` at `offset`; 0: the file ends there. Pending: the task is woken
-    /// when there is room. [`io::ErrorKind::InvalidInput`]: this file can't be sent so, but can be read.
-    // Less than was asked for is not the sign of a full socket that it is elsewhere: the file may have ended. So the next call tells,
-    // or a task could wait for room that is there.
+    /// Sends as many of the `bytes_max` bytes of `file` at `offset` as there is room for; 0: the file ends there. Pending: the task
+    /// is woken when there is room. [`io::ErrorKind::InvalidInput`]: this file can't be sent with sendfile(2), but can be read.
+    // Unlike a short write, a short count does not show that the socket is full: the file may have ended. So only the next call finds
+    // out; otherwise a task could wait for room that is there.
     pub fn poll_send_file(
         &self,
         cx: &mut Context<'_>,
@@ -51,19 +51,19 @@ impl Stream {
         Poll::Ready(Ok(sent))
     }
 
-    /// From now on. Advice: a socket that is no TCP does as it does.
+    /// Sets how much unsent data the socket takes, from now on. It has no effect on sockets other than TCP.
     pub fn keep_unsent(&self, unsent: Unsent) {
         if self.is_tcp {
             let _ = self.socket.set_tcp_notsent_lowat(unsent.bytes_max());
         }
     }
 
-    /// Ready when something finds room.
+    /// Ready when there is room.
     pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.watched()?.poll_write_ready(cx).map_ok(drop)
     }
 
-    /// Writes what finds room at once of `start`, which more follows at once: both share a packet. Returns how much that was.
+    /// Writes as much of `start` as there is room for. More must follow at once: both then share a packet. Returns the number of bytes.
     pub fn poll_write_start(&self, cx: &mut Context<'_>, start: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(self.poll_write(cx, &[IoSlice::new(start)], NO_SIGNAL | MORE_FOLLOWS))?;
         self.sent_bytes.set(self.sent_bytes.get() + written as u64);
@@ -102,7 +102,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (connected, accepted) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
         let a = Stream::tcp(connected.unwrap()).unwrap();
-        // The event loop has not yet seen a fresh socket.
+        // The event loop has not yet seen a new socket.
         a.has_room(LONG).await.unwrap();
         (a, Stream::tcp(accepted.unwrap().0).unwrap())
     }

@@ -20,7 +20,7 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                 }
             }
             Ok(BodyPiece::End(trailers)) => {
-                // Before those who read know of it.
+                // Before the readers see the end.
                 time.has_ended(worker.moment().mono_us);
                 if response.body.is_doubtful() {
                     body.mark_doubtful();
@@ -31,7 +31,7 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                 }
                 return;
             }
-            // What the origin closes early is never stored: the writer is dropped, and readers are cut.
+            // A body that the origin closes early is never stored: the fill fails, and its readers are cut.
             Err(error) => {
                 time.has_ended(worker.moment().mono_us);
                 worker.cells.count(Counter::OriginErrors);
@@ -42,7 +42,7 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
     }
 }
 
-/// Lets a connection that has nothing more to say go back to the pool.
+/// Reads the end of a response without a body, so that its connection goes back to the pool.
 pub(super) async fn finish_empty(mut response: Response) {
     if response.body.is_none() {
         let _ = response.body.next().await;

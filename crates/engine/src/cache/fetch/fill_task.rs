@@ -1,4 +1,5 @@
-//! The origin's side of a fill: asks, lets the cache judge the answer, tells the client that began it, and carries the body in.
+//! The origin's side of a fill: asks the origin, lets the cache judge the answer, tells the client that began the fill, and carries
+//! the body in.
 
 use crate::cache::fetch::FirstClientEvent;
 use crate::cache::fetch::fill_body::{finish_empty, pump};
@@ -47,7 +48,7 @@ pub(super) struct FillTask {
     route: Arc<ActiveRoute>,
     fetch_context: FetchContext,
     interim: mpsc::Sender<ResponseHead>,
-    /// The pattern of its URL, where its pages are looked at before they are shared.
+    /// The URL pattern, where the leak guard looks at its pages before they are shared.
     pattern: Option<Pattern>,
 }
 
@@ -62,7 +63,7 @@ impl FillTask {
         Self { worker: exchange.worker.clone(), route: routed.route.clone(), fetch_context, interim, pattern }
     }
 
-    /// Runs it, where it carries cookies of sessions as what may change these.
+    /// Spawns the task. If its request carries session cookies, it counts as a request that may change these sessions.
     pub(super) fn spawn(self, exchange: &Exchange, writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
         match session::goes_on(exchange, &writer.request().head().fields) {
             None => tokio::task::spawn_local(self.run(writer, events)),
@@ -93,7 +94,7 @@ impl FillTask {
             let UnjudgedResponse { request, mut response, is_left_alone, .. } = heard;
             match verdict {
                 Verdict::Write(body) => {
-                    // Whoever asked may have left; others may wait, and the response is worth storing.
+                    // The client that began the fill may have left; others may wait, and the response is worth storing.
                     let dropped = DroppedCookies::of(&request, &response.head, &body.meta().freshness, &self.route);
                     let head = shared_head(&request, &response.head, body.meta(), &self.route);
                     let _ = events.send(FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
@@ -114,7 +115,7 @@ impl FillTask {
                     let _ = events.send(FirstClientEvent::Kept(Box::new(self.for_the_first(response)), is_stored));
                     return;
                 }
-                // It goes through piece by piece, and nothing of it is kept.
+                // The response goes through piece by piece, and nothing of it is kept.
                 //= RFC 9111 section 5.2.2.5
                 //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
                 //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
@@ -124,7 +125,7 @@ impl FillTask {
                 //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
                 //# storage as promptly as possible after forwarding it.
                 Verdict::Private(reason) => {
-                    // Clients keep it as they keep what is stored.
+                    // Clients get the same lifetime as with a stored response.
                     if is_left_alone {
                         let (policy, now) = (&self.route.policy, self.worker.now());
                         let freshness = freshness(&request, &response.head, request_time, now, policy);
@@ -142,11 +143,11 @@ impl FillTask {
     async fn ask(&self, request: &RequestHead) -> OriginAnswer {
         let (mut no_upload, mut interim) = (Some(NoUpload), Relay(self));
         let asks = anonymous_cookies::sent(request, self.route.visitor_rules(), ANONYMOUS_ADDRESS);
-        // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
+        // Boxed, so that its memory is free again before the body comes: otherwise what is stored would lie behind it.
         Box::pin(send::send(&self.worker, &self.route, &self.fetch_context, &asks, &mut no_upload, &mut interim)).await
     }
 
-    /// The origin's answer, as it is judged.
+    /// The origin's answer, with all that it is judged by.
     fn hear(
         &self,
         writer: &FillWriter,
@@ -156,7 +157,7 @@ impl FillTask {
         (replaced, said): (Option<StatusCode>, Option<ApplicationHead>),
     ) -> UnjudgedResponse {
         let (said, file) = match said {
-            // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
+            // The application's answer is that the file goes out; which part of the file, if any, depends only on this client's request.
             Some(said) if one_client == Some(Reason::Sendfile) => (Some(said.head), said.file),
             Some(said) if one_client.is_none() && writer.validates_external_body() => (Some(said.head), None),
             _ if one_client == Some(Reason::Sendfile) => (replaced.map(ResponseHead::new), None),
@@ -170,10 +171,10 @@ impl FillTask {
         UnjudgedResponse { request, request_time, response, response_time, said, file, one_client, is_left_alone }
     }
 
-    /// What becomes of an answer: its head decides, and its beginning where that has to be looked through first.
+    /// Decides what becomes of an answer: by its head, and by its body where that has to be looked through first.
     ///
     /// # Errors
-    /// The answer broke off before that could be told.
+    /// The body broke off before that was decided.
     async fn judge(
         &self,
         mut writer: FillWriter,
@@ -190,7 +191,7 @@ impl FillTask {
             is_file,
         };
         let secrets = Secrets::of(request, exchange.response, &self.route.policy);
-        // Of what names a file, the head alone is kept.
+        // Of an answer that names a file, only the head is stored.
         let is_in_head = file.is_some() && secrets.occur_in_head(exchange.response);
         if is_in_head {
             one_client = Some(Reason::CookieValueInResponse);
@@ -233,7 +234,7 @@ impl FillTask {
         })
     }
 
-    /// Whether the response is compared with what another visitor gets, before it is shared.
+    /// Decides whether the response is compared with what another visitor gets, before it is shared.
     fn look(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> GuardDecision {
         match &self.pattern {
             Some(pattern)
@@ -245,7 +246,7 @@ impl FillTask {
         }
     }
 
-    /// Compares; the result is why the response may not be shared, if it may not.
+    /// Compares the response with what another visitor gets; returns why it may not be shared, if it may not.
     async fn compare(
         &self,
         ticket: ComparisonTicket,
@@ -253,7 +254,7 @@ impl FillTask {
         head: &ResponseHead,
         body: Bytes,
     ) -> Option<Reason> {
-        // The fill has charged its body.
+        // `judge` has charged the body.
         let page = FetchedPage::new(head.clone(), body, self.worker.cache.hold());
         let Self { worker, route, fetch_context, .. } = self;
         worker.cells.count(Counter::GuardChecks);
@@ -275,8 +276,8 @@ impl FillTask {
         }
     }
 
-    /// What the first client gets of an answer of which all get what is kept: where a lifetime is granted, no cookie that the operator
-    /// ignores.
+    /// The answer for the client that began the fill, where other clients get what is kept of it. Where a lifetime is granted, this
+    /// client gets no cookies either: the operator ignores them.
     fn for_the_first(&self, mut response: Response) -> Response {
         if self.route.policy.grant.is_granting() {
             response.head.fields.remove("set-cookie");
@@ -285,9 +286,9 @@ impl FillTask {
         response
     }
 
-    /// `is_answered`: the application has answered, and what it names can't be sent.
+    /// Ends the fill without a response. `is_answered`: the application has answered, but what it names can't be sent.
     fn fail(&self, writer: FillWriter, error: Error, is_answered: bool, events: oneshot::Sender<FirstClientEvent>) {
-        // Nothing that is stored stands in for that.
+        // No stored response may answer instead.
         if is_answered {
             writer.release(reason(&error));
             let _ = events.send(FirstClientEvent::Failed(error));
@@ -301,23 +302,23 @@ impl FillTask {
     }
 }
 
-/// An answer of the origin, before anybody gets it.
+/// An answer of the origin that has not been judged.
 struct UnjudgedResponse {
     request: Arc<RequestHead>,
     request_time: Now,
     response: Response,
     response_time: Now,
-    /// What the application has said, where a file stands in the place of its answer.
+    /// What the application has said, where a file takes the place of its body.
     said: Option<ResponseHead>,
     file: Option<ExternalBody>,
-    /// Why it is for who asked alone.
+    /// Why the answer is for the client that asked alone.
     one_client: Option<Reason>,
-    /// Whether it is of a file that is too long to be stored.
+    /// Whether it is a file that is too long to be stored.
     is_left_alone: bool,
 }
 
-/// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there
-/// without a copy. One that would be compressed has to be stored for that.
+/// Whether a response is from a file that is too long to be stored: the kernel has the file in memory already, and sends it from
+/// there without a copy. A file that would be compressed has to be stored for that.
 pub(crate) fn is_of_a_long_file(route: &ActiveRoute, response: &Response) -> bool {
     if !response.body.is_file_in_one() {
         return false;
@@ -329,7 +330,7 @@ pub(crate) fn is_of_a_long_file(route: &ActiveRoute, response: &Response) -> boo
     complete > Some(route.file_stored_bytes_max) && !route.compression.apply_to(&response.head)
 }
 
-/// What the client that asked gets of the origin's head: all that is not about the connection. Age is written anew.
+/// The origin's head as the client that asked gets it: without the fields about the connection, and without Age, which is written anew.
 pub(super) fn own_head(head: &ResponseHead) -> ResponseHead {
     let mut head = head.clone();
     strip_hop_by_hop(&mut head.fields);
@@ -337,8 +338,8 @@ pub(super) fn own_head(head: &ResponseHead) -> ResponseHead {
     head
 }
 
-/// The same of a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookie
-/// that the operator ignores, and the lifetime, if clients are told.
+/// The same for a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookies,
+/// since the operator ignores them, and the lifetime as clients are told it.
 fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, route: &ActiveRoute) -> ResponseHead {
     let mut head = own_head(head);
     if route.policy.grant.is_granting() {
@@ -357,7 +358,7 @@ struct Relay<'a>(&'a FillTask);
 
 impl Interim for Relay<'_> {
     async fn interim(&mut self, mut head: ResponseHead) {
-        // Whether the page that follows is for one client, nobody knows yet: what is set for all would be everybody's session.
+        // It is unknown yet whether the page that follows is shared, and a page that is shared sets no session.
         let FillTask { route, interim, .. } = self.0;
         if route.policy.guards_visitors() {
             head.fields.remove("set-cookie");

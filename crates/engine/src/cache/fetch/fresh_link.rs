@@ -1,19 +1,19 @@
 //! Finds the link that the application makes for one visitor, where that visitor has followed a link of a shared page.
 //!
 //! An application may write something into a link that holds for one session, or for a while: gnuboard5 does so in the links to
-//! attachments, and hands these out only to sessions that have opened the post. On a page that all visitors share, such a link is of a
-//! session that nobody has, so it works for nobody. The configuration names these URLs (`fresh-links`), the page on which each
-//! link stands, and the parameters that are made anew for each visitor. When such a URL is asked for:
+//! attachments, and gives these only to sessions that have opened the post. On a page that all visitors share, such a link belongs
+//! to an anonymous session that no visitor has, so it works for none of them. The configuration names these URLs (`fresh-links`),
+//! the page on which each link stands, and the parameters that are made anew for each visitor. When a client requests such a URL:
 //!
-//! 1. The application is asked for the page, as this visitor would ask for it.
-//! 2. The page has a link to the URL that was asked for. The named parameters are taken from that link.
-//! 3. The client's request goes on with these parameters, and with the session that the page has opened, if it has opened one. Its answer sets
-//!    what the page's answer has set.
+//! 1. Kasoku asks the application for the page, as this visitor would ask for it.
+//! 2. The page has a link to the requested URL. The named parameters are taken from that link.
+//! 3. The client's request goes on with these parameters, and with the session that the page has opened, if it has opened one. Its
+//!    answer also sets the cookies that the page's answer has set.
 //!
-//! If any of this fails, the client's request goes on as it came. The page is asked for once, and its answer never leads to another request
-//! of this kind. Nothing is done where the link must be the visitor's own: the page is shared with nobody, or the session is known to be
-//! somebody's, and members get no shared pages. The session of a guest need not be known yet, so where nothing is known of it, the
-//! page is asked for.
+//! If any of this fails, the client's request goes on as it came. The page is requested once, and its answer never leads to another
+//! request of this kind. Nothing is done where the link must be the visitor's own: where the page is not shared, or where the
+//! session is known to be a member's, since members get no shared pages. The session of a guest need not be known yet, so where
+//! nothing is known of it, the page is requested.
 
 use crate::exchange::Exchange;
 use crate::observe::timing::OriginTime;
@@ -40,7 +40,7 @@ use std::rc::Rc;
 /// The longest page in which a link is looked for, in bytes.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// How long the URL may become, in bytes.
+/// The longest URL that may be made with the visitor's parameters, in bytes.
 const TARGET_BYTES_MAX: usize = 8 << 10;
 
 /// The most parameters of a URL or of a link, besides those that are made for one visitor: each link's are compared with the URL's.
@@ -56,7 +56,7 @@ pub(super) struct LinkPage<'r> {
 pub(super) struct VisitorLink {
     /// Path and query, with the visitor's own parameters.
     target: String,
-    /// What the page's answer sets.
+    /// The Set-Cookie lines of the page's answer.
     set: Vec<Vec<u8>>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn wanted<'r>(exchange: &Exchange, routed: &'r Routed) -> Option<Link
         &rule.page.fill(routed.read_target())?,
     )?;
     let is_shared = page.route.policy.grant.is_granting() && page.passes.is_none();
-    // Another application knows nothing of this session, and has no business with its cookies.
+    // Another application does not know this session, and must not get its cookies.
     let is_answered = page.refused_by.is_none() && page.route.origins == route.origins;
     (is_shared && is_answered).then_some(LinkPage { asked, page })
 }
@@ -114,7 +114,7 @@ impl LinkPage<'_> {
             let Some(agreeing) = asked.agreeing(&read_beside(&exchange.settings.sites, routed, &link)) else {
                 continue;
             };
-            // Of equals, the first.
+            // Of links that agree as well, the first.
             if best.as_ref().is_none_or(|(most, _)| agreeing > *most) {
                 best = Some((agreeing, link));
             }
@@ -137,7 +137,7 @@ impl VisitorLink {
         }
     }
 
-    /// Adds what the page's answer has set. What the client's own answer sets comes after that, so it counts.
+    /// Adds the cookies that the page's answer has set. Those of the client's own answer come after them, so they count.
     pub(super) fn add_to(&self, response: &mut ResponseHead) {
         let own: Vec<Vec<u8>> = response.fields.all("set-cookie").map(<[u8]>::to_vec).collect();
         response.fields.remove("set-cookie");
@@ -175,7 +175,7 @@ async fn read(mut response: Response) -> Option<BytesMut> {
     }
 }
 
-/// A URL that was asked for, to be compared with links.
+/// A URL that was requested, to be compared with links.
 struct RequestedUrl<'r> {
     rule: &'r FreshLink,
     path: String,
@@ -188,8 +188,8 @@ impl<'r> RequestedUrl<'r> {
         Some(Self { rule, path: path_of(target), parameters: parameters_of(rule, target)? })
     }
 
-    /// In how many parameters a link agrees; `None`: it leads elsewhere. The URL may have more parameters than the link: a post that was opened from
-    /// the second page of a list links with `page=2`, and the page that is asked for does not.
+    /// In how many parameters a link agrees; `None`: it leads elsewhere. The URL may have more parameters than the link: a post
+    /// that was opened from the second page of a list has links with `page=2`, and the page that is requested here has not.
     fn agreeing(&self, link: &str) -> Option<usize> {
         let has_own = query_pairs(link).any(|pair| is_own(self.rule, pair));
         if !has_own || path_of(link) != self.path {
@@ -226,7 +226,7 @@ fn parameters_of(rule: &FreshLink, target: &str) -> Option<Vec<(String, String)>
     (parameters.len() <= PARAMETERS_MAX).then_some(parameters)
 }
 
-/// The target with the link's own parameters in the place of the target's; `None` where it became too long.
+/// The target with the link's own parameters in the place of the target's; `None`: it became too long.
 fn with_parameters_of(rule: &FreshLink, target: &str, link: &str) -> Option<String> {
     let kept = query_pairs(target).filter(|pair| !is_own(rule, pair));
     let own = query_pairs(link).filter(|pair| is_own(rule, pair));

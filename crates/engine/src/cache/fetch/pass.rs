@@ -1,5 +1,5 @@
-//! Fetches for one client, without a fill that others could join, and applies what the response means for the cache: an unsafe request
-//! invalidates, the answer to a HEAD updates, and that to a POST may be one for later GETs as well.
+//! Fetches for one client, without a fill that others could join, and applies what the response means for the cache: an unsafe
+//! request invalidates, the answer to a HEAD updates, and the answer to a POST may be stored for later GETs.
 
 use crate::cache::changes::Changing;
 use crate::cache::fetch::fill_body::pump;
@@ -39,7 +39,7 @@ use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 use std::sync::Arc;
 
-/// Asks for this client alone.
+/// Asks the origin for this client alone. `reason`: why the request passes.
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, request, .. } = exchange;
     let audience = audience(exchange, routed, upgrade);
@@ -68,11 +68,11 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let writer = begin_beside(exchange, routed, audience);
     let request_time = worker.now();
     let fetch_context = FetchContext::new(exchange, routed, audience, exchange.begin_origin());
-    // What changes something is not broken off in the middle, and its answer says what of the stored is invalid now.
+    // A request that may change something goes on when its client leaves: its answer says which stored responses are invalid now.
     let sent = if upload.is_some() || !request.head.method.is_safe() || changing.is_some() {
         send::send(worker, &routed.route, &fetch_context, &outgoing, &mut upload, &mut interim).await
     } else {
-        // Nobody else waits for the answer: a client that leaves takes its request back.
+        // No other request waits for the answer: a client that leaves takes its request back.
         let mut no_upload = Some(NoUpload);
         tokio::select! {
             biased;
@@ -90,7 +90,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             session::opens(exchange, routed, &response.head);
             keep_choice(exchange, routed, response.head.status);
             let (audience, writer, status) = match one_client {
-                // That it passed says more.
+                // The reason for which the request passed says more.
                 Some(Reason::PassRule) => (Audience::OneClient, None, status),
                 Some(reason) => (Audience::OneClient, None, CacheStatus { detail: Some(reason), ..status }),
                 None => (audience, writer, status),
@@ -114,13 +114,14 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     }
 }
 
-/// The visitor's own link, where the one that was followed is that of a shared page.
+/// The visitor's own link, where the visitor has followed a link of a shared page.
 async fn own_link(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Option<VisitorLink> {
     let wanted = fresh_link::wanted(exchange, routed).filter(|_| upgrade.is_none())?;
     Box::pin(wanted.find(exchange, routed)).await
 }
 
-/// Keeps in a cookie which version of the pages a visitor has chosen: what the application's session knows of it, a shared page does not.
+/// Keeps the visitor's choice of mobile or desktop pages in a cookie: the application's session knows it, but a shared page is
+/// selected without.
 fn keep_choice(exchange: &Exchange, routed: &Routed, status: StatusCode) {
     let route = &*routed.route;
     let DeviceUrls { mobile, desktop } = &route.device_urls;
@@ -134,8 +135,8 @@ fn keep_choice(exchange: &Exchange, routed: &Routed, status: StatusCode) {
     }
 }
 
-/// The body that a request brings, if any: all of it where the route wants it so, or its beginning, unless its client waits for
-/// the origin's 100.
+/// The body that a request brings, if any. The whole body is read where the route wants it so; otherwise its beginning is read,
+/// unless the client waits for the origin's 100.
 async fn client_body(
     exchange: &Exchange,
     route: &ActiveRoute,
@@ -165,28 +166,27 @@ async fn client_body(
     Ok(Some(upload))
 }
 
-/// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.
+/// The answer to a plain HEAD updates what is stored for all; the answer to any other request that passes is for its client.
 fn audience(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Audience {
     let request = &exchange.request;
-    // A granted lifetime must not begin anew with each HEAD, to which scripts without validators answer what they always do.
+    // A granted lifetime must not begin anew with each HEAD: scripts without validators answer it as always.
     let is_granting = routed.route.policy.grant.is_granting();
     let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !has_to_pass(exchange, routed);
     let is_shared = request.head.method == Method::HEAD && is_plain && !is_granting;
     if is_shared { Audience::Shared } else { Audience::OneClient }
 }
 
-/// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
+/// Whether the operator wants such requests to pass, whatever their method: then their answers change nothing for other clients.
 fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
     let (fields, is_anonymous) = (&exchange.request.head.fields, exchange.identity.get().is_anonymous);
     routed.passes.is_some() || passing::passes(fields, routed.route.visitor_rules(), is_anonymous).is_some()
 }
 
-/// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may
-/// turn out to be one for later GETs as well (profile rfc). It begins before the request is sent, so that whatever
-/// invalidates the key from then on outdoes the answer.
+/// A fill that no request joins, for an answer that may change what is stored: the answer to a HEAD, or to a POST that may turn out
+/// to be storable for later GETs (profile `rfc`). It begins before the request is sent, so that an invalidation of the key from
+/// then on prevails over the answer.
 ///
-/// Not for a POST in profile safe: it reaches the origin with fields that are not in the key, the client's address among
-/// them.
+/// Not for a POST in profile `safe`: it reaches the origin with fields that are not in the key, such as the client's address.
 fn begin_beside(exchange: &Exchange, routed: &Routed, audience: Audience) -> Option<FillWriter> {
     let Exchange { worker, request, peer, .. } = exchange;
     let (head, route) = (&request.head, routed.cache_route(&[]));
@@ -202,15 +202,15 @@ fn begin_beside(exchange: &Exchange, routed: &Routed, audience: Audience) -> Opt
 struct Passed {
     outgoing: RequestHead,
     audience: Audience,
-    /// Of a HEAD, or of a POST whose answer may be one for GETs.
+    /// For a HEAD, or for a POST whose answer may be stored for GETs.
     writer: Option<FillWriter>,
     request_time: Now,
-    /// The application's status, whatever the client gets.
+    /// The application's status, whatever status the client gets.
     answered: StatusCode,
     status: CacheStatus,
 }
 
-/// What a response that passes by means for the cache.
+/// Applies what a response that passes means for the cache.
 fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Response) -> Answer {
     let Passed { outgoing, audience, writer, request_time, answered, status } = passed;
     let worker = &exchange.worker;
@@ -225,12 +225,12 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Re
     }
 }
 
-/// Drops what an unsafe request with such an answer has made invalid.
+/// Drops what an unsafe request with such an answer has invalidated.
 fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: &Fields, own: Option<&FillWriter>) {
     let worker = &exchange.worker;
     let canonical = |uri: String| canonical(&exchange.settings.sites, &mut worker.paths.borrow_mut(), uri);
     let method = &exchange.request.head.method;
-    // Who logs in is sent to a page, which is as it was.
+    // A visitor who logs in is redirected to a page that has not changed.
     let nothing = Fields::new();
     let fields = if changing::is_none(method, routed) { &nothing } else { fields };
     let dropped = worker.cache.on_unsafe_response(method, &routed.key, status, fields, canonical, own);

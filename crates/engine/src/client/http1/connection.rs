@@ -1,4 +1,4 @@
-//! The loop of a connection: its requests, one after the other. What speaks another protocol has its loop in a folder beside this one.
+//! The loop of an HTTP/1.1 connection: serves its requests, one after the other.
 
 use crate::client::http1::idle::IdleTimer;
 use crate::client::http1::parse::{self, Received};
@@ -34,7 +34,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<ClientConnection>) 
             if let Poll::Ready(received) = receive.as_mut().poll(cx) {
                 return Poll::Ready(Some(received));
             }
-            // Polled once, it wakes this task from then on; the flag tells why.
+            // Once `stopped` was polled, it wakes this task; `is_stopping` tells why the task woke.
             let may_have_stopped = !is_registered || worker.is_stopping();
             is_registered = true;
             if may_have_stopped { stopped.as_mut().poll(cx).map(|()| None) } else { Poll::Pending }
@@ -67,8 +67,8 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<ClientConnection>) 
         //= RFC 9112 section 9.3
         //# A server MUST read the entire request message body or close the connection after sending its response
         if !handled.keeps_alive || !connection.is_body_read() {
-            // Who has asked for the end, and has sent nothing behind that, sends nothing more that a plain close would answer with
-            // a reset. 14 KB for a connection each take 10 to 17 % less CPU time without the wait for the client's end.
+            // The client has asked for the end of the connection and has sent no further bytes, so a plain close does not reset
+            // it. For connections with one answer of 14 KB, not waiting for the client's end takes 10 to 17 % less CPU time.
             if is_clients_last && connection.read_ahead.borrow().is_empty() {
                 return;
             }
@@ -77,13 +77,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<ClientConnection>) 
     }
 }
 
-/// A request that was on its way when the worker was told to stop is answered, and the client told to close.
+/// Waits a last time for a request that was on its way when the worker was told to stop. Its answer tells the client to close.
 async fn last_chance(worker: &Worker, receive: impl Future<Output = Received>) -> Received {
     let timeout = worker.settings().limits.drain_idle_timeout;
     Box::pin(tokio::time::timeout(timeout, receive)).await.unwrap_or(Received::Nothing)
 }
 
-/// Answers what is not a request, and closes.
+/// Answers bytes that are no valid request, and closes.
 async fn refuse(worker: &Worker, connection: &ClientConnection, fault: Fault) {
     tracing::debug!(fault = fault.text(), "refused");
     let id = RequestId::Made(worker.request_ids.make());
@@ -95,7 +95,7 @@ async fn refuse(worker: &Worker, connection: &ClientConnection, fault: Fault) {
     }
 }
 
-/// Returns the bytes of content.
+/// Sends an error page. Returns its bytes of content.
 async fn send_refusal(
     worker: &Worker,
     connection: &ClientConnection,

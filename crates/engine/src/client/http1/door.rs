@@ -1,4 +1,4 @@
-//! An HTTP/1.1 connection as a [`Door`]: bodies and answers between their bytes and the path.
+//! An HTTP/1.1 connection as a [`Door`]: converts bodies and answers between the connection's bytes and the path of a request.
 
 use crate::client::http1::socket::{ClientConnection, Read};
 use crate::client::http1::tunnel;
@@ -17,22 +17,22 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Up to this length a head and what follows it are copied into one piece, in bytes: the kernel takes one piece some 0.15 µs faster
-/// than a list of two, which is more than the copy costs.
+/// Up to this length a head and what follows it are copied into one piece, in bytes: the kernel takes one piece some 0.15 µs
+/// faster than a list of two, which is more than the copy costs.
 const COPIED_BYTES_MAX: usize = 12 << 10;
 
-/// Up to this length of what follows a head shares its packet, in bytes. In front of more a packet of its own is cheaper: the
-/// file's pages begin at the beginning of packets (docs/decisions/0020).
+/// Up to this length, in bytes, the part of a file behind a head begins in the head's packet. In front of a longer part the head
+/// has a packet of its own, which is cheaper: the file's pages then begin at the beginning of packets (docs/decisions/0020).
 const SHARED_PACKET_BYTES_MAX: usize = 256 << 10;
 
-/// Pieces that go into one system call.
+/// The most pieces in one system call.
 const PIECES_PER_WRITE: usize = 10;
 
-/// What ends a chunk.
+/// The bytes that end a chunk.
 const CHUNK_END: &[u8] = b"\r\n";
 
 impl ClientConnection {
-    /// Writes what is left of a head, of `body` and of the end of a chunk; both become what is left then.
+    /// Writes what is left of a head, of `body` and of the end of a chunk, and takes the written bytes from them.
     fn poll_write(
         &self,
         cx: &mut Context<'_>,
@@ -60,7 +60,7 @@ impl ClientConnection {
         }
     }
 
-    /// Writes what is left of a head, and of what was appended to it.
+    /// Writes what is left of a head, and of the bytes that were appended to it.
     fn poll_write_head(&self, cx: &mut Context<'_>, head: &mut Vec<u8>) -> Poll<io::Result<()>> {
         let before = self.stream.sent_bytes();
         let polled = self.stream.poll_write_all(cx, &mut &mut [IoSlice::new(head)][..]);
@@ -93,7 +93,7 @@ impl ClientConnection {
         }
     }
 
-    /// The buffer of a head, also once that is gone.
+    /// Gives a head a buffer, if its own has gone out.
     fn buffer(&self, head: &mut Vec<u8>) {
         if head.capacity() == 0 {
             *head = self.worker.buffers.take();
@@ -101,14 +101,14 @@ impl ClientConnection {
     }
 }
 
-/// Appends the pieces of a body to its head for as long as both are small.
+/// Appends pieces of a body to its head, as long as both together are small.
 fn append_small(head: &mut Vec<u8>, body: &mut &mut [IoSlice<'_>]) {
     let mut count = 0;
     for piece in body.iter() {
         if head.len() + piece.len() > COPIED_BYTES_MAX {
             break;
         }
-        // Room for any that is small, so that the buffer grows once and not with each longer answer.
+        // Reserves enough for any small body, so that the buffer grows once and not with each longer answer.
         head.reserve(COPIED_BYTES_MAX - head.len());
         head.extend_from_slice(piece);
         count += 1;
@@ -167,11 +167,11 @@ impl Door for ClientConnection {
             //= RFC 9112 section 6.1
             //# A server MUST NOT send a response containing Transfer-Encoding unless the corresponding request indicates HTTP/1.1 (or later minor revisions).
             Follows::Unknown if is_chunked => head.field("Transfer-Encoding", "chunked"),
-            // Its end is that of the connection.
+            // The end of the connection is the end of the body.
             Follows::Unknown => {}
         }
         self.request.is_chunked.set(is_chunked);
-        // A request whose body was not read can't be followed by another: say so.
+        // No request can follow one whose body was not read, so the head says that.
         let ends = follows == Follows::Unknown && !is_chunked;
         let keeps_alive = self.request.keeps_alive.get() && may_go_on && !ends && self.is_body_read();
         match (follows, keeps_alive) {
@@ -197,7 +197,7 @@ impl Door for ClientConnection {
     ) -> Poll<io::Result<()>> {
         let Some(head) = head.bytes_mut() else { return Poll::Ready(Err(io::ErrorKind::InvalidInput.into())) };
         if !body.is_empty() {
-            // What comes now is no file.
+            // These bytes are not a file's.
             self.eagerness.ends(&self.stream);
         }
         if self.request.is_chunked.get() {

@@ -1,20 +1,20 @@
-//! Ends the wait of a connection for its next request.
+//! Ends a connection that waits for too long for its next request.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// Ends the wait for a next request. One timer serves all waits of a connection, and runs on whatever happens: it rings
-/// some times within the timeout, and the connection has been idle for too long when nothing came between
-/// that many rings. So a request sets no timer and reads no clock for it, and an idle connection is closed at most one
-/// step late. It is set when the first wait begins: who is answered at once, and leaves, has none.
+/// Ends the wait for a next request. One timer serves all waits of a connection, and is not reset by requests: it rings several
+/// times within the timeout, and the connection has been idle for too long when nothing came between that many rings. So a
+/// request sets no timer and reads no clock for it, and an idle connection is closed at most one step late. The timer is made
+/// when the first wait begins: a client that is answered at once, and leaves, has none.
 pub(crate) struct IdleTimer {
     sleep: Option<Pin<Box<Sleep>>>,
-    /// Whom it wakes when it rings next.
+    /// The task that it wakes when it rings next.
     wakes: Option<Waker>,
     step: Duration,
-    /// Rings since the present wait began.
+    /// Rings since the current wait began.
     rings: u32,
 }
 
@@ -25,20 +25,20 @@ impl IdleTimer {
         Self { sleep: None, wakes: None, step: timeout / Self::STEPS, rings: 0 }
     }
 
-    /// A wait begins.
+    /// Begins a wait for the next request.
     pub(crate) fn begin(&mut self) {
         self.rings = 0;
     }
 
-    /// Ready when the present wait has taken for as long as a connection may be idle.
+    /// Ready when the current wait has taken as long as a connection may be idle.
     pub(crate) fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.step)));
-        // Each poll would register the waker anew, under tokio's locks.
+        // To poll the timer would register the waker anew each time, under tokio's locks.
         if !sleep.is_elapsed() && self.wakes.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             return Poll::Pending;
         }
         loop {
-            // A task whose turn is over would be told to wait without being registered.
+            // Without this, tokio would tell a task that has used up its budget to wait, and would not register it.
             if pin!(tokio::task::unconstrained(sleep.as_mut())).poll(cx).is_pending() {
                 self.wakes = Some(cx.waker().clone());
                 return Poll::Pending;
@@ -62,7 +62,7 @@ mod tests {
     async fn a_wait_expires_however_often_it_is_polled_and_in_whatever_task() {
         let timeout = Duration::from_millis(80);
         let mut idle = IdleTimer::new(timeout);
-        // Another task begins to wait, and what wakes it later wakes nobody here.
+        // Another task begins to wait, whose waker does not wake the task of this test.
         assert!(idle.poll_expired(&mut Context::from_waker(Waker::noop())).is_pending());
         idle.begin();
         let began = Instant::now();

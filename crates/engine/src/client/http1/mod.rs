@@ -1,4 +1,4 @@
-//! HTTP/1.1: the first door.
+//! HTTP/1.1, the door that is built in.
 
 pub(crate) mod connection;
 mod door;

@@ -12,9 +12,9 @@ use std::task::{Context, Poll, ready};
 
 /// What came next on a connection.
 pub(crate) enum Received {
-    /// Whether the client wants to go on with this connection behind it.
+    /// A request, and whether the client wants to go on with this connection after it.
     Request(Request, bool),
-    /// It must be answered with an error, and the connection closed: nobody knows where the next request would begin.
+    /// Bytes that must be answered with an error, and the connection closed: it is unknown where the next request would begin.
     Refused(Fault),
     /// The client has closed, or was idle for too long.
     Nothing,
@@ -23,7 +23,7 @@ pub(crate) enum Received {
 /// Waits for the next request's head.
 ///
 /// A head nearly always comes in one piece. It is read into the worker's own buffer and parsed there, so that a connection
-/// between two requests holds no buffer; what has come beyond it, or of a head that is not complete, goes into the connection's.
+/// between two requests holds no buffer. Bytes behind the head, or of an incomplete head, go into the connection's buffer.
 pub(crate) async fn receive(worker: &Worker, connection: &ClientConnection, idle: &mut IdleTimer) -> Received {
     if connection.read_ahead.borrow().is_empty() {
         idle.begin();
@@ -38,12 +38,12 @@ pub(crate) async fn receive(worker: &Worker, connection: &ClientConnection, idle
     if let Some(received) = next_ahead(worker, connection) {
         return received;
     }
-    // The clock for the head runs from its first byte.
+    // The timeout for the head runs from its first byte.
     let rest = tokio::time::timeout(connection.limits.head_timeout, rest_of_head(worker, connection));
     Box::pin(rest).await.unwrap_or(Received::Refused(Fault::HeadTimeout))
 }
 
-/// The first bytes of a request; `None`: they are in the connection's buffer, and are not all of its head.
+/// Reads the first bytes of a request; `None`: they are in the connection's buffer, and are not the whole head.
 fn poll_first(worker: &Worker, connection: &ClientConnection, cx: &mut Context<'_>) -> Poll<Option<Received>> {
     let mut buf = worker.read_buffer.borrow_mut();
     buf.clear();
@@ -56,7 +56,7 @@ fn poll_first(worker: &Worker, connection: &ClientConnection, cx: &mut Context<'
     let has_room = ahead.is_empty() || connection.read_ahead.borrow_mut().append(ahead);
     Poll::Ready(match received {
         None if !has_room => Some(Received::Refused(Fault::HeadMemory)),
-        // What came behind it stays as long as it is answered; then the client has to come again.
+        // Bytes behind the request stay while it is answered. Without room for them, the connection ends then.
         Some((Received::Request(request, keeps_alive), _)) => Some(Received::Request(request, keeps_alive && has_room)),
         received => received.map(|(received, _)| received),
     })
@@ -74,7 +74,7 @@ async fn rest_of_head(worker: &Worker, connection: &ClientConnection) -> Receive
     }
 }
 
-/// The request at the front of what the connection has read ahead; `None`: its head is not complete.
+/// The request at the front of the connection's buffer; `None`: its head is not complete.
 fn next_ahead(worker: &Worker, connection: &ClientConnection) -> Option<Received> {
     let mut ahead = connection.read_ahead.borrow_mut();
     let (received, length) = next_in(worker, connection, ahead.bytes())?;
@@ -82,7 +82,7 @@ fn next_ahead(worker: &Worker, connection: &ClientConnection) -> Option<Received
     Some(received)
 }
 
-/// The request at the front of `buf`, and how many bytes its head took; `None`: it is not complete.
+/// The request at the front of `buf`, and the length of its head in bytes; `None`: the head is not complete.
 fn next_in(worker: &Worker, connection: &ClientConnection, buf: &[u8]) -> Option<(Received, usize)> {
     let mut head = worker.heads.take();
     let parsed = {

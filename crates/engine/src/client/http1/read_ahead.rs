@@ -1,13 +1,14 @@
 //! Buffers bytes that a client has sent ahead: an incomplete head, and pipelined requests.
 //!
-//! A client holds such bytes at no cost, and there may be thousands of clients. So what a connection holds of them beyond [`FREE_BYTES`] is charged
-//! to the account of memory, in the small part of it that is for whatever can do without (`cache/src/budget.rs`). Bytes come through a
-//! buffer that all connections of a worker share: a connection holds as much as it has been sent, not as much as one read may bring.
+//! A client makes a connection hold such bytes at no cost to itself, and there may be thousands of clients. So the bytes beyond
+//! [`FREE_BYTES`] are charged to the memory budget, in its small part for what can be done without (`cache/src/budget.rs`). Bytes
+//! come through a buffer that all connections of a worker share: a connection holds as much as it was sent, not as much as one
+//! read may bring.
 
 use bytes::{Buf, BytesMut};
 use kasoku_cache::{Cache, SpareCharge};
 
-/// What each connection may hold without a charge, in bytes: as much as nearly all heads have.
+/// How much each connection may hold without a charge, in bytes: enough for nearly all heads.
 pub(crate) const FREE_BYTES: usize = 4 << 10;
 
 /// See the [module](self).
@@ -30,7 +31,7 @@ impl ReadAhead {
         &self.bytes
     }
 
-    /// Adds what came next. Returns whether there is room for all that it holds: where there is not, the connection should end soon.
+    /// Appends bytes. Returns whether there is room for all that it holds: where there is not, the connection should end soon.
     pub(crate) fn append(&mut self, more: &[u8]) -> bool {
         self.bytes.extend_from_slice(more);
         let held = self.bytes.capacity();
@@ -48,20 +49,20 @@ impl ReadAhead {
         self.give_back();
     }
 
-    /// Takes from the front what `decode` takes.
+    /// Takes from the front the bytes that `decode` takes.
     pub(crate) fn decode<T>(&mut self, decode: impl FnOnce(&mut BytesMut) -> T) -> T {
         let decoded = decode(&mut self.bytes);
         self.give_back();
         decoded
     }
 
-    /// Takes all of it.
+    /// Takes all bytes.
     pub(crate) fn take(&mut self) -> BytesMut {
         self.charge = None;
         std::mem::take(&mut self.bytes)
     }
 
-    /// A connection that holds nothing needs no memory for it.
+    /// Frees the memory of an empty buffer, and ends its charge.
     fn give_back(&mut self) {
         if self.bytes.is_empty() {
             self.take();

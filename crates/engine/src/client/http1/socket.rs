@@ -1,7 +1,7 @@
-//! Bytes from and to one client.
+//! Reads and writes the bytes of one client's connection.
 //!
-//! Reading and writing share the connection by reference: while a response goes out, the request's body may still come
-//! in. What was read ahead stays here, so that a pipelined request is found where the last one ended.
+//! Reading and writing share the connection by reference: while a response goes out, the request's body may still come in. Bytes
+//! that were read ahead stay here, so that a pipelined request is found where the last one ended.
 
 use crate::client::http1::read_ahead::{FREE_BYTES, ReadAhead};
 use crate::client::http1::socket_buffer::Eagerness;
@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// What is read and thrown away after the last answer, in bytes, so that a reset does not overtake it.
+/// How many bytes are read and thrown away after the last answer, so that a reset does not overtake it.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
 /// How long that may take.
@@ -38,23 +38,23 @@ pub(crate) struct ClientConnection {
     pub(super) request: RequestState,
 }
 
-/// How far the request at hand and its answer are.
+/// The state of the current request and its answer.
 pub(super) struct RequestState {
     pub(super) version: Cell<Version>,
     /// Whether another request may follow, as far as the client and the number of requests go.
     pub(super) keeps_alive: Cell<bool>,
-    /// What finds the end of its body; `None`: all of it has been read, and the next request begins where reading stands. In
-    /// memory of its own, since an idle connection has none.
+    /// Finds the end of the request's body; `None`: the body has been read, and the next request begins where reading stands.
+    /// Boxed, since an idle connection has none.
     pub(super) body: RefCell<Option<Box<BodyDecoder>>>,
-    /// Whether its answer goes out in chunks.
+    /// Whether the answer goes out in chunks.
     pub(super) is_chunked: Cell<bool>,
-    /// Bytes that are still to end the chunk at hand; 0: none is begun.
+    /// Bytes that are still to end the current chunk; 0: no chunk is begun.
     pub(super) chunk_end: Cell<usize>,
 }
 
-/// What came next.
+/// The result of a read.
 pub(crate) struct Read {
-    /// How much; 0: the client has closed its side.
+    /// How many bytes came; 0: the client has closed its side.
     pub(crate) bytes: usize,
     /// Whether there is room for all that the connection holds now.
     pub(crate) has_room: bool,
@@ -87,7 +87,7 @@ impl ClientConnection {
         Ok(Self { worker, stream, read_ahead, address, eagerness, limits, request })
     }
 
-    /// A request has come, whose answer is next.
+    /// Prepares for a request, whose answer is next.
     pub(crate) fn begin(&self, request: &Request, keeps_alive: bool) {
         let state = &self.request;
         state.version.set(request.head.version);
@@ -105,7 +105,7 @@ impl ClientConnection {
         self.request.body.borrow().is_none()
     }
 
-    /// Reads more behind what was read ahead. Nothing is lost when it is dropped.
+    /// Reads more bytes behind those that were read ahead. Nothing is lost when the future is dropped.
     pub(super) async fn read_more(&self) -> io::Result<Read> {
         poll_fn(|cx| self.poll_read_ahead(cx, READ_BYTES)).await
     }
@@ -117,7 +117,7 @@ impl ClientConnection {
         Poll::Ready(Ok(Read { bytes, has_room: self.read_ahead.borrow_mut().append(&buf) }))
     }
 
-    /// Reads what comes next to the end of `buf`; 0: the client has closed its side.
+    /// Appends the next bytes to `buf`; 0: the client has closed its side.
     pub(crate) fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -126,7 +126,7 @@ impl ClientConnection {
     ) -> Poll<io::Result<usize>> {
         use io::ErrorKind::{OutOfMemory, StorageFull};
         self.stream.poll_read(cx, buf, bytes_max).map_err(|error| {
-            // That is not the client's doing: the kernel watches no more sockets (`fs.epoll.max_user_watches`).
+            // The client did not cause this: the kernel watches no more sockets (`fs.epoll.max_user_watches`).
             if matches!(error.kind(), OutOfMemory | StorageFull) {
                 tracing::warn!(%error, "a connection could not be served");
             }
@@ -134,8 +134,9 @@ impl ClientConnection {
         })
     }
 
-    /// Ready when the client has reset the connection. A client that has only ended its sending side still waits for
-    /// its answer. What comes meanwhile is read ahead, once and only where nothing is yet; then only writing tells.
+    /// Ready when the client has reset the connection. A client that has only ended its sending side still waits for its answer.
+    /// Bytes that come meanwhile are read ahead, once and only where there are none yet; after that, only writing notices a
+    /// reset.
     pub(super) fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.read_ahead.borrow().is_empty() && ready!(self.poll_read_ahead(cx, FREE_BYTES)).is_err() {
             return Poll::Ready(());
@@ -143,17 +144,17 @@ impl ClientConnection {
         Poll::Pending
     }
 
-    /// Ends the connection so that the last answer reaches the client even if it still sends: closes our side, and reads
+    /// Ends the connection so that the last answer reaches the client even if the client still sends: closes this side, and reads
     /// what comes for a moment (RFC 9112 section 9.6).
     pub(crate) async fn linger(&self) {
         if self.stream.shutdown_write().is_err() {
             return;
         }
-        // It is not going to be read as a request.
+        // These bytes will not be read as a request.
         self.read_ahead.borrow_mut().take();
         let drained = async {
             let mut left = LINGER_BYTES_MAX;
-            // Thousands of connections may end at the same time: none of them has a buffer for it.
+            // Thousands of connections may end at the same time, so none has a buffer for this.
             let drop_some = |cx: &mut Context<'_>| {
                 let mut buf = self.worker.read_buffer.borrow_mut();
                 buf.clear();

@@ -1,49 +1,49 @@
-//! How much of a file may wait in a client's socket.
+//! Decides how much of a file may wait in a client's socket.
 //!
-//! Sockets keep 256 KiB that are not sent yet: more would only wait in the kernel, for each slow client, and hide how slow it is
-//! (docs/decisions/0009). A client that takes megabytes without a pause is another matter: each time when its socket has run low costs
-//! a turn of the worker, and with room for more the kernel sends by itself what the next acknowledgement allows. Of a file the
-//! socket holds references to the kernel's own pages, and no copy. So such a client's socket takes as much as it holds, until
-//! there is a pause, or an answer of another kind: what is in our memory is copied into the socket, and holds what it was made of.
+//! A socket takes 256 KiB that are not sent yet: more would only wait in the kernel, for each slow client, and hide how slow the
+//! client is (docs/decisions/0009). A client that takes megabytes without a pause is another matter. Each time its socket runs
+//! low, that costs a turn of the worker; with more room the kernel itself sends what the next acknowledgement allows. Of a file
+//! the socket holds references to the kernel's own pages, and no copy. So the socket of such a client takes as much as fits,
+//! until the client pauses or gets an answer that is no file: the socket would hold a copy of that.
 
 use kasoku_sys::{Stream, Unsent};
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Who has taken so much without a pause is fast, in bytes.
+/// A client that has taken so much without a pause is fast, in bytes.
 const EAGER_FROM_BYTES: u64 = 4 << 20;
 
-/// A client for which nothing finds room for that long is not.
+/// A client whose socket has had no room for so long is not fast.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is known of one connection's client.
+/// How fast one connection's client is.
 #[derive(Debug, Default)]
 pub(crate) struct Eagerness {
-    /// Since the last pause, in bytes.
+    /// Bytes of files that it has taken since its last pause.
     taken: Cell<u64>,
 }
 
 impl Eagerness {
-    /// It has taken so many bytes of a file.
+    /// The client has taken so many bytes of a file.
     pub(crate) fn has_taken(&self, stream: &Stream, bytes: usize) {
         if self.becomes_eager(bytes as u64) {
             stream.keep_unsent(Unsent::WhatFits);
         }
     }
 
-    /// Nothing has found room for this long.
+    /// The socket has had no room for this long.
     pub(crate) fn has_waited(&self, stream: &Stream, pause: Duration) {
         if self.is_no_longer_eager(pause) {
             stream.keep_unsent(Unsent::Little);
         }
     }
 
-    /// Whether it takes all that comes.
+    /// Whether the client is fast.
     pub(crate) fn is_eager(&self) -> bool {
         self.taken.get() >= EAGER_FROM_BYTES
     }
 
-    /// What comes now is no file.
+    /// The next bytes are not a file's.
     pub(crate) fn ends(&self, stream: &Stream) {
         if self.is_eager() {
             self.taken.set(0);

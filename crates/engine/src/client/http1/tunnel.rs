@@ -1,4 +1,4 @@
-//! Both directions after 101: bytes, nothing else.
+//! Carries bytes in both directions after a 101.
 
 use bytes::BytesMut;
 use kasoku_origin::Tunnel;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// A tunnel in which neither side sends anything for this long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(3600);
 
-/// What is read at once, in bytes.
+/// How much is read at once, in bytes.
 const READ_BYTES: usize = 16 << 10;
 
 /// Carries bytes until both sides have closed, one has failed, or both were silent for too long.
@@ -39,7 +39,7 @@ async fn copy(from: &Stream, to: &Stream, mut buf: BytesMut, last_activity: &Cel
         match tokio::time::timeout(patience, from.read(&mut buf, READ_BYTES)).await {
             Ok(Ok(0)) => return to.shutdown_write(),
             Ok(read) => drop(read?),
-            // This direction was silent; whether the other one was as well shows in the next round.
+            // This direction was silent. The next round tells whether the other one was as well.
             Err(_) => {}
         }
     }

@@ -1,11 +1,11 @@
-//! A file on its way out, by sendfile(2): from the kernel's memory into the socket, a window at a time.
+//! Sends a file by sendfile(2): from the kernel's memory into the socket, a window at a time.
 //!
-//! What a download holds while its client is slow: the file and the head's few bytes; no buffer, no thread. Between any two
-//! windows the others of this worker have their turn. A window is looked at again after each wait (`FileBody::has_waited`), since what
-//! was in memory before may be gone.
+//! While its client is slow, a download holds the file and the head's few bytes, but no buffer and no thread. Between any two
+//! windows, the worker's other connections have their turn. A window is looked at again after each wait (`FileBody::has_waited`),
+//! since what was in memory before may be gone.
 //!
-//! A small file is copied into a buffer of the worker and goes out with the head in one system call; what of it finds no room is sent from
-//! the file.
+//! A small file is copied into a buffer of the worker and goes out with the head in one system call. If not all of it finds room,
+//! the rest is sent from the file.
 
 use crate::deliver::outgoing::pacing::Pacing;
 use crate::deliver::outgoing::{Outgoing, at_once, in_time, unless_too_slow};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 pub(crate) enum Interrupted {
     /// The client has gone, or takes too little.
     Client,
-    /// The file gave not what was announced.
+    /// The file did not give the bytes that were announced, or can't be read.
     File(Error),
 }
 
@@ -40,7 +40,7 @@ impl From<io::Error> for Interrupted {
     }
 }
 
-/// Which of its two ends a call of sendfile(2) has failed at.
+/// Which of its two ends made sendfile(2) fail: the client's socket, or the file.
 fn of_sendfile(error: io::Error) -> Interrupted {
     match error.kind() {
         io::ErrorKind::BrokenPipe
@@ -53,7 +53,7 @@ fn of_sendfile(error: io::Error) -> Interrupted {
 }
 
 impl Outgoing<'_> {
-    /// Sends a file, all of which was announced. What follows is the end of the answer.
+    /// Sends a file, all of which the head has announced. The caller ends the answer after it.
     pub(crate) async fn file(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
         let exchange = self.exchange;
         let rate_max = body.rate_max().unwrap_or(self.rate_max());
@@ -85,7 +85,7 @@ impl Outgoing<'_> {
                     }
                 }
                 Err(error) => match error.kind() {
-                    // A file system that has its own idea of reading, or a filter of system calls that has one of this.
+                    // The door or the file system can't send files so, or a filter of system calls forbids it.
                     io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => {
                         return self.pieces(body, pacing).await;
                     }
@@ -95,7 +95,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Sends several parts of a file, all of which were announced, through memory. What follows is the end of the answer.
+    /// Sends several parts of a file through memory; the head has announced all of them. The caller ends the answer after them.
     pub(crate) async fn file_parts(&mut self, parts: &mut FileParts) -> Result<(), Interrupted> {
         let mut pacing = Pacing::begin(parts.rate_max().unwrap_or(self.rate_max()));
         loop {
@@ -106,12 +106,12 @@ impl Outgoing<'_> {
         }
     }
 
-    /// What is set, in bytes per second; 0: as fast as the client takes it.
+    /// The configured rate, in bytes per second; 0: as fast as the client takes it.
     fn rate_max(&self) -> u64 {
         self.exchange.route.as_ref().map_or(0, |route| route.file_rate_max)
     }
 
-    /// Waits until something may go; returns how many bytes, and whether there was a wait.
+    /// Waits until something may be sent; returns how many bytes, and whether there was a wait.
     async fn turn(&self, pacing: &Option<Pacing>, left: u64) -> io::Result<(usize, bool)> {
         let Some(pacing) = pacing else { return Ok((usize::MAX, false)) };
         let mut has_waited = false;
@@ -124,7 +124,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Lets that time pass, unless the client goes away.
+    /// Waits for that time, unless the client goes away.
     async fn rest(&self, wait: Duration) -> io::Result<()> {
         self.exchange.takes_time();
         Box::pin(async {
@@ -137,14 +137,14 @@ impl Outgoing<'_> {
         .await
     }
 
-    /// Sends what is small together with the head; whether that was all.
+    /// Sends a small file together with the head; returns whether that was all of it.
     async fn copied(&mut self, body: &mut FileBody) -> Result<bool, Interrupted> {
         let left = usize::try_from(body.left()).unwrap_or(usize::MAX);
         if !(1..=ScratchBuffer::BYTES).contains(&left) {
             return Ok(false);
         }
         let taken = poll_fn(|cx| Poll::Ready(self.copy(cx, body, left)));
-        // The reads see to it that others have their turn.
+        // Outside tokio's budget: the reads give other tasks their turn.
         let taken = tokio::task::unconstrained(taken).await?;
         self.has_sent(body, taken);
         Ok(body.left() == 0)
@@ -166,7 +166,7 @@ impl Outgoing<'_> {
         Ok(left - pieces.iter().map(|piece| piece.len()).sum::<usize>())
     }
 
-    /// What a file brings next. While a disk is waited for the head goes out, so that a client sees that an answer has begun.
+    /// The next part of a file. While the disk is waited for, the head goes out, so that the client sees that an answer has begun.
     async fn awaited<T>(&mut self, next: impl Future<Output = Result<T, Error>>) -> Result<T, Interrupted> {
         let mut next = pin!(next);
         match poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await {
@@ -189,14 +189,14 @@ impl Outgoing<'_> {
     async fn room(&self) -> io::Result<()> {
         let exchange = self.exchange;
         let began = Instant::now();
-        // Only who has to wait needs a timer, and memory for it.
+        // Boxed: only a client that has to be waited for needs the timer and its memory.
         let room = in_time(exchange, |cx| exchange.door.poll_room(cx));
         let room = Box::pin(unless_too_slow(exchange, &self.holds, room)).await;
         exchange.door.has_paused(began.elapsed());
         room
     }
 
-    /// Sends a file that can only be read.
+    /// Sends a file through memory, where it can't be sent without reading it.
     async fn pieces(&mut self, body: &mut FileBody, mut pacing: Option<Pacing>) -> Result<(), Interrupted> {
         loop {
             self.turn(&pacing, body.left()).await?;

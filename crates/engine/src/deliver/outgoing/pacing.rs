@@ -1,15 +1,16 @@
 //! Limits the send rate of a response (`limit_rate` in nginx).
 //!
-//! What may have gone by a moment is what the rate makes of the time since the beginning and one second more: so a small file goes at once,
-//! as with nginx's limit_rate. A response that may send only a few bytes waits until enough have accumulated for a system call.
+//! By any moment, the answer may have sent what the rate allows for the time since its beginning and one second more: so a small
+//! file goes at once, as with nginx's limit_rate. An answer that may send only a few bytes waits until enough have accumulated for
+//! a system call.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Nothing goes out until this part of a second's bytes may, or all that is left.
+/// An answer waits until it may send the bytes of this part of a second, or all that is left.
 const STEPS_PER_SECOND: u64 = 4;
 
-/// What goes at once, in seconds of the rate.
+/// The time whose bytes may go at once, in microseconds.
 const AT_ONCE_MICROS: u128 = 1_000_000;
 
 /// The pace of one answer.

@@ -1,9 +1,8 @@
-//! A record as a line: `common` and `combined` as Apache and nginx write them, `combined-cache` with what the cache did
-//! behind it, or a JSON object.
+//! Formats a record as a line of the access log: `common` and `combined` as Apache and nginx write them, `combined-cache`
+//! (`combined`, followed by what the cache did), or a JSON object.
 //!
-//! Tools that read `combined` (GoAccess, AWStats, fail2ban) expect it to the byte, so nothing is added to it. The third
-//! field, the user, is always `-`: who has logged in is the application's knowledge. Like nginx, and unlike Apache,
-//! 0 bytes are `0`.
+//! Tools that read `combined` (GoAccess, AWStats, fail2ban) expect it to the byte, so nothing is added to it. The third field,
+//! the user, is always `-`: only the application knows who has logged in. As in nginx, and unlike in Apache, 0 bytes are `0`.
 
 use crate::observe::access_log::record::{LoggedRequest, Record};
 use crate::observe::access_log::stamp::Stamp;
@@ -15,22 +14,22 @@ use http::Version;
 use kasoku_options::LogFormat;
 use kasoku_semantics::cache_status::CacheStatus;
 
-/// The bounds of what clients send, in bytes as written: together less than [`LINE_BYTES_MAX`].
+/// Bounds of the values that clients send, in bytes as written: together less than [`LINE_BYTES_MAX`].
 const METHOD_BYTES_MAX: usize = 64;
 const TARGET_BYTES_MAX: usize = 8 << 10;
 const HOST_BYTES_MAX: usize = 512;
 const REFERER_BYTES_MAX: usize = 3 << 10;
 const USER_AGENT_BYTES_MAX: usize = 2 << 10;
 
-/// The bounds of what we write ourselves.
+/// Bounds of the values that Kasoku writes itself, in bytes.
 const ORIGIN_BYTES_MAX: usize = 512;
 const CACHE_STATUS_BYTES_MAX: usize = 256;
 
-/// No line is longer, in bytes.
+/// The longest line, in bytes.
 #[cfg(test)]
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 10;
 
-/// Writes the line, with its end.
+/// Writes the line and its line feed.
 pub(crate) fn line(format: LogFormat, record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
     match format {
         LogFormat::Common => common(record, stamp, text),
@@ -102,7 +101,7 @@ fn common(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
     text.number(record.body_bytes);
 }
 
-/// Keys that don't apply are left out. Names and values are those of Cache-Status where it has them.
+/// Keys that don't apply are left out. Names and values are those of `Cache-Status` where it has them.
 fn json(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
     text.put(b"{\"time\":\"");
     text.put(stamp.rfc3339_seconds());
@@ -182,7 +181,7 @@ fn json_cache(status: &CacheStatus, text: &mut Text<'_>) {
 fn json_origin(origin: &OriginTime, text: &mut Text<'_>) {
     if let Some(who) = origin.who() {
         text.put(b",\"origin\":\"");
-        // Written by the operator, in a configuration that was checked; what is odd in a path is escaped all the same.
+        // The operator wrote the address, and the configuration was checked. A path may have odd characters all the same.
         text.json(who.address.to_string().as_bytes(), ORIGIN_BYTES_MAX);
         text.put(b"\"");
     }

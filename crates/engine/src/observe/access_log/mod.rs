@@ -1,22 +1,21 @@
-//! The access log: one line for each request, to a file or to standard output, and no worker ever waits for it.
+//! The access log: one line for each request, to a file or to standard output. No worker ever waits for it.
 //!
-//! A worker writes its lines into a page of its own ([`WorkerLog`]): memory, no lock, no system call. A page that is full,
-//! or a second old, goes to the one thread that writes ([`writer`]), and an empty one takes its place. The number of
-//! pages is fixed at the start ([`pages`]): when none is empty, since the disk or whoever reads the pipe is behind, the
-//! line is dropped and counted. So a log can lose lines, but it never holds a request up and never grows.
+//! A worker writes its lines into a page of its own ([`WorkerLog`]): memory, no lock, no system call. The worker hands a page
+//! that is full, or a second old, to the one thread that writes ([`writer`]), and takes an empty page instead. The number of
+//! pages is fixed at the start ([`pages`]). When no page is empty, since the disk or the reader of the pipe is behind, the worker
+//! drops the line and counts it. So the log can lose lines, but it never holds a request up, and its memory never grows.
 //!
 //! | file | what |
 //! |---|---|
-//! | `record` | what is told about a request |
-//! | `client` | who has asked, when a proxy stands between |
-//! | `format` | a record as a line |
-//! | `text` | the bytes of a line: bounds and escapes |
-//! | `stamp` | the present, as lines spell it |
-//! | `pages` | full pages to the writer, empty ones back |
-//! | `writer` | the thread that writes, and what it writes to |
+//! | `record` | the data of a line |
+//! | `format` | writes a record as a line |
+//! | `text` | bounds and escapes the fields of a line |
+//! | `stamp` | the current time, as lines write it |
+//! | `pages` | the queues of full and empty pages |
+//! | `writer` | the thread that writes, and its target |
 //!
-//! A page has whole lines only, so lines of two workers never mix. Lines of one worker stand in the order of their
-//! requests; those of another may stand up to a second apart.
+//! A page has whole lines only, so lines of two workers never mix. A worker's lines are in the order in which it finished their
+//! requests; lines of different workers may be out of order by up to a second.
 
 mod format;
 mod pages;
@@ -40,19 +39,19 @@ use std::time::Duration;
 use text::Text;
 use writer::{LogWriter, Sink};
 
-/// A page is handed over when it is this old: how far the log may be behind on a server without much to do.
+/// How often a worker hands its page over: how far the log may be behind on a server with few requests.
 pub(crate) const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The pages of the whole program, of 64 KiB each; at 200 bytes a line and 100,000 requests a second they bridge 0.4 s.
+/// The number of pages in the whole program, 64 KiB each. At 200 bytes a line and 100,000 requests a second they bridge 0.4 s.
 const PAGES: usize = 128;
 
-/// But so many for each worker at least: one that it fills, and some on their way.
+/// The least number of pages for each worker: one that the worker fills, and some on their way to the writer.
 const PAGES_PER_WORKER_MIN: usize = 4;
 
-/// How long the end waits for a file or pipe that takes nothing.
+/// How long [`AccessLog::finish`] waits for a file or pipe that takes no bytes.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What it is called when it can't be opened.
+/// The log's name in an error message.
 pub(crate) fn name(options: &Options) -> String {
     match &options.target {
         Some(LogTarget::File(path)) => format!("the access log {}", path.display()),
@@ -60,7 +59,7 @@ pub(crate) fn name(options: &Options) -> String {
     }
 }
 
-/// The log of the whole program: the thread that writes.
+/// The log of the whole program, and the thread that writes it.
 pub(crate) struct AccessLog {
     format: LogFormat,
     pages: Arc<Pages>,
@@ -68,7 +67,7 @@ pub(crate) struct AccessLog {
 }
 
 impl AccessLog {
-    /// Opens the log and starts its writer, which counts in `cells` of its own. `None` when no log is wanted.
+    /// Opens the log and starts its writer. `cells` are the writer's own counters. `None`: the configuration has no log.
     pub(crate) fn start(options: &Options, workers: usize, cells: Arc<Cells>) -> io::Result<Option<Self>> {
         let Some(target) = &options.target else { return Ok(None) };
         let pages = PAGES.max(PAGES_PER_WORKER_MIN * workers);
@@ -89,19 +88,19 @@ impl AccessLog {
         Ok(Self { format, pages, thread })
     }
 
-    /// A worker's share in it. `cells` are the worker's.
+    /// Makes a worker's part of the log. `cells` are the worker's counters.
     pub(crate) fn of_worker(&self, cells: Arc<Cells>) -> WorkerLog {
         let open = CurrentPage { page: None, stamp: Stamp::default() };
         WorkerLog { format: self.format, pages: self.pages.clone(), cells, open: RefCell::new(open) }
     }
 
-    /// Opens the file anew before the next page is written: somebody has moved it away.
+    /// Has the writer open the file anew before the next page, after it was moved away (logrotate).
     pub(crate) fn reopen(&self) {
         self.pages.reopen();
     }
 
-    /// Writes what the workers have handed over, and ends; to be called when they have ended. What a pipe does not take
-    /// within some seconds is left to the thread alone: it goes on until the program ends.
+    /// Writes what the workers have handed over, and ends the log. To be called when no worker uses it any more. If the target
+    /// takes no bytes for [`FINISH_TIMEOUT`], this returns, and the thread goes on until the program ends.
     pub(crate) fn finish(self) {
         self.pages.close();
         if self.pages.wait_for_end(FINISH_TIMEOUT) {
@@ -112,7 +111,7 @@ impl AccessLog {
     }
 }
 
-/// One worker's share in the log.
+/// One worker's part of the log.
 pub(crate) struct WorkerLog {
     format: LogFormat,
     pages: Arc<Pages>,
@@ -120,9 +119,9 @@ pub(crate) struct WorkerLog {
     open: RefCell<CurrentPage>,
 }
 
-/// What changes with each line.
+/// The state that changes with each line.
 struct CurrentPage {
-    /// The page that is being filled; none while there is nothing to tell, or no empty one.
+    /// The page that is being filled. `None` after it was handed over, and while no page is empty.
     page: Option<LogPage>,
     stamp: Stamp,
 }
@@ -141,13 +140,13 @@ impl WorkerLog {
             if add(current, self.format, record, stamp) {
                 return;
             }
-            // It does not fit any more: full pages go to the writer, and the line into the next.
+            // The line does not fit any more: the full page goes to the writer, and the line into the next page.
             self.hand_over(page);
         }
         self.cells.count(Counter::LogLinesDropped);
     }
 
-    /// Hands over what is there.
+    /// Hands the current page to the writer.
     pub(crate) fn flush(&self) {
         self.hand_over(&mut self.open.borrow_mut().page);
     }
@@ -159,14 +158,14 @@ impl WorkerLog {
     }
 }
 
-/// A worker that ends leaves nothing behind, however it ends.
+/// A worker that ends hands its last page over, even after a panic.
 impl Drop for WorkerLog {
     fn drop(&mut self) {
         self.flush();
     }
 }
 
-/// Appends a line as a whole, or leaves the page as it was.
+/// Appends a whole line, or leaves the page as it was. Returns whether the line fitted.
 fn add(page: &mut LogPage, format: LogFormat, record: &Record<'_>, stamp: &Stamp) -> bool {
     let start = page.bytes.len();
     let mut text = Text::new(&mut page.bytes, pages::PAGE_BYTES);

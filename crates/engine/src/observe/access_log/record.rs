@@ -7,41 +7,41 @@ use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use std::net::IpAddr;
 
-/// A request and its answer.
+/// A request and its answer, as the log tells them.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'r> {
-    /// Which one.
+    /// The request's id.
     pub(crate) id: RequestId<'r>,
-    /// Who has asked; `None` for a Unix socket, see [`client`](crate::observe::access_log::client()).
+    /// The client's address; `None` for a client on a Unix socket, see [`client`](kasoku_semantics::client_address::client).
     pub(crate) client: Option<IpAddr>,
-    /// What was asked for; `None` when it was no request.
+    /// The request; `None` where the client sent no valid request.
     pub(crate) asked: Option<LoggedRequest<'r>>,
-    /// What the client got; 499 when it left before it got anything.
+    /// The status that the client got; 499 when it left before it got anything.
     pub(crate) status: StatusCode,
     /// Bytes of content that were sent, without framing.
     pub(crate) body_bytes: u64,
     /// Whether the answer went out to its end.
     pub(crate) is_whole: bool,
-    /// How it was counted: the value of the label `result` in `/metrics`.
+    /// How the request was counted: the value of the label `result` in `/metrics`.
     pub(crate) result: &'static str,
-    /// What the cache did; `None` where it was not asked.
+    /// What the cache did; `None` where the cache was not asked.
     pub(crate) cache: Option<&'r CacheStatus>,
-    /// Why.
+    /// Why the answer is what it is.
     pub(crate) reason: Option<Reason>,
-    /// From its head to the last byte of the answer, in microseconds; `None` when it was no request.
+    /// From the request's head to the last byte of the answer, in microseconds; `None` where there was no valid request.
     pub(crate) duration_us: Option<u64>,
-    /// What the origin took; `None` where it was not needed.
+    /// How long the origin took; `None` where it was not needed.
     pub(crate) origin: Option<&'r OriginTime>,
 }
 
-/// What was asked for. The bytes are the client's: whatever they are, they must not break a line.
+/// The logged parts of a request. Their bytes are the client's: no byte of them may break a line.
 #[derive(Clone, Copy)]
 pub(crate) struct LoggedRequest<'r> {
     pub(crate) method: &'r str,
     /// The request-target as sent.
     pub(crate) target: &'r str,
     pub(crate) version: Version,
-    /// The effective request URI, or the target as sent when nobody knows.
+    /// The effective request URI; the target as sent where that URI is not known.
     pub(crate) uri: &'r str,
     /// `Host` as sent.
     pub(crate) host: Option<&'r [u8]>,
@@ -55,7 +55,7 @@ impl<'r> LoggedRequest<'r> {
         self.absolute().map(|(scheme, _)| scheme)
     }
 
-    /// Host and port of the effective URI; what the client says where there is none.
+    /// Host and port of the effective URI; `Host` as sent where that URI is not known.
     pub(crate) fn authority(&self) -> Option<&'r [u8]> {
         let authority =
             self.absolute().map(|(_, rest)| rest.find(['/', '?', '*']).and_then(|end| rest.get(..end)).unwrap_or(rest));

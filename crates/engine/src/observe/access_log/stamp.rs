@@ -1,4 +1,4 @@
-//! The present, as lines spell it: made once a second, in UTC.
+//! Formats the current time for the lines of the access log: once a second, in UTC.
 //!
 //! UTC because a log that jumps by an hour twice a year can't be sorted, and because looking up a time zone reads files.
 
@@ -9,9 +9,9 @@ const YEAR_9999_ENDS: u64 = 253_402_300_799;
 const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-/// A moment in both spellings.
+/// A moment in both formats: CLF and RFC 3339.
 pub(crate) struct Stamp {
-    /// The second that the texts name; none before the first.
+    /// The second that the texts name; `None` before the first [`Stamp::set`].
     second: Option<i64>,
     clf: Vec<u8>,
     rfc3339: Vec<u8>,
@@ -19,14 +19,14 @@ pub(crate) struct Stamp {
 }
 
 impl Default for Stamp {
-    /// With room for the texts, so that nothing is allocated later.
+    /// Reserves room for the texts, so that nothing is allocated later.
     fn default() -> Self {
         Self { second: None, clf: Vec::with_capacity(32), rfc3339: Vec::with_capacity(32), ms: 0 }
     }
 }
 
 impl Stamp {
-    /// Goes to that moment; before 1970 and behind 9999 it stays at the border.
+    /// Sets the moment. Times before 1970 and after 9999 become the first and the last second between.
     pub(crate) fn set(&mut self, now: Now) {
         self.ms = now.unix_ms.rem_euclid(1000).unsigned_abs();
         if self.second == Some(now.unix_seconds()) {
@@ -75,7 +75,8 @@ impl Stamp {
 }
 
 /// Year, month and day of a day since the Unix epoch: Howard Hinnant's `civil_from_days`
-/// (<https://howardhinnant.github.io/date_algorithms.html>). Years begin in March there, so that a leap day is the last.
+/// (<https://howardhinnant.github.io/date_algorithms.html>). Its years begin in March, so that a leap day is the last of its
+/// year.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -87,7 +88,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
-/// Appends the last `width` digits.
+/// Appends the last `width` digits of a number.
 fn digits(out: &mut Vec<u8>, number: u64, width: u32) {
     out.extend((0..width).rev().map(|place| b'0' + (number / 10_u64.pow(place) % 10) as u8));
 }

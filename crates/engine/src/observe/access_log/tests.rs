@@ -1,4 +1,4 @@
-//! Lines, and their way through the pages to a writer.
+//! Tests of the lines, and of their way through the pages to the writer.
 
 use super::format::LINE_BYTES_MAX;
 use super::pages::PAGE_BYTES;
@@ -42,7 +42,7 @@ fn record(asked: LoggedRequest<'_>) -> Record<'_> {
     }
 }
 
-/// What is asked and answered, as a line without its end.
+/// A record as a line, without its line feed.
 fn line(format: LogFormat, record: &Record<'_>) -> String {
     let mut page = LogPage { bytes: Vec::new(), lines: 0 };
     let mut stamp = Stamp::default();
@@ -202,7 +202,7 @@ fn the_longest_line_stays_within_its_bound() {
     }
 }
 
-/// What was written, and a way to hold the writer up or to make it fail.
+/// A target that keeps what was written. A test can block it, or make it full.
 #[derive(Clone, Default)]
 struct Disk(Arc<Mutex<State>>, Arc<std::sync::Condvar>);
 
@@ -228,7 +228,7 @@ impl Disk {
         self.0.lock().unwrap().writes
     }
 
-    /// Waits until the writer has got that far.
+    /// Waits until `until` is true of what was written.
     fn wait(&self, until: impl Fn(&State) -> bool) {
         let waiting = self.1.wait_timeout_while(self.0.lock().unwrap(), Duration::from_secs(10), |state| !until(state));
         assert!(!waiting.unwrap().1.timed_out());
@@ -272,13 +272,13 @@ impl Fixture {
         Self { disk: disk.clone(), metrics, log, worker }
     }
 
-    /// One line, with a number to tell it from others.
+    /// Logs a line with this number.
     fn tell(&self, number: usize) {
         let target = format!("/{number}");
         self.worker.line(NOW, &record(LoggedRequest { target: &target, ..asked() }));
     }
 
-    /// Lines of about 1 KiB: so many that more than one page is full.
+    /// Logs more lines of about 1 KiB than a page holds, and returns their number.
     fn tell_more_than_a_page(&self) -> usize {
         let target = format!("/{}", "x".repeat(1024));
         let count = PAGE_BYTES / 1024;
@@ -288,7 +288,7 @@ impl Fixture {
         count
     }
 
-    /// Stops as an engine does: workers first. What was written, and the lines written and dropped.
+    /// Stops as the engine does: workers first. Returns the written text, and how many lines were written and dropped.
     fn stop(self) -> (String, u64, u64) {
         drop(self.worker);
         self.log.finish();
@@ -324,7 +324,7 @@ fn a_writer_that_is_held_up_costs_lines_and_never_holds_up_a_worker() {
     let disk = Disk::default();
     disk.change(|state| state.is_held = true);
     let log = Fixture::new(&disk, 3);
-    // Three pages' worth finds room. That this loop ends although nothing is written is the point.
+    // Lines of three pages find room. The test is that this loop ends although the writer is blocked.
     let told: usize = (0..6).map(|_| log.tell_more_than_a_page()).sum();
     let dropped = log.metrics.total(Counter::LogLinesDropped);
     assert!(dropped > 0 && (dropped as usize) < told);
@@ -398,7 +398,7 @@ fn lines_of_two_workers_never_mix() {
 fn a_full_disk_loses_lines_that_are_counted_and_leaves_no_line_run_into_another() {
     let disk = Disk::default();
     let one_line = line(LogFormat::Common, &record(LoggedRequest { target: "/1", ..asked() })).len() + 1;
-    // Room for the first line and half of the second.
+    // There is room for the first line and half of the second.
     disk.change(|state| state.bytes_max = Some(one_line + one_line / 2));
     let log = Fixture::new(&disk, 4);
     for number in 1..=3 {

@@ -1,31 +1,31 @@
-//! The bytes of a line: bounds and escapes.
+//! Writes the fields of a log line: bounds their length and escapes their bytes.
 //!
-//! What clients send stands in the log, and people and programs trust its lines. So no byte of a client's can end a line,
-//! end a field, or reach a terminal as a control character: [`Text::quoted`] and [`Text::json`] see to it. A field that is
-//! too long is cut between two characters and marked with `...`.
+//! Clients choose these bytes, and people and programs trust the lines of the log. So no byte of a client can end a line, end a
+//! field, or reach a terminal as a control character: [`Text::quoted`] and [`Text::json`] escape it. A field that is too long is
+//! cut between two characters and marked with `...`.
 //!
 //! Most text needs no escape, so it is copied in runs.
 
 use std::net::IpAddr;
 
-/// Stands at the end of a field that was cut.
+/// The mark at the end of a field that was cut.
 const CUT: &[u8] = b"...";
 
-/// So many bytes are looked at together, which the compiler does in one go: a combined line of 230 bytes takes 81 ns
-/// instead of the 232 ns of one by one.
+/// How many bytes are checked together, which the compiler does with vector instructions: a combined line of 230 bytes takes 81
+/// ns, and 232 ns byte by byte.
 const CHUNK_BYTES: usize = 16;
 
-/// A text on its way into a page.
+/// Appends text to a page.
 pub(crate) struct Text<'p> {
     page: &'p mut Vec<u8>,
     page_bytes_max: usize,
     is_whole: bool,
 }
 
-/// A number of an address with a dot behind it, which the next one overwrites from its length on.
+/// The digits of each octet of an IPv4 address, and a dot. The next octet overwrites the bytes behind the dot.
 const OCTETS: [[u8; 4]; 256] = octets();
 
-#[allow(clippy::indexing_slicing)] // All of it at compile time.
+#[allow(clippy::indexing_slicing)] // Runs at compile time only.
 const fn octets() -> [[u8; 4]; 256] {
     let mut all = [[0; 4]; 256];
     let mut octet = 0_u8;
@@ -44,12 +44,12 @@ const fn octets() -> [[u8; 4]; 256] {
 }
 
 impl<'p> Text<'p> {
-    /// Appends to a page until it has that many bytes.
+    /// Appends to `page` until it has `page_bytes_max` bytes.
     pub(crate) fn new(page: &'p mut Vec<u8>, page_bytes_max: usize) -> Self {
         Self { page, page_bytes_max, is_whole: true }
     }
 
-    /// Whether everything so far has found room. What comes behind something that has not is left out as well.
+    /// Whether all text so far has found room. Once a text has found none, later texts are left out as well.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole
     }
@@ -67,7 +67,7 @@ impl<'p> Text<'p> {
         self.put(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    /// The same with a sign.
+    /// A signed number in decimal digits.
     pub(crate) fn signed(&mut self, number: i64) {
         if number < 0 {
             self.put(b"-");
@@ -75,7 +75,7 @@ impl<'p> Text<'p> {
         self.number(number.unsigned_abs());
     }
 
-    /// The same with zeros in front, three digits in all.
+    /// A number below 1000 in three digits.
     pub(crate) fn three_digits(&mut self, number: u64) {
         self.put(if number < 10 {
             b"00"
@@ -95,7 +95,7 @@ impl<'p> Text<'p> {
         self.three_digits(us % 1000);
     }
 
-    /// What `write` appends, at most `bytes_max` bytes; without that much room, nothing.
+    /// Has `write` append at most `bytes_max` bytes. Without room for that many, does nothing.
     pub(crate) fn written(&mut self, bytes_max: usize, write: impl FnOnce(&mut Vec<u8>)) {
         self.is_whole &= self.page.len() + bytes_max <= self.page_bytes_max;
         if self.is_whole {
@@ -103,7 +103,7 @@ impl<'p> Text<'p> {
         }
     }
 
-    /// An address; the usual kind by hand, since the formatter of the standard library takes five times as long.
+    /// An IP address. IPv4 is formatted by hand, since the formatter of the standard library takes five times as long.
     pub(crate) fn ip(&mut self, ip: IpAddr) {
         match ip {
             IpAddr::V4(ip) => {
@@ -119,14 +119,14 @@ impl<'p> Text<'p> {
                 self.put(text.get(..len - 1).unwrap_or_default());
             }
             IpAddr::V6(ip) => {
-                // Writing to a text does not fail; it notes that there is no room.
+                // Writing to a text does not fail: `is_whole` notes a lack of room.
                 let _ = std::fmt::Write::write_fmt(self, format_args!("{ip}"));
             }
         }
     }
 
-    /// As Apache writes what stands between quotes (`ap_escape_logitem`): `\"`, `\\`, `\n` and the like, and `\xhh` for
-    /// each other byte that is no printable ASCII. At most `bytes_max` bytes, and the mark of a cut.
+    /// The content of a quoted field as Apache writes it (`ap_escape_logitem`): `\"`, `\\`, `\n` and the like, and `\xhh` for
+    /// each other byte that is not printable ASCII. At most `bytes_max` bytes, and the mark of a cut.
     pub(crate) fn quoted(&mut self, bytes: &[u8], bytes_max: usize) {
         self.escaped(bytes, bytes_max, |rest| {
             let byte = *rest.first()?;
@@ -143,9 +143,8 @@ impl<'p> Text<'p> {
         });
     }
 
-    /// As JSON writes what stands between quotes (RFC 8259 section 7). UTF-8 stays as it is, but for control characters and
-    /// the line separators of Unicode; each malformed part of it is one U+FFFD. At most `bytes_max` bytes, and the mark of
-    /// a cut.
+    /// The content of a JSON string (RFC 8259 section 7). UTF-8 stays as it is, except for control characters and the line
+    /// separators of Unicode. Each malformed sequence becomes one U+FFFD. At most `bytes_max` bytes, and the mark of a cut.
     pub(crate) fn json(&mut self, bytes: &[u8], bytes_max: usize) {
         self.escaped(bytes, bytes_max, |rest| {
             let (character, len) = first_character(rest)?;
@@ -160,7 +159,7 @@ impl<'p> Text<'p> {
         });
     }
 
-    /// Copies runs of plain bytes; `escape` gives what stands for the rest's first character, and how long that is.
+    /// Copies runs of plain bytes. `escape` returns what replaces the rest's first character, and the length of that character.
     fn escaped(&mut self, mut rest: &[u8], bytes_max: usize, escape: impl Fn(&[u8]) -> Option<(Escape, usize)>) {
         let mut left = bytes_max;
         loop {
@@ -189,7 +188,7 @@ impl std::fmt::Write for Text<'_> {
     }
 }
 
-/// What stands for one character.
+/// What replaces one character.
 struct Escape {
     bytes: [u8; 6],
     len: usize,
@@ -202,7 +201,7 @@ impl Escape {
         Self { bytes, len }
     }
 
-    /// `\u001b`; all that come here are below U+10000.
+    /// A JSON escape, such as `\u001b`. Only characters below U+10000 come here.
     fn unicode(character: char) -> Self {
         let [high, low] = (character as u32 as u16).to_be_bytes();
         Self { bytes: [b'\\', b'u', hex(high >> 4), hex(high), hex(low >> 4), hex(low)], len: 6 }
@@ -213,24 +212,24 @@ impl Escape {
     }
 }
 
-/// How many bytes at the start are plain.
+/// The number of plain bytes at the start.
 fn plain_run(bytes: &[u8]) -> usize {
     let is_all_plain = |chunk: &&[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(*byte));
     let run = bytes.chunks_exact(CHUNK_BYTES).take_while(is_all_plain).count() * CHUNK_BYTES;
     let rest = bytes.get(run..).unwrap_or_default();
-    // Most texts are plain to their end; only what is shorter than a piece is looked at twice.
+    // Most texts are plain to their end, so a short rest is checked as a whole first.
     if rest.len() < CHUNK_BYTES && is_all_plain(&rest) {
         return bytes.len();
     }
     run + rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len())
 }
 
-/// Printable ASCII, without what ends a text between quotes or an escape begins with.
+/// Printable ASCII, except for the characters that end a quoted text or begin an escape.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
-/// The lower four bits as a digit.
+/// The lower four bits as a hexadecimal digit.
 fn hex(byte: u8) -> u8 {
     match byte & 0xf {
         digit @ 0..=9 => b'0' + digit,
@@ -238,7 +237,7 @@ fn hex(byte: u8) -> u8 {
     }
 }
 
-/// The first character and its length in bytes; U+FFFD for what is not UTF-8.
+/// The first character and its length in bytes; U+FFFD for a malformed sequence.
 fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
     // No character has more than four bytes, so an error behind them is not the first character's.
     let head = bytes.get(..bytes.len().min(4)).filter(|head| !head.is_empty())?;

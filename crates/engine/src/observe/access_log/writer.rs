@@ -1,8 +1,9 @@
-//! The thread that writes the access log, and its target.
+//! The thread that writes the access log to its target.
 //!
-//! A page goes out with one write(2) at the end of the file (O_APPEND), so that a file which somebody cuts off or moves away (logrotate)
-//! stays sound. What can't be written is lost and counted: the next page is tried all the same, so the log goes on by itself when there is
-//! room again. The program's log reports when writing starts to fail and when it works again, not each lost page.
+//! The writer writes each page with one write(2) at the end of the file (O_APPEND), so a file that another program truncates or
+//! moves (logrotate) stays sound. Lines that can't be written are lost and counted. The writer tries the next page all the same,
+//! so the log goes on by itself when there is room again. The program's log reports when writing starts to fail and when it works
+//! again, not each lost page.
 
 use crate::observe::access_log::pages::{LogPage, Pages, WriterStep};
 use kasoku_metrics::{Cells, Counter};
@@ -14,23 +15,23 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// For a log that is new: only its owner writes, the group may read, and nobody else, since it names visitors.
+/// The mode of a new log file: its owner writes, its group reads, and no other user has access, since it names visitors.
 const MODE: u32 = 0o640;
 
-/// What is written to.
+/// What the writer writes to.
 pub(crate) type Sink = Box<dyn Write + Send>;
 
-/// Opens it.
+/// Opens the target.
 pub(crate) fn open(target: &LogTarget) -> io::Result<Sink> {
     Ok(Box::new(match target {
-        // Not std's own handle: it has a buffer that ends with each line.
+        // Not std's own handle, which writes its buffer out at the end of each line.
         LogTarget::StandardOutput => File::from(io::stdout().as_fd().try_clone_to_owned()?),
         LogTarget::File(path) => open_file(path)?,
     }))
 }
 
 fn open_file(path: &Path) -> io::Result<File> {
-    // Opened for writing alone, a FIFO would hold up the start until somebody reads.
+    // To open a FIFO for writing alone would hold up the start until a process reads from it.
     let is_fifo = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
     OpenOptions::new().read(is_fifo).append(true).create(true).mode(MODE).open(path)
 }
@@ -39,12 +40,12 @@ fn open_file(path: &Path) -> io::Result<File> {
 pub(crate) struct LogWriter {
     pages: Arc<Pages>,
     sink: Sink,
-    /// What is opened anew when somebody says so.
+    /// What [`WriterStep::Reopen`] opens anew; `None`: the sink stays.
     target: Option<LogTarget>,
     cells: Arc<Cells>,
-    /// Lines lost since writing failed; 0 while it works.
+    /// Lines lost since writing began to fail; 0 while it works.
     lost: u64,
-    /// Whether the last byte that was written is not the end of a line.
+    /// Whether the last written byte is not the end of a line.
     is_torn: bool,
 }
 
@@ -59,7 +60,7 @@ impl LogWriter {
         Self { pages, sink, target, cells, lost: 0, is_torn: false }
     }
 
-    /// Writes what is handed over until no more will come.
+    /// Writes the pages that are handed over, until no more will come.
     pub(crate) fn run(mut self) {
         loop {
             match self.pages.next() {
@@ -73,7 +74,7 @@ impl LogWriter {
         }
     }
 
-    /// Where the file can't be opened, the old one is written on: lines in the wrong file are better than none.
+    /// Opens the target anew. If that fails, the writer keeps the old file: lines in the wrong file are better than none.
     fn reopen(&mut self) {
         match self.target.as_ref().map(open) {
             Some(Ok(sink)) => {
@@ -108,9 +109,9 @@ impl LogWriter {
         }
     }
 
-    /// Writes all of it, or as much as can be; that part of it.
+    /// Writes all bytes, or as many as possible. Returns the written ones.
     fn write_all<'b>(&mut self, bytes: &'b [u8]) -> (&'b [u8], io::Result<()>) {
-        // A line of which a part was written before the disk was full must not run into the next.
+        // The disk was full after a part of a line, and the next line must not run into that part.
         if self.is_torn {
             if let Err(error) = self.write_some(b"\n") {
                 return (&[], Err(error));
@@ -131,7 +132,7 @@ impl LogWriter {
         (bytes, Ok(()))
     }
 
-    /// One system call, unless a signal comes between; at least one byte.
+    /// Writes at least one byte, in one system call unless a signal interrupts it.
     fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.sink.write(bytes) {

@@ -1,12 +1,13 @@
-//! `traceparent` (W3C Trace Context, version 00): which trace a request belongs to, and whether somebody records it.
+//! Reads and writes `traceparent` (W3C Trace Context, version 00): which trace a request belongs to, and whether that trace is
+//! recorded.
 
 /// The field's name.
 pub(crate) const FIELD: &str = "traceparent";
 
-/// The field beside it, in which systems of tracing keep what is theirs.
+/// The field beside it, in which tracing systems keep values of their own.
 pub(crate) const STATE: &str = "tracestate";
 
-/// Where in a trace something is.
+/// A position in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TraceContext {
     pub(crate) trace_id: u128,
@@ -14,11 +15,11 @@ pub(crate) struct TraceContext {
     pub(crate) is_sampled: bool,
 }
 
-/// The length of version 00, in bytes; later ones may have more behind it.
+/// The length of version 00, in bytes. A later version may append more.
 const LENGTH: usize = 55;
 
 impl TraceContext {
-    /// What a field's value says; `None`: it is none, and the trace begins anew.
+    /// Reads a field's value; `None`: it is not valid, and a new trace begins.
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         let (known, rest) = value.split_at_checked(LENGTH)?;
         let mut parts = known.split(|byte| *byte == b'-');
@@ -34,13 +35,13 @@ impl TraceContext {
         is_valid.then_some(Self { trace_id, span_id: span_id as u64, is_sampled: flags & 1 == 1 })
     }
 
-    /// As it is sent.
+    /// The field's value, as it is sent.
     pub(crate) fn write(&self) -> String {
         format!("00-{:032x}-{:016x}-{:02x}", self.trace_id, self.span_id, u8::from(self.is_sampled))
     }
 }
 
-/// So many digits, in lower case.
+/// A number of exactly `digits` hexadecimal digits, in lower case.
 fn hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let text = Some(text).filter(|text| text.len() == digits && text.iter().all(is_digit))?;

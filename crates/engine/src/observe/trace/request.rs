@@ -1,15 +1,15 @@
-//! Where a request is in a trace.
+//! The position of a request in a trace.
 
 use crate::observe::trace::context::TraceContext;
 use std::cell::Cell;
 
-/// Where a request is in a trace.
+/// The position of a request in a trace.
 #[derive(Debug)]
 pub(crate) struct RequestTrace {
-    /// Its own span.
+    /// The request's own span.
     pub(crate) own: TraceContext,
-    /// The span of its client, where the trace goes on.
+    /// The client's span, where the request continues the client's trace.
     pub(crate) parent: Option<u64>,
-    /// The trace and the span in which an origin was asked for all.
+    /// The trace and the span of a fill or refresh that this request began, which has a trace of its own.
     pub(crate) asked: Cell<Option<(u128, u64)>>,
 }

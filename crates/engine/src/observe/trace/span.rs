@@ -1,33 +1,34 @@
-//! What is told of a request, or of asking an origin, to whoever records traces. Plain values: how they are sent is somebody else's business.
+//! Spans of requests, and of requests to origins. They are plain values: sending them to a collector is left to the program
+//! around the engine.
 
 use tokio::sync::mpsc;
 
-/// Something that took time, and what is known of it.
+/// An operation that took time, and what is known of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     /// The trace that it belongs to; never 0.
     pub trace_id: u128,
-    /// Its own number in that; never 0.
+    /// The span's number in that trace; never 0.
     pub span_id: u64,
-    /// The span that it is a part of.
+    /// The span that this one is a part of.
     pub parent_id: Option<u64>,
-    /// Whether that one is another program's.
+    /// Whether the parent is another program's span.
     pub is_parent_remote: bool,
-    /// `tracestate`, where the trace is one that goes on.
+    /// `tracestate`, where the span continues a client's trace.
     pub state: Option<Box<str>>,
-    /// Whose time it is.
+    /// Whether it is a client's request or a request to an origin.
     pub kind: SpanKind,
-    /// What it is: the request's method.
+    /// The request's method.
     pub name: Box<str>,
     /// When it began, in microseconds since 1970.
     pub began_unix_us: u64,
     /// How long it took, in microseconds.
     pub duration_us: u64,
-    /// What else is known, by the names of OpenTelemetry's conventions.
+    /// Further values, by the names of OpenTelemetry's conventions.
     pub attributes: Vec<(&'static str, AttributeValue)>,
-    /// A span of another trace to which this one belongs as well: its trace and its number.
+    /// A related span of another trace: its trace and its number.
     pub link: Option<(u128, u64)>,
-    /// Whether it went wrong.
+    /// Whether the operation failed.
     pub is_error: bool,
 }
 
@@ -40,7 +41,7 @@ pub enum SpanKind {
     Client,
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeValue {
     /// A text.
@@ -49,11 +50,11 @@ pub enum AttributeValue {
     Number(i64),
 }
 
-/// Spans that wait to be sent. Beyond that they are dropped, and counted: no request waits for them.
+/// The most spans that wait to be sent. Further spans are dropped and counted: no request waits for them.
 pub const SPANS_WAITING_MAX: usize = 8192;
 
-/// Where a worker's spans go.
+/// The sending end of the queue of spans.
 pub(crate) type SpanSender = mpsc::Sender<Span>;
 
-/// The end of the queue at which spans arrive.
+/// The receiving end of the queue of spans.
 pub type Spans = mpsc::Receiver<Span>;

@@ -7,7 +7,7 @@ use http::Method;
 use kasoku_semantics::client_address::client;
 use kasoku_visitors::pattern;
 
-/// A request has been answered, and not from memory.
+/// Records a GET that was answered, and not from memory.
 pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
     let (Some(route), Some(status)) = (&exchange.route, &delivered.cache) else { return };
     let Some(reason) = status.detail.filter(|_| exchange.request.head.method == Method::GET) else { return };
@@ -23,7 +23,7 @@ pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
     exchange.worker.cases.missed(exchange.now().mono_ms, &missed);
 }
 
-/// Of a URI as keys have it.
+/// Splits a URI, as keys have it, into authority and target.
 pub(super) fn authority_and_target(uri: &str) -> Option<(&str, &str)> {
     let (_, rest) = uri.split_once("://")?;
     rest.split_at_checked(rest.find('/')?)

@@ -1,9 +1,13 @@
-//! What keeps requests from being served from memory, and what would help: what `kasoku doctor` shows.
+//! Finds what keeps requests from being served from memory, and which lines of the configuration would help: what `kasoku doctor`
+//! shows.
 //!
-//! Workers write down what they miss, by URL pattern and reason (`cases`). Asked, the largest cases are looked at: what helps is what
-//! [`explain`](crate::operator::explain) would say of an example, and each line is tried before it is proposed (`tries`): the rules are changed in memory as if it
-//! stood there (`trial`), and the guard compares a page under them. What differs by visitor is told and not proposed.
-//! The lines stand in a rule that is not wider than the pattern (`placement`). Only URLs that several visitors have asked for are asked for once more (`examples`), and none that may be made for one time (`one_time`).
+//! Workers count their misses by URL pattern and reason (`observe::misses`). When the operator asks, the doctor looks at the
+//! largest cases. It proposes what [`explain`](crate::operator::explain) would propose for an example of the case, and tries each
+//! proposal before it shows it (`tries`): it changes the rules in memory as if the lines were in the configuration (`trial`), and
+//! the leak guard compares a page under them. Lines under which the page differs by visitor are reported and not proposed.
+//! Proposed lines stand in a rule that is not wider than the pattern (`placement`). Only a URL that several visitors have
+//! requested is requested once more (`observe::miss_examples`), and never one that may have been made for one visitor and one
+//! time (`one_time`).
 //!
 //! Like an explanation, this asks the application and stores nothing.
 
@@ -27,34 +31,34 @@ use placement::{Placement, SeenPattern};
 use std::time::Duration;
 use tries::TrialSubject;
 
-/// Cases that are told.
+/// The most findings of one diagnosis.
 const FINDINGS_MAX: usize = 20;
 
-/// Examples that the application is asked about, in one call.
+/// The most examples for which one diagnosis asks the application.
 const TRIES_MAX: usize = 8;
 
-/// How long all of them may take.
+/// How long all these tries may take.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// What a running program has seen.
+/// The result of a diagnosis.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
-    /// How far it goes back, in seconds.
+    /// How far the numbers go back, in seconds.
     pub seconds: u64,
     /// URL patterns whose pages differ by visitor.
     pub blocked: Vec<BlockedPattern>,
-    /// What took the application longest first.
+    /// The findings. The one for which the application took longest comes first.
     pub findings: Vec<Finding>,
 }
 
 /// A URL pattern whose pages differ by visitor.
 #[derive(Clone, Debug)]
 pub struct BlockedPattern {
-    /// What was found.
+    /// What the guard has found.
     pub guarded: Guarded,
-    /// Its requests.
+    /// The pattern's requests that were not served from memory.
     pub requests: u64,
-    /// What the application took for them, in seconds.
+    /// How long the application took for them, in seconds.
     pub origin_seconds: f64,
 }
 
@@ -65,54 +69,54 @@ pub struct Finding {
     pub site: String,
     /// The pattern: `a.org/search?q`.
     pub pattern: String,
-    /// Why.
+    /// Why they were not served from memory.
     pub reason: Reason,
-    /// How many there were.
+    /// How many requests there were.
     pub requests: u64,
-    /// Of how many URLs; an estimate, where there were many.
+    /// For how many URLs; an estimate where there were many.
     pub urls: u64,
-    /// What the application took for them, in seconds.
+    /// How long the application took for them, in seconds.
     pub origin_seconds: f64,
-    /// One of them, with its parameters masked.
+    /// The URL of one of them, with the values of its parameters masked.
     pub example: String,
-    /// What is to be done about it.
+    /// What to do about it.
     pub verdict: FindingVerdict,
 }
 
-/// What is to be done about a finding.
+/// What to do about a finding.
 #[derive(Clone, Debug)]
 pub enum FindingVerdict {
-    /// These lines, which were tried.
+    /// Add these lines. They were tried: the page is the same for all visitors.
     Proposal(Proposal),
-    /// It looks as if these lines helped, and a comparison says that they would be wrong.
+    /// These lines seem to help, but the page differs by visitor under them.
     Differs(Vec<Suggestion>, Vec<Difference>),
-    /// The same, for this reason.
+    /// These lines seem to help, but the page could not be kept under them, for this reason.
     Refused(Vec<Suggestion>, Reason),
-    /// Nothing, for this reason.
+    /// Nothing can be done, for this reason.
     Nothing(&'static str),
-    /// The application gave no answer in time, or others were asked about first.
+    /// Nothing was tried: the application gave no answer in time, or other cases were tried first.
     Untried,
 }
 
-/// Lines of the configuration, and what comes of them.
+/// Proposed lines of the configuration, and their effect.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// The lines.
     pub changes: Vec<Suggestion>,
     /// The path of the rule in which they stand.
     pub path: String,
-    /// Where that rule is written; none: it is a new one.
+    /// Where that rule is written; `None`: it is a new rule.
     pub place: Option<String>,
-    /// What follows from where it stands among the rules: one sentence.
+    /// What follows from the rule's place among the rules: one sentence.
     pub order: String,
-    /// Requests that the application would not get any more, in an hour.
+    /// Requests that the application would no longer get, in an hour.
     pub saved_requests: f64,
-    /// What it would not have to work, in seconds of an hour.
+    /// How long the application would no longer work, in seconds of an hour.
     pub saved_seconds: f64,
 }
 
 impl Proposal {
-    /// As TOML, ready to be pasted.
+    /// The lines as TOML, ready to be pasted.
     pub fn toml(&self) -> String {
         let mut text = match &self.place {
             Some(place) => format!("# in the rule of {place}: path = \"{}\"\n", self.path),
@@ -128,8 +132,8 @@ impl Proposal {
 }
 
 impl EngineHandle {
-    /// What keeps requests from being served from memory, and what would help; of the site that serves `host`, or of all. It waits for the
-    /// application: not for a thread that serves.
+    /// Finds what keeps requests from being served from memory, and what would help: for the URL patterns of `host`, or for all.
+    /// It blocks until the application has answered, so no worker may call it.
     pub fn diagnose(&self, host: Option<&str>) -> Diagnosis {
         let (options, now_ms) = (self.options(), self.now().mono_ms);
         let sites = sites(&options);
@@ -199,7 +203,7 @@ fn proposal(placement: &Placement, changes: Vec<Suggestion>, case: &MissStats, u
     }
 }
 
-/// Requests of an hour that would be hits: each URL is asked for anew when its lifetime is over and somebody comes.
+/// Requests of an hour that would be hits: the origin is asked for a URL anew when its lifetime is over and a client requests it.
 fn saved(requests: u64, urls: u64, seconds: u64) -> f64 {
     let (requests, urls, seconds) = (requests as f64, urls.max(1) as f64, seconds.max(1) as f64);
     let gap = urls * seconds / requests.max(1.0);
@@ -214,7 +218,7 @@ fn with_cost(guarded: Guarded, sites: &[ActiveSite], cases: &[(MissKey, MissStat
     BlockedPattern { guarded, requests, origin_seconds }
 }
 
-/// A pattern as the guard names it: one name may stand for many hosts.
+/// A pattern as the guard names it, where one name may stand for many hosts.
 fn as_guarded(sites: &[ActiveSite], pattern: &str) -> String {
     let (authority, shape) = pattern.split_at_checked(pattern.find('/').unwrap_or(pattern.len())).unwrap_or_default();
     match serving(sites, authority) {
@@ -223,7 +227,7 @@ fn as_guarded(sites: &[ActiveSite], pattern: &str) -> String {
     }
 }
 
-/// Whether a pattern is of that host, whatever its port.
+/// Whether a pattern is of that host. The host may be given with its port or without.
 fn is_of_host(pattern: &str, host: &str) -> bool {
     let authority = pattern.split('/').next().unwrap_or_default();
     let without_port = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
@@ -257,7 +261,7 @@ mod tests {
     #[test]
     fn what_would_be_saved_follows_from_how_often_urls_come_again() {
         let rounded = |requests, urls, seconds| saved(requests, urls, seconds).round();
-        // 100 requests in a second for one URL: a minute's worth of them is one.
+        // 100 requests a second for one URL: with a lifetime of a minute, the origin gets one of them in a minute.
         assert_eq!(rounded(360_000, 1, 3600), 359_940.0);
         assert_eq!(rounded(60, 60, 3600), 1.0, "each comes once in an hour");
         assert_eq!(rounded(60, 1, 3600), 30.0, "once in a minute");

@@ -1,19 +1,19 @@
 //! Recognises URLs that may work only once: links that confirm an address, set a password or end a subscription.
 //!
-//! It goes by words in the path and in the names of parameters. A word that stands there by chance (`keyboard`) costs a proposal, one that is
-//! missed may cost a visitor their link, so words count wherever they stand.
+//! It looks for words in the path and in the names of parameters. A word that is there by chance (`keyboard`) costs a proposal,
+//! and a missed word may cost a visitor their link. So a word counts anywhere in the text.
 
 use crate::request::url_credentials;
 use kasoku_semantics::query::{any_pair, name_and_value, path_and_query, read_name};
 use percent_encoding::percent_decode_str;
 
-/// Words of such links, in lower case.
+/// Words in such links, in lower case.
 const WORDS: [&str; 18] = [
     "activat", "approve", "certif", "code", "confirm", "delete", "hash", "invit", "key", "logout", "md5", "nonce",
     "optin", "reset", "subscri", "token", "valid", "verif",
 ];
 
-/// Whether a URL may be made to be asked for once. `target`: path and query.
+/// Whether a URL may have been made to be requested once. `target`: path and query.
 pub(super) fn is_one_time(target: &str) -> bool {
     let has_word = |text: &str| {
         let text = text.to_ascii_lowercase();

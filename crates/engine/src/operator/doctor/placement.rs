@@ -1,11 +1,12 @@
-//! Finds the rule in which proposed lines would stand: none that is wider than the pattern of which a page was compared.
+//! Finds the rule in which proposed lines would stand. It must not be wider than the pattern of which a page was compared.
 //!
-//! A rule like `*.php` of an application's policy fits the pages at which people log in as well, and one page tells nothing of these. So the lines
-//! stand in a rule of their own, for the script's own path, unless the rule that is there fits nothing else. Where the path needs a `*`, it may fit more
-//! than the pattern: then no other rule and no other pattern that was seen may be among that.
+//! A rule like `*.php` of an application's policy also matches the pages at which people log in, and the comparison of one page
+//! says nothing about those. So the lines go into a rule of their own, for the script's own path, unless the rule that decides
+//! now matches nothing else. Where the path needs a `*`, it may match more than the pattern. Then nothing is proposed if it also
+//! matches another pattern that was seen, or, for a new rule, the path of another rule.
 //!
-//! The first rule that fits a URL decides, so a new one takes its URLs from the one that decides at present, with all that stands there. Where that
-//! one has lines of its own, nothing is proposed: they would be lost.
+//! The first rule that matches a URL decides. So a new rule takes its URLs from the rule that decides now, with all lines of that
+//! rule. Where that rule has lines of its own, nothing is proposed, since they would be lost.
 
 use crate::request::route::{Routed, serving};
 use crate::sites::{ActiveRoute, ActiveRule, ActiveSite};
@@ -19,33 +20,33 @@ const OTHERS: &str = "no rule fits these URLs alone: a path with the `*` that th
 const OWN_LINES: &str = "the rule that fits these URLs has lines of its own and fits others as well, or is an application's policy: a new rule for these alone would \
      stand before it, and have none of its lines";
 
-/// Where lines would stand.
+/// Where proposed lines would stand.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
     /// The path of the rule.
     pub(super) path: String,
-    /// Where that rule is written; none: it is a new one.
+    /// Where that rule is written; `None`: it is a new rule.
     pub(super) place: Option<String>,
-    /// What follows from where it stands among the rules, for people.
+    /// What follows from the rule's place among the rules: a sentence for people.
     pub(super) order: String,
 }
 
-/// A pattern that was seen, of a site.
+/// A pattern that was seen on a site.
 pub(super) struct SeenPattern<'s> {
     site: &'s str,
-    /// Without its host and its class.
+    /// The pattern without its host and its class.
     shape: &'s str,
 }
 
 impl<'s> SeenPattern<'s> {
-    /// Of a pattern as cases name it; `None`: no site serves it any more.
+    /// Reads a pattern as cases name it; `None`: no site serves it any more.
     pub(super) fn of(sites: &'s [ActiveSite], pattern: &'s str) -> Option<Self> {
         let authority = pattern.split('/').next()?;
         Some(Self { site: &serving(sites, authority)?.name, shape: shape(pattern) })
     }
 }
 
-/// Where lines for a pattern would stand, or why there is no such place.
+/// Where lines for a pattern would stand, or why there is no place for them.
 pub(super) fn placement(
     site: &ActiveSite,
     routed: &Routed,
@@ -76,7 +77,7 @@ pub(super) fn placement(
     Ok(Placement { path, place: own.map(place), order })
 }
 
-/// Whether a new rule for a path may stand before all others. `rule`: the one that decides about the pattern at present.
+/// Checks that a new rule for a path may stand before all others. `rule`: the one that decides about the pattern now.
 fn may_precede(site: &ActiveSite, rule: Option<&ActiveRule>, path: &str) -> Result<(), &'static str> {
     if rule.is_some_and(|rule| has_lines_of_its_own(&rule.route, &site.route)) {
         return Err(OWN_LINES);
@@ -93,7 +94,7 @@ fn may_precede(site: &ActiveSite, rule: Option<&ActiveRule>, path: &str) -> Resu
     if takes_from_others { Err(OTHERS) } else { Ok(()) }
 }
 
-/// Whether requests of a rule are treated in another way than those of which no rule is.
+/// Whether a rule has settings that differ from the site's own.
 fn has_lines_of_its_own(rule: &ActiveRoute, site: &ActiveRoute) -> bool {
     let written = |route: &ActiveRoute| {
         let mut settings = route.places.settings.clone();
@@ -105,7 +106,7 @@ fn has_lines_of_its_own(rule: &ActiveRoute, site: &ActiveRoute) -> bool {
         || written(rule) != written(site)
 }
 
-/// Whether a rule is written in an application's policy, which no operator edits.
+/// Whether a rule is written in an application's policy, which operators do not edit.
 fn is_of_policy(places: &SettingLocations) -> bool {
     let file = |place: &Option<Arc<str>>| {
         place.as_deref().and_then(|place| place.rsplit_once(':')).map(|(file, _)| file.to_owned())
@@ -119,17 +120,18 @@ fn shape(pattern: &str) -> &str {
     without_class.find('/').and_then(|at| without_class.get(at..)).unwrap_or_default()
 }
 
-/// A number, for all of them: no segment of a shape is one.
+/// Stands for all numbers in a path. A shape writes a number as `{n}`, so no other segment of it is one.
 const NUMBER: &str = "0";
 
-/// A path that fits all of a shape. `number`: what stands for a number in it.
+/// A glob that matches all paths of a shape. `number`: what stands for a number in it.
 fn glob_of(shape: &str, number: &str) -> String {
     let path = shape.split('?').next().unwrap_or_default();
     let names: Vec<&str> = path.split('/').map(|segment| if segment == "{n}" { number } else { segment }).collect();
     names.join("/").replace("**", "*")
 }
 
-/// A path that fits what has that pattern; `None`: not even the URL from which it was made. `target`: as the application reads it.
+/// A glob that matches the paths of a pattern; `None`: it would not match the URL from which the pattern was made. `target`: as
+/// the application reads it.
 fn path_of(pattern: &str, target: &str) -> Option<String> {
     let glob = glob_of(shape(pattern), "*");
     let (path, _) = path_and_query(target);

@@ -1,11 +1,11 @@
 //! Tries each proposal before it is shown: each example on its own thread, with one deadline for all.
 //!
-//! | step | what comes of it |
+//! | step | what may end the try there |
 //! |---|---|
-//! | what an explanation of the example proposes, the application asked | nothing that the configuration can do: told with its reason |
-//! | a page fetched anonymously under the changed rules | no page that may be kept: told with its reason |
-//! | the guard's comparison of that page | it differs by visitor: told with the lines |
-//! | | it is the same for everybody: proposed |
+//! | an explanation of the example, which asks the application | the configuration can do nothing: reported with its reason |
+//! | a page that is fetched anonymously under the changed rules | the page may not be kept: reported with its reason |
+//! | the guard's comparison of that page | it differs by visitor: reported with the lines |
+//! | | it is the same for all visitors: proposed |
 
 use crate::observe::misses::{MissKey, MissStats};
 use crate::operator::doctor::one_time::is_one_time;
@@ -21,11 +21,11 @@ use kasoku_visitors::cookie_setters;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// Why nobody asks once more for a URL that a visitor has asked for.
+/// Why the application is not asked once more for a URL that a visitor has requested.
 const ONE_TIME: &str = "not tried: by the words in its URL it may be made for one visitor and one time, and asking for it once more may do something";
 const FEW_VISITORS: &str = "not tried: no URL of it was asked for by three visitors, and asking for another's once more may do something; nor would a lifetime save much";
 
-/// What an attempt is about.
+/// A case that may be tried.
 #[derive(Clone)]
 pub(super) struct TrialSubject {
     pub(super) site: String,
@@ -33,14 +33,14 @@ pub(super) struct TrialSubject {
     pub(super) placement: Result<Placement, &'static str>,
     url: String,
     reason: Reason,
-    /// Why the application is not asked for it once more, if it is not.
+    /// Why the application is not asked for the URL once more; `None`: it may be asked.
     is_left_alone: Option<&'static str>,
-    /// What is proposed, where the application need not be asked for it.
+    /// The proposal, where it is known without the application.
     known: Option<Suggestion>,
 }
 
 impl TrialSubject {
-    /// Of a case; `None`: no site serves its example any more.
+    /// Makes the subject of a case; `None`: no site serves its example any more.
     pub(super) fn of(
         handle: &EngineHandle,
         sites: &[ActiveSite],
@@ -63,7 +63,7 @@ impl TrialSubject {
         Some(Self { site, placement, url, reason: key.reason, is_left_alone, known })
     }
 
-    /// What is known without the application.
+    /// The outcome, where it is known without the application.
     fn without_asking(&self) -> Option<TrialOutcome> {
         let target =
             self.url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, target)| target);
@@ -77,7 +77,7 @@ impl TrialSubject {
     }
 }
 
-/// Tries at most so many, all at a time; whatever has no result by then has none.
+/// Tries at most `tries_max` subjects, all at a time. A try that has no result after `patience` is `Unknown`.
 pub(super) fn all(
     handle: &EngineHandle,
     subjects: &[Option<TrialSubject>],
@@ -95,7 +95,7 @@ pub(super) fn all(
         if let Some(subject) = subject.clone().filter(|_| is_asked) {
             left -= 1;
             let (handle, sender) = (handle.clone(), sender.clone());
-            // It ends by the same deadline, which is that of a live question as well.
+            // The thread ends by this deadline as well: a live question has the same patience.
             std::thread::spawn(move || drop(sender.send((number, attempt(&handle, &subject, deadline)))));
         }
     }
@@ -119,7 +119,7 @@ fn attempt(handle: &EngineHandle, subject: &TrialSubject, deadline: Instant) -> 
     try_out(handle, &subject.url, changes, deadline)
 }
 
-/// What an explanation proposes that the configuration alone can do.
+/// What an explanation proposes, where the configuration alone can do it.
 fn proposed(handle: &EngineHandle, subject: &TrialSubject) -> Result<Vec<Suggestion>, TrialOutcome> {
     const APPLICATION: &str = "what would help, the application has to send: `kasoku explain --live` says what";
     const KEPT: &str =

@@ -1,5 +1,5 @@
-//! What would help, as far as the messages that are known tell. The table is in `semantics`; here is which messages it is
-//! asked about.
+//! Proposes what would help, as far as the known messages tell. The rules are in
+//! [`kasoku_semantics::advice`](mod@kasoku_semantics::advice); this file decides to which messages they apply.
 
 use crate::operator::explain::steps::Explaining;
 use crate::request::route::route_url;
@@ -22,15 +22,16 @@ pub enum Tips {
     Needless,
     /// All of these together make the next such request a hit.
     Changes(Vec<Suggestion>),
-    /// All of the first together; or, the application as it is, all of the second.
+    /// All of the first changes together; or, if the application stays as it is, all of the second.
     Either(Vec<Suggestion>, Vec<Suggestion>),
-    /// There is nothing safe, for this reason.
+    /// There is no safe change, for this reason.
     Nothing(&'static str),
-    /// That depends on what the origin answers: a live question tells.
+    /// That depends on the origin's answer: a live question tells.
     AskLive,
 }
 
-/// Parameters that others add to links, and that change no page: `utm_*` and those of large sites.
+/// Parameters that other sites add to links, and that change no page: `utm_*` and those of large sites. Each as a prefix and as a
+/// glob.
 const TRACKING: [(&str, &str); 6] = [
     ("utm_", "utm_*"),
     ("fbclid", "fbclid"),
@@ -40,24 +41,24 @@ const TRACKING: [(&str, &str); 6] = [
     ("mc_eid", "mc_eid"),
 ];
 
-/// Why a page is not proposed to be shared that differs each time where tokens are.
+/// Why sharing is not proposed for a page whose answers differ in places where tokens are.
 const HAS_TOKEN: &str = "two answers differ in a form, a meta or a script, as a token does: who sends such a form from a shared page is refused, so the page is its \
      visitor's; `guard-noise` names a value in a script that is none";
 
-/// Why the configuration is not proposed to share a page with a form. The application may know better, and say so.
+/// Why no setting is proposed that shares a page with a form. The application may know better, and say so.
 const HAS_FORM: &str = "the page has a form that is sent by POST, and what it sends is often checked against the visitor to whom the page was shown: such a page has to pass (`pass-urls`), unless \
      the application says itself that it may be shared";
 
-/// Why the configuration is not proposed to share what stands at such a URL.
+/// Why no setting is proposed that shares a page at such a URL.
 pub(crate) const IS_LOGIN: &str = "people log in there, as its URL says: such a page is its visitor's";
 
-/// Why what was tried is not proposed.
+/// Why lines are not proposed that were tried.
 pub(super) const DIFFERS: &str = "it was tried, and the page differs by visitor: `kasoku doctor` shows the lines, and docs/guard.md what may be done about them";
 
-/// Why what could not be tried is not proposed.
+/// Why lines are not proposed that could not be tried.
 pub(super) const UNTRIED: &str = "it could not be tried: the application did not answer in time when it was asked anonymously and as another visitor; ask again";
 
-/// Of what would help, only what the application would have to do; nothing, for that reason, where there is none.
+/// Keeps only the changes that the application would have to make. Where there are none, the result is `Nothing` for that reason.
 pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
     match tips {
         Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
@@ -66,8 +67,8 @@ pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
     }
 }
 
-/// Of what would help, only what the application would have to do: what the configuration could do is tried by a live question first, which
-/// also looks for forms and tokens in the page.
+/// Keeps only the changes that the application would have to make. Where there are none, a live question has to try the lines of
+/// the configuration; it also looks for forms and tokens in the page.
 fn untried(tips: Tips) -> Tips {
     match tips {
         Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
@@ -76,7 +77,7 @@ fn untried(tips: Tips) -> Tips {
     }
 }
 
-/// The lines of the configuration that would help, alone or in the place of what the application would have to do.
+/// The lines of the configuration that would help, alone or instead of the application's changes.
 pub(super) fn ours(tips: &Tips) -> Option<&Vec<Suggestion>> {
     match tips {
         Tips::Changes(all) | Tips::Either(_, all) if is_ours(all) => Some(all),
@@ -88,7 +89,7 @@ fn is_ours(all: &[Suggestion]) -> bool {
     all.iter().all(|one| matches!(one.change, SuggestedChange::Set(..)))
 }
 
-/// The line that takes a cookie for noise, if it may be.
+/// The line that lists a cookie as noise, if it may be noise.
 pub(crate) fn noise(name: &str, route: &ActiveRoute, cookie_setters: &CookieSetters) -> Option<Suggestion> {
     let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     if !is_plain || !cookie_setters.may_be_noise(name) {
@@ -123,7 +124,7 @@ impl Explaining<'_> {
         if is_hit && self.heard().is_none() {
             return Tips::Needless;
         }
-        // What it needs in any case is a GET.
+        // The request has to be a GET in any case.
         let reason = match self.outgoing.method {
             Method::HEAD if !is_hit => Reason::HeadOnly,
             _ => outcome.reason(),
@@ -192,7 +193,7 @@ impl Explaining<'_> {
         }
     }
 
-    /// Where it passes for a cookie that was seen to be set for nobody, and never otherwise.
+    /// The line for a cookie that makes the request pass, where the application was seen to set it in anonymous answers alone.
     fn of_noise(&self) -> Option<Suggestion> {
         let (request, route) = (&self.asked.request.head.fields, &self.asked.routed.route);
         let Some(GrantRefusal::Cookie(name)) =
@@ -203,7 +204,7 @@ impl Explaining<'_> {
         noise(std::str::from_utf8(name).ok()?, route, self.cookie_setters)
     }
 
-    /// Where nothing is stored for this URL but something is for the same one without what others have added to it.
+    /// The line that ignores tracking parameters, where the URL is stored without them and not with them.
     fn of_tracking(&self) -> Option<Suggestion> {
         let (path, query) = self.asked.target.split_once('?')?;
         let is_tracking = |pair: &&str| TRACKING.iter().any(|(name, _)| pair.starts_with(name));
@@ -213,7 +214,7 @@ impl Explaining<'_> {
         if globs.is_empty() {
             return None;
         }
-        // What is ignored already stays ignored.
+        // Parameters that are ignored already stay ignored.
         globs.splice(0..0, self.asked.routed.route.query.ignore.iter().map(String::as_str));
         let globs: Vec<String> = globs.iter().map(|glob| format!("\"{glob}\"")).collect();
         let target = if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) };

@@ -1,11 +1,11 @@
-//! Whether a page has a form that is sent by POST: what it sends is often checked against the session in which the page was shown, and
-//! that is dropped from what is kept.
+//! Finds forms in a page that are sent by POST. An application often checks what such a form sends against the session in which
+//! it showed the page, and a stored page is kept without that session.
 //!
-//! A hint for people, so tags are looked for as they are usually written: no HTML is parsed, scripts and comments count as well, and
-//! a form that a script sends is not seen.
+//! This is a hint for people, so tags are looked for as they are usually written: no HTML is parsed, tags in scripts and comments
+//! count as well, and a form that a script sends is not seen.
 
 const TAG: &[u8] = b"<form";
-/// No tag is longer, in bytes.
+/// How much of a tag is looked at, in bytes.
 const TAG_BYTES_MAX: usize = 4096;
 
 /// Whether there is a `<form>` whose method is POST.
@@ -14,7 +14,7 @@ pub(super) fn is_sent_back(page: &[u8]) -> bool {
     starts.filter_map(|(start, _)| page.get(start + TAG.len()..)).any(|rest| is_post(tag(rest)))
 }
 
-/// What stands before the end of a tag.
+/// The part before the end of the tag.
 fn tag(rest: &[u8]) -> &[u8] {
     let rest = rest.get(..TAG_BYTES_MAX).unwrap_or(rest);
     rest.split(|byte| *byte == b'>').next().unwrap_or_default()
@@ -30,7 +30,7 @@ fn is_post(attributes: &[u8]) -> bool {
     plain.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// Whether a name of a token against forgery stands in it: in a field of a form, a `<meta>` or a script.
+/// Whether the page has the name of an anti-forgery token: in a field of a form, a `<meta>` or a script.
 pub(super) fn names_forgery_token(page: &[u8]) -> bool {
     [b"csrf", b"xsrf"].iter().any(|name| page.windows(name.len()).any(|window| window.eq_ignore_ascii_case(*name)))
 }

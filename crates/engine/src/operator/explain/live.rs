@@ -1,10 +1,10 @@
-//! Asks the disk whether the file that a stored answer names is as it was; and, for a live question, the origin: as a GET of a visitor
-//! would go there, with nothing that follows from the answer.
+//! Checks for an explanation whether the file that a stored answer names is unchanged, and, for a live question, asks the origin:
+//! with the request that a visitor's GET would lead to, and without any effect of the answer.
 //!
-//! It is asked for the whole, without the conditions that a stored response would bring, on a connection of its own that
-//! no other request uses. The caller's thread waits; whoever calls has one that serves nobody. Nothing of the answer is kept,
-//! and no counter of requests moves. What the process knows of its origins is neither asked nor told: an origin that counts as
-//! down is asked as well, and one that fails here is down for nobody.
+//! The origin is asked for the whole response, without the conditions that a stored response would add, on a connection of its
+//! own that no other request uses. The calling thread waits, so it must not be one that serves clients. Nothing of the answer is
+//! kept, and no counter of requests moves. The health of origins is neither read nor changed: an origin that is down is asked as
+//! well, and one that fails here does not count as down for other requests.
 
 use crate::cache::fetch::is_of_a_long_file;
 use crate::error;
@@ -34,29 +34,29 @@ use kasoku_wire::{RequestHead, ResponseHead};
 use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
 
-/// How long all of it may take.
+/// How long a live question may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(8);
 
-/// How much of the body is read, in bytes, so that its length is known where nothing tells it, and its forms where a session is dropped. More:
-/// the connection is closed.
+/// How much of the body is read, in bytes: to know its length where no field tells it, and its forms where a session is dropped.
+/// The rest of a longer body is not read, and the connection is closed.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// An answer.
+/// The origin's answer to a live question.
 pub(super) struct Live {
     /// The request as it was sent.
     pub(super) request: RequestHead,
     pub(super) head: ResponseHead,
     names_a_file: bool,
     is_left_alone: bool,
-    /// Why it is for who asked alone, as far as that shows once it is there.
+    /// Why the answer is for the client that asked alone, as far as its body and head show.
     is_of_one_client: Option<Reason>,
-    /// The name of the cookie for which it is, where the value of one stands in it.
+    /// The name of the dropped cookie whose value stands in the answer.
     pub(super) cookie_in_it: Option<Vec<u8>>,
-    /// Two answers differ where tokens are.
+    /// Whether two answers differ in places where tokens are.
     pub(super) has_token: bool,
-    /// All of the body, where it could be looked through.
+    /// The whole body, where it could be looked through.
     page: Option<Bytes>,
-    /// It sets a cookie that would be dropped, and has a form that is sent by POST.
+    /// Whether it sets a cookie that would be dropped, and has a form that is sent by POST.
     has_form_of_a_session: bool,
     body_length: Option<u64>,
     is_file: bool,
@@ -64,28 +64,28 @@ pub(super) struct Live {
     response_time: Now,
 }
 
-/// An answer, and what it means.
+/// A live answer, and what the cache would do with it.
 pub(super) struct Answered {
     pub(super) live: Live,
     pub(super) freshness: Freshness,
-    /// All that keeps it from being stored, what decides first.
+    /// All reasons that keep it from being stored. The first one decides.
     pub(super) objections: Vec<Reason>,
 }
 
 impl Answered {
-    /// Whether it would be stored, with a form of which the session would be dropped.
+    /// Whether it would be stored with a form whose session would be dropped.
     pub(super) fn has_form_of_a_session(&self) -> bool {
         self.objections.is_empty() && self.live.has_form_of_a_session
     }
 
     pub(super) fn judge(cache: &Cache, request: &SharedRequest, live: Live) -> Self {
         let (freshness, objections) = would_store(cache, request, &live);
-        // What names a file must say itself how long that holds.
+        // An answer that names a file must say itself how long that holds.
         let is_silent = live.names_a_file && !freshness.is_explicit();
         let is_left_alone = live.is_left_alone.then_some(Reason::ObjectTooLarge);
         let first = [is_silent.then_some(Reason::Sendfile), is_left_alone];
         let mut objections: Vec<Reason> = first.into_iter().flatten().chain(objections).collect();
-        // It is looked through only where nothing else keeps it from being stored.
+        // A fill looks through the body only where nothing else keeps the answer from being stored.
         if objections.is_empty() {
             objections.extend(live.is_of_one_client);
         }
@@ -93,7 +93,7 @@ impl Answered {
     }
 }
 
-/// What would become of an answer, as far as its head tells.
+/// Whether an answer would be stored, as far as its head tells: its freshness, and what keeps it from being stored.
 pub(super) fn would_store(cache: &Cache, request: &SharedRequest, live: &Live) -> (Freshness, Vec<Reason>) {
     let exchange = OriginExchange {
         response: &live.head,
@@ -105,25 +105,26 @@ pub(super) fn would_store(cache: &Cache, request: &SharedRequest, live: &Live) -
     cache.would_store(request, &live.request, &exchange)
 }
 
-/// Whether asking the origin tells something, and does nothing but tell.
+/// Whether asking the origin tells something, and does nothing else.
 pub(super) fn is_wanted(request: &RequestHead, outcome: LookupOutcome) -> bool {
     let may_be_stored = !matches!(outcome, LookupOutcome::Pass(_) | LookupOutcome::Refused(_))
         || outcome == LookupOutcome::Pass(Reason::RequestNoStore);
     request.method == Method::GET && may_be_stored
 }
 
-/// Whether the file that a stored answer names is another one by now, or can't be had.
+/// Whether the file that a stored answer names is another one by now, or may not be sent.
 pub(super) fn has_changed(route: &ActiveRoute, file: &ExternalBody) -> bool {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return false };
     let found = runtime.block_on(async {
         tokio::time::timeout(PATIENCE, sendfile::find_again(route, file, &OpenFiles::default())).await
     });
-    // A disk that hangs is waited for by nobody.
+    // No thread waits for a disk that hangs.
     runtime.shutdown_background();
     matches!(found, Ok(Err(Lost::Changed(_))))
 }
 
-/// Asks the origins of a route in turn, until one can be reached.
+/// Asks the origins of a route in turn, until one can be reached. A page that may have tokens, and `is_in_doubt`, is fetched
+/// twice and compared.
 pub(super) fn ask(
     routed: &Routed,
     outgoing: &RequestHead,
@@ -152,7 +153,7 @@ pub(super) fn ask(
 }
 
 impl Live {
-    /// Whether its page names a token against forgery.
+    /// Whether its page has the name of an anti-forgery token.
     pub(super) fn names_forgery_token(&self) -> bool {
         self.page.as_ref().is_some_and(|page| forms::names_forgery_token(page))
     }
@@ -162,7 +163,7 @@ impl Live {
         self.page.as_ref().is_some_and(|page| forms::is_sent_back(page))
     }
 
-    /// Whether its page has anything in which tokens are.
+    /// Whether its page has places in which tokens may be.
     fn may_have_tokens(&self) -> bool {
         let Some(page) = &self.page else { return false };
         let markup = Markup::of(&self.head).unwrap_or(Markup::Text);
@@ -170,7 +171,7 @@ impl Live {
     }
 }
 
-/// Two answers differ where tokens are.
+/// Whether two answers differ in places where tokens are.
 fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
     let (Some(markup), Some(page), Some(again)) = (Markup::of(&one.head), &one.page, &other.page) else { return false };
     let found = differences(page, again, markup, &routed.route.guard.noise);
@@ -213,7 +214,7 @@ async fn exchange(
         cookie_in_it = secrets.cookie_in_head(&response.head).map(<[u8]>::to_vec);
     }
     let body_length = match response.body.length() {
-        // What is stored of a file has no body.
+        // A stored answer that names a file has no body.
         _ if names_a_file => Some(0),
         Some(known) if secrets.is_empty() => Some(known),
         known => {
@@ -249,7 +250,7 @@ async fn exchange(
     })
 }
 
-/// The body; `None` where it is too long, or is cut.
+/// Reads the body; `None` where it is too long, or breaks off.
 async fn read(response: &mut Response) -> Option<BytesMut> {
     let mut page = BytesMut::new();
     while page.len() <= BODY_BYTES_MAX {

@@ -1,22 +1,22 @@
-//! Why a request gets what it gets: what `kasoku explain` shows.
+//! Explains why a request gets what it gets: what `kasoku explain` shows.
 //!
-//! A question is read by the parser of requests, routed by `route`, made into the request for the origin by `forward`, and
-//! decided by the cache's own decision ([`Cache::inspect`](kasoku_cache::Cache::inspect)), so an explanation says what would
-//! happen and not what somebody believes would. Every sentence in it is of the tables of reasons and grounds.
+//! The parser of requests reads the question, `route` routes it, `forward` makes it into the request for the origin, and the
+//! cache's own decision ([`Cache::inspect`](kasoku_cache::Cache::inspect)) tells the outcome. So an explanation says what would
+//! really happen. Every sentence in it is from the tables of reasons and grounds.
 //!
-//! Nothing follows from a question: nothing is stored, dropped or counted. Only a live one (`live`) asks the origin. What may
-//! be secret in a line is masked here, before it leaves the engine (`shown`).
+//! A question has no effect: nothing is stored, dropped or counted. Only a live question asks the origin (`live`). Secrets in a
+//! line are masked here, before the line leaves the engine (`shown`).
 //!
 //! | file | job |
 //! |---|---|
-//! | `question` | what was typed to a request |
+//! | `question` | makes a request of what was typed |
 //! | `mod` | the path of that request |
-//! | `live` | asks the origin, or where a file lies |
-//! | `steps` | what is said of each step |
-//! | `forms` | the forms of a page, as far as they matter |
-//! | `shown` | lines and places as people may see them |
-//! | `advice` | what would help |
-//! | `warning` | who gets what everybody gets |
+//! | `live` | asks the origin, or checks a named file |
+//! | `steps` | describes each step |
+//! | `forms` | finds the forms of a page that matter |
+//! | `shown` | makes lines and places safe to show |
+//! | `advice` | proposes what would help |
+//! | `warning` | warns where a visitor with a session gets a shared page |
 
 mod advice;
 mod forms;
@@ -65,50 +65,52 @@ pub struct Explanation {
     pub url: String,
     /// The key: the effective URI, with the query as the rule wants it.
     pub key: String,
-    /// The target for which its own is short; none: it is not.
+    /// The target for which the URL's own is a short address; `None`: it is none.
     pub stands_for: Option<String>,
     /// The tags by which its response is dropped.
     pub tags: Vec<String>,
-    /// What the request itself drops when it has been carried out, as far as its URL tells; none: nothing.
+    /// The tags of the pages that the request itself drops once it is carried out, as far as its URL tells; `None`: it drops
+    /// nothing.
     pub changes: Option<Vec<String>>,
     /// Which site serves it, and where that is written.
     pub site: ConfigName,
-    /// The rule that its path matches; none: the site's own settings hold.
+    /// The rule that its path matches; `None`: the site's own settings hold.
     pub rule: Option<ConfigName>,
     /// `safe` or `rfc`, and where that is written.
     pub profile: ConfigName,
-    /// What is stored.
+    /// What is stored for the key.
     pub stored: Stored,
-    /// What would happen now.
+    /// The outcome, if the request came now.
     pub outcome: LookupOutcome,
-    /// What is known of its URL pattern, where pages are compared before they are shared.
+    /// What the leak guard knows of its URL pattern, where pages are compared before they are shared.
     pub guarded: Option<Guarded>,
-    /// The same as Cache-Status says it; after a live question, with what became of the answer.
+    /// The outcome as Cache-Status tells it; after a live question, with what would become of the answer.
     pub status: CacheStatus,
-    /// What Cache-Status says besides: which cookie decided, and which line.
+    /// Further parameters of Cache-Status: the cookie that decided, and the line of the configuration.
     notes: Notes,
-    /// What the origin has just answered.
+    /// The origin's answer to a live question.
     pub answer: Option<Result<OriginSample, Reason>>,
-    /// Each line that has a say.
+    /// Each line of a message or of the configuration that has a say.
     pub points: Vec<Point>,
     /// What would help.
     pub tips: Tips,
-    /// That a visitor with a session gets what everybody gets; none: the request has no session, or its answer is not shared.
+    /// A warning that a visitor with a session gets a shared page; `None`: the request has no session, or its answer is not
+    /// shared.
     pub shared_with_sessions: Option<SharedWithSessions>,
 }
 
-/// What is known of the key.
+/// What is stored for the key, and what is known of it.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// Variants in memory.
     pub variants: usize,
-    /// The request fields by which they are told apart, lower case.
+    /// The request fields that tell them apart, in lower case.
     pub varies_by: Vec<String>,
     /// The response that the request selects, usable or not.
     pub entry: Option<StoredEntry>,
-    /// Whether somebody is fetching something for this key at the moment.
+    /// Whether a fill for this key is running.
     pub is_being_filled: bool,
-    /// Whether requests for it do not wait for each other at the moment, since its last answer could not be shared.
+    /// Whether the key is a hit-for-miss: its last answer could not be shared, so its requests do not wait for one another.
     pub is_hit_for_miss: bool,
     /// The last answer that was not stored, and how many seconds ago that was.
     pub last_refusal: Option<(StoreRefusal, u64)>,
@@ -119,7 +121,7 @@ pub struct Stored {
 pub struct StoredEntry {
     /// Its status.
     pub status: u16,
-    /// Its body's length in bytes, as far as it is stored.
+    /// The length of the stored part of its body, in bytes.
     pub body_bytes: u64,
     /// The content codings that have been made of it, each with its length in bytes.
     pub codings: Vec<(&'static str, u64)>,
@@ -129,14 +131,14 @@ pub struct StoredEntry {
     pub lifetime: u64,
 }
 
-/// An answer of the origin.
+/// The origin's answer to a live question.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginSample {
     /// Its status.
     pub status: u16,
     /// How long it would be fresh, in seconds.
     pub lifetime: u64,
-    /// Why it would not be stored; none: it would be.
+    /// Why it would not be stored; `None`: it would be stored.
     pub refusal: Option<Reason>,
 }
 
@@ -151,10 +153,10 @@ impl Explanation {
 }
 
 impl EngineHandle {
-    /// Explains what a request would get. A live question waits for the origin: not for a thread that serves.
+    /// Explains what a request would get. A live question blocks until the origin has answered, so no worker may ask one.
     ///
     /// # Errors
-    /// It is no request, or none that any site serves.
+    /// The question is no valid request, or no site serves it.
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let deadline = Instant::now() + live::PATIENCE;
         let mut explained = self.explain_untried(question)?;
@@ -167,22 +169,23 @@ impl EngineHandle {
         Ok(explained)
     }
 
-    /// Where pages are compared, if they are: with `guard = false` the operator has said that they differ, and what is shared all the same.
+    /// The route of a question, where the leak guard compares pages. With `guard = false` the operator decides alone what is
+    /// shared.
     fn compared(&self, question: &Question) -> Option<Arc<ActiveRoute>> {
         let options = self.options();
         let asked = question.read(&sites(&options), self.cache(), &options.limits).ok()?;
         Some(asked.routed.route).filter(|route| route.guard.is_enabled)
     }
 
-    /// What would help, without the lines of the configuration that turn out to be wrong when the page is fetched as they would have it.
+    /// Removes lines of the configuration from `tips` that are wrong, as the page shows that is fetched under them.
     fn tried(&self, url: &str, route: &ActiveRoute, tips: Tips, deadline: Instant) -> Tips {
-        // Some lines change nothing of what is shared.
+        // Some lines do not change what is shared.
         let can_be_tried = |lines: &&Vec<Suggestion>| trial::changed(route, lines).is_some();
         let Some(lines) = advice::ours(&tips).filter(can_be_tried) else { return tips };
         match trial::try_out(self, &question::as_sent(url), lines.clone(), deadline) {
             TrialOutcome::Same(_) => tips,
             TrialOutcome::Unknown => advice::without_ours(tips, advice::UNTRIED),
-            // What the application would have to say would be as wrong.
+            // It would be as wrong if the application declared the page shared.
             TrialOutcome::Differs(..) => Tips::Nothing(advice::DIFFERS),
             TrialOutcome::Refused(_, reason) => match advice_without_messages(reason) {
                 Advice::Nothing(why) => advice::without_ours(tips, why),
@@ -225,7 +228,7 @@ impl EngineHandle {
         let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
         let answered = is_live.then(|| {
             let charges = [self.cache().hold(), self.cache().hold()];
-            // What is stored anyway has nothing proposed.
+            // Nothing is proposed for an answer that would be stored anyway.
             let is_in_doubt = |live: &live::Live| !live::would_store(self.cache(), &shared, live).1.is_empty();
             let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), charges, is_in_doubt)?;
             Ok(Answered::judge(self.cache(), &shared, live))
@@ -250,7 +253,7 @@ impl EngineHandle {
     }
 }
 
-/// A question as a request that has found its site.
+/// A question as a request, with its site and rule.
 struct RoutedQuestion {
     request: Request,
     routed: Routed,

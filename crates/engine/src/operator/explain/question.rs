@@ -1,4 +1,5 @@
-//! What was typed to a request: written out as a client would, to a proxy, and read by the parser that reads clients.
+//! Makes a request of a typed question: writes it as a client would write it to a proxy, and reads it with the parser for
+//! clients.
 
 use crate::operator::explain::RoutedQuestion;
 use crate::request::message::Request;
@@ -11,18 +12,19 @@ use kasoku_wire::RequestHead;
 use kasoku_wire::http1::{parse_request, request_body_length};
 use std::fmt;
 
-/// What is asked.
+/// A question for an explanation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// `http://example.org/page?id=1`; without a scheme it is one for http.
+    /// `http://example.org/page?id=1`; a URL without a scheme is one of http.
     pub url: String,
     /// The method.
     pub method: String,
-    /// Lines of the request, such as `Cookie: a=b`.
+    /// Field lines of the request, such as `Cookie: a=b`.
     pub fields: Vec<String>,
     /// Whether the origin is asked.
     pub is_live: bool,
-    /// Of a live question: whether lines of the configuration are tried before they are proposed, which asks the origin some more times.
+    /// Whether a live question tries lines of the configuration before it proposes them, for which it asks the origin some more
+    /// times.
     pub is_tried: bool,
 }
 
@@ -39,12 +41,12 @@ impl fmt::Display for QuestionError {
 impl std::error::Error for QuestionError {}
 
 impl Question {
-    /// A GET without fields of its own.
+    /// A GET without further fields.
     pub fn get(url: impl Into<String>) -> Self {
         Self { url: url.into(), method: "GET".to_owned(), ..Self::default() }
     }
 
-    /// The request, and where it belongs.
+    /// Reads the question as a request, and routes it.
     pub(super) fn read(
         &self,
         sites: &[ActiveSite],
@@ -96,7 +98,7 @@ fn said(error: impl fmt::Display) -> QuestionError {
     QuestionError(format!("no client could send this: {error}"))
 }
 
-/// A URL as a browser sends it when somebody types it: with a scheme, encoded, and without a fragment.
+/// A URL as a browser sends it when a user types it: with a scheme, encoded, and without a fragment.
 pub(super) fn as_sent(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     let mut sent = if url.contains("://") { String::new() } else { "http://".to_owned() };

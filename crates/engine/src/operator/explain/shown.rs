@@ -1,4 +1,4 @@
-//! Lines as people may see them: secrets masked, nothing that a terminal would take for an order, cut to a length.
+//! Makes lines safe to show: masks secrets, escapes what a terminal would obey, and cuts long lines.
 
 use kasoku_options::SettingLocations;
 use kasoku_semantics::evidence::{Evidence, EvidenceLine, Side};
@@ -8,15 +8,15 @@ use std::sync::Arc;
 /// The longest line that is shown, in characters.
 const LINE_CHARS_MAX: usize = 300;
 
-/// What takes a secret's place.
+/// What replaces a secret.
 const MASK: &str = "***";
 
-/// Something that is called by a name in the configuration, and where that is written: `kasoku.toml:12`.
+/// A name in the configuration, and where it is written: `kasoku.toml:12`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigName {
     /// Its name.
     pub name: String,
-    /// Where it is written; none: nobody wrote it.
+    /// Where it is written; `None`: no file has it.
     pub place: Option<String>,
 }
 
@@ -26,20 +26,20 @@ impl ConfigName {
     }
 }
 
-/// One line that has a say.
+/// One line of a message or of the configuration that has a say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     /// `request`, `response` or `configuration`.
     pub part: &'static str,
-    /// The line, masked; empty where what matters is that there is none.
+    /// The line, masked; empty where the absence of a line matters.
     pub line: String,
-    /// Whom it helps.
+    /// Whether it helps or is in the way.
     pub side: Side,
     /// What it means.
     pub text: &'static str,
     /// The section of an RFC, or the setting with its place.
     pub source: String,
-    /// The id of the reason, where it is one.
+    /// The id of the [`Reason`](kasoku_semantics::reason::Reason), where the text is that of one.
     pub reason: Option<&'static str>,
 }
 
@@ -74,7 +74,7 @@ impl Point {
 fn source(because: Because, places: &SettingLocations) -> String {
     let setting = because.setting().map(|key| match places.settings.get(key) {
         Some(place) => format!("{key} ({place})"),
-        // A rule has them or has them not.
+        // These two have no default: a rule has them or lacks them.
         None if matches!(key, "pass" | "path") => key.to_owned(),
         None => format!("{key} (default)"),
     });
@@ -105,14 +105,14 @@ pub(super) fn field(name: &[u8], value: &[u8]) -> String {
     printable(&format!("{name}: {shown}"))
 }
 
-/// Path and query, the values of parameters masked.
+/// Path and query, with the values of parameters masked.
 pub(crate) fn target(target: &str) -> String {
     let Some((path, query)) = target.split_once('?') else { return printable(target) };
     let pairs = query.split('&').map(|pair| if pair.contains('=') { masked_pair(pair) } else { pair.to_owned() });
     printable(&format!("{path}?{}", pairs.collect::<Vec<_>>().join("&")))
 }
 
-/// Whether applications use a field of such a name to know who asks.
+/// Whether applications identify clients by a field with such a name.
 fn is_secret(name: &str) -> bool {
     ["auth", "token", "secret", "session", "api-key", "apikey", "cookie"].iter().any(|word| name.contains(word))
 }
@@ -125,7 +125,7 @@ fn masked_pair(pair: &str) -> String {
     }
 }
 
-/// A text without what a terminal would obey: control characters and marks that turn the direction are written out.
+/// A text that a terminal does not obey: control characters, and marks that change the direction of writing, are escaped.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::new();
     for (count, c) in text.chars().enumerate() {

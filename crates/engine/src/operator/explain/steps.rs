@@ -1,4 +1,4 @@
-//! What is said of each step of a request: site, rule, key, what is stored, the lines that have a say, and the outcome.
+//! Describes each step of a request: site, rule, key, what is stored, the lines that have a say, and the outcome.
 
 use crate::operator::explain::live::{Answered, PATIENCE};
 use crate::operator::explain::shown::{ConfigName, Point};
@@ -28,13 +28,13 @@ use kasoku_visitors::session::RequestIdentity;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
-/// A question whose answer is known, and only has to be told.
+/// A question whose answer is known, and only has to be described.
 pub(super) struct Explaining<'q> {
     pub(super) cache: &'q Cache,
     pub(super) sites: &'q [ActiveSite],
     pub(super) cookie_setters: &'q CookieSetters,
     pub(super) asked: &'q RoutedQuestion,
-    /// What is known of who sends it.
+    /// What is known of the visitor's session.
     pub(super) identity: RequestIdentity,
     pub(super) found: RouteSource<'q>,
     pub(super) shared: &'q SharedRequest,
@@ -46,7 +46,7 @@ pub(super) struct Explaining<'q> {
     pub(super) guarded: Option<Guarded>,
 }
 
-/// Where a route stands in the configuration.
+/// Where a route is written in the configuration.
 pub(super) struct RouteSource<'s> {
     site: Option<&'s ActiveSite>,
     rule: Option<&'s ActiveRule>,
@@ -65,7 +65,7 @@ impl<'s> RouteSource<'s> {
     }
 }
 
-/// What has been made of a body, and how long it is.
+/// The codings that were made of a body, and their lengths in bytes.
 fn codings(body: &Body) -> Vec<(&'static str, u64)> {
     let length = |coding| body.coded(coding).and_then(|coded| coded.complete_length());
     body.codings().filter_map(|coding| Some((coding.name(), length(coding)?))).collect()
@@ -110,7 +110,7 @@ impl Explaining<'_> {
         parameters.read(path_and_query(self.asked.routed.read_target()).1.unwrap_or_default());
         let is_stored = match self.inspection.outcome {
             LookupOutcome::Refused(_) => false,
-            // What others get of this URL is stored under its tags.
+            // The response that other clients get for this URL is stored under its tags.
             LookupOutcome::Pass(Reason::PassSession | Reason::PassCookie | Reason::PassAuthorization) => {
                 self.outgoing.method.is_safe()
             }
@@ -121,7 +121,7 @@ impl Explaining<'_> {
         Tagged::of(templates, &parameters).tags
     }
 
-    /// The answer of the origin, where there is one.
+    /// The origin's answer to a live question, where there is one.
     pub(super) fn heard(&self) -> Option<&Answered> {
         self.answered.as_ref()?.as_ref().ok()
     }
@@ -144,7 +144,7 @@ impl Explaining<'_> {
         }
     }
 
-    /// The same as the request itself would be told.
+    /// The Cache-Status that the request itself would get.
     fn status(&self, answer: Option<&Result<OriginSample, Reason>>) -> CacheStatus {
         let status = match self.inspection.outcome {
             LookupOutcome::Hit(reason) => {
@@ -159,7 +159,7 @@ impl Explaining<'_> {
         };
         match answer {
             None => status,
-            // Nobody knows how it would have ended: a visitor waits for longer.
+            // The outcome is not known: a visitor's request waits for longer.
             Some(Err(Reason::OriginTimeoutFirstByte))
                 if self.asked.routed.route.origin.first_byte_timeout > PATIENCE =>
             {
@@ -171,7 +171,7 @@ impl Explaining<'_> {
         }
     }
 
-    /// What the request itself would be told besides.
+    /// The further parameters of Cache-Status that the request itself would get.
     fn notes(&self) -> Notes {
         let (route, mut notes) = (&self.asked.routed.route, Notes::default());
         if let Some(by) = &self.asked.routed.refused_by {
@@ -201,7 +201,7 @@ impl Explaining<'_> {
         notes
     }
 
-    /// Each line that has a say, in the order of the path: how it was routed, the request, the response.
+    /// Each line that has a say, in the order of the request's path: routing, request, response.
     fn points(&self) -> Vec<Point> {
         let (outgoing, now, inspection) = (self.outgoing, self.now, &self.inspection);
         let (policy, places) = (self.shared.policy().as_ref(), self.found.places);
@@ -231,7 +231,7 @@ impl Explaining<'_> {
             (None, Some(entry)) => {
                 let reasons: Vec<Reason> = refusal.into_iter().collect();
                 let freshness = &entry.meta.freshness;
-                // The application's own words.
+                // The head as the application sent it.
                 own = entry.meta.as_said(policy);
                 all.extend(evidence::of_response(outgoing, &own, freshness, &reasons, policy, now));
             }
@@ -249,7 +249,7 @@ impl Explaining<'_> {
             Point::of("response", line, Side::Neither, Because::Ground(Ground::NamedFile), places)
         }));
         let mut told = Vec::new();
-        // The line of the cookie says it.
+        // The line of the cookie says it already.
         let is_said_of_it = self.heard().is_some_and(|answered| answered.live.cookie_in_it.is_some());
         all.retain(|one| {
             !is_said_of_it
@@ -275,21 +275,21 @@ impl Explaining<'_> {
         points
     }
 
-    /// Whether it tells of the cookie that is dropped, and whose value stands in the answer.
+    /// Whether the line sets the dropped cookie whose value stands in the answer.
     fn is_in_the_answer(&self, one: &Evidence<'_>) -> bool {
         let found = self.heard().and_then(|answered| answered.live.cookie_in_it.as_deref());
         let is_dropped = one.because == Because::Ground(Ground::CookieDropped);
         matches!(one.line, EvidenceLine::Response(_, value) if is_dropped && found == Some(cookies::name(value)))
     }
 
-    /// Whether it tells of a cookie that is dropped, and of one that opens no session.
+    /// Whether the line sets a cookie that is dropped and that opens no session.
     fn is_noise(&self, one: &Evidence<'_>) -> bool {
         let of_session = &self.asked.routed.route.session.cookies;
         let is_dropped = one.because == Because::Ground(Ground::CookieDropped);
         matches!(one.line, EvidenceLine::Response(_, value) if is_dropped && !cookies::is_any(of_session, cookies::name(value)))
     }
 
-    /// What tells visitors apart, or keeps them from being told apart, where a lifetime is granted.
+    /// The lines that tell visitors apart, or keep visitors from being told apart, where a lifetime is granted.
     fn of_visitor(&self) -> Vec<Point> {
         let (route, received) = (&self.asked.routed.route, &self.asked.request.head.fields);
         let mut points = Vec::new();
@@ -328,7 +328,7 @@ impl Explaining<'_> {
         points
     }
 
-    /// What the configuration has to say before the cache is asked.
+    /// The lines of the configuration that have a say before the cache is asked.
     fn of_route(&self) -> Vec<Point> {
         let route = &self.asked.routed.route;
         if let Some(by) = &self.asked.routed.refused_by {

@@ -1,9 +1,10 @@
-//! Warns where a visitor with a session gets what everybody gets, because the application itself says that it may be shared.
+//! Warns where a visitor with a session gets a shared page because the application itself says that it may be shared.
 //!
-//! That is right for pages that are the same with every session, and a leak for all others: `public` on a page that greets its visitor
-//! by name. Only the application knows, so the explanation says what it has said and how either side could take it back. A session is
-//! known by its cookie: by a name that `cookies.session` lists, or one as frameworks have. It deliberately says nothing where the
-//! cookie is in the key or in `Vary`, since each value has a page of its own then, nor where it is not sent on.
+//! That is right for pages that are the same with every session, and a leak for all others: `public` on a page that greets its
+//! visitor by name. Only the application knows which case it is. So the explanation shows the line by which the application
+//! shares the page, and how the application or the configuration could take that back. A session is recognised by its cookie: by
+//! a name that `cookies.session` lists, or by a name as frameworks use it. There is deliberately no warning where the cookie is
+//! in the key or in `Vary`, since each value has a page of its own then, nor where the cookie is not sent on.
 
 use crate::operator::explain::shown;
 use crate::operator::explain::steps::Explaining;
@@ -18,14 +19,14 @@ use kasoku_wire::ResponseHead;
 const BY_CONFIGURATION: &str = "requests with this cookie pass then, whatever the application says";
 const BY_APPLICATION: &str = "with each page that depends on who asks";
 
-/// A page that everybody gets, those with a session as well.
+/// A shared page that visitors with a session get as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedWithSessions {
     /// The name of the session's cookie in the request.
     pub cookie: String,
     /// The line by which the application shares the page.
     pub line: String,
-    /// What would help if that is wrong: one of these.
+    /// The changes of which one helps if that is wrong.
     pub changes: Vec<Suggestion>,
 }
 
@@ -34,14 +35,14 @@ impl Explaining<'_> {
         let cookie = self.session_sent()?;
         let (field, line) = self.line_that_shares()?;
         let mut changes = Vec::new();
-        // Other names have to be written with care: which parts are a pattern, and which are quoted.
+        // Other names need care: characters of a pattern, and characters to be quoted.
         if cookie.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
             let listed = self.asked.routed.route.session.cookies.iter().chain([&cookie]);
             let names: Vec<String> = listed.map(|name| format!("\"{name}\"")).collect();
             let change = SuggestedChange::Set("cookies.session", format!("[{}]", names.join(", ")));
             changes.push(Suggestion::of(change, BY_CONFIGURATION));
         }
-        // In the field that counts: any other would be overruled by it.
+        // In the field that counts, which would overrule any other.
         let change = match field.as_str() {
             accel_expires::NAME => SuggestedChange::Send(field, "0".to_owned()),
             "Expires" => SuggestedChange::Send("Cache-Control".to_owned(), "private".to_owned()),
@@ -51,7 +52,7 @@ impl Explaining<'_> {
         Some(SharedWithSessions { cookie: shown::printable(&cookie), line, changes })
     }
 
-    /// The first cookie of a session that the application would be sent.
+    /// The first session cookie that the application would be sent.
     fn session_sent(&self) -> Option<String> {
         let route = &self.asked.routed.route;
         let is_told_apart = |name: &[u8]| {
@@ -65,7 +66,7 @@ impl Explaining<'_> {
         names.map(String::from_utf8_lossy).find(|name| names_a_session(name)).map(|name| name.into_owned())
     }
 
-    /// By which field the application shares what this request gets, or would get; and its line.
+    /// The field by which the application shares what this request gets or would get, and its line.
     fn line_that_shares(&self) -> Option<(String, String)> {
         let outcome = self.inspection.outcome;
         let answer = self.heard().filter(|answered| answered.objections.is_empty());
@@ -92,7 +93,7 @@ impl Explaining<'_> {
             }
             LifetimeSource::AccelExpires => accel_expires::NAME,
             LifetimeSource::Expires => "Expires",
-            // Nobody but the configuration has shared it.
+            // Only the configuration has shared it.
             _ => return None,
         };
         let value = said.fields.all(field).next()?;

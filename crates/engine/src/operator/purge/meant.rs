@@ -1,7 +1,7 @@
 //! Resolves the site name of a purge (`--site`): the same names that logs and metrics use.
 //!
-//! Responses are kept by host. So a site that serves any host (`default`), or all hosts below a name (`*.example.org`), can be purged by its
-//! name only where everything that is stored is its own. Elsewhere the error says which hosts can be named.
+//! Responses are kept by host. So a site that serves any host (`default`), or all hosts below a name (`*.example.org`), can be
+//! purged by its name only where everything that is stored is its own. Elsewhere the error tells the operator to name a host.
 
 use crate::operator::purge::{PurgeError, PurgeTarget, host_as_in_keys, without_port};
 use crate::sites::ActiveSite;
@@ -30,13 +30,13 @@ impl fmt::Display for SiteNames {
     }
 }
 
-/// The target as the cache knows it.
+/// The target in the terms of the cache.
 ///
 /// # Errors
-/// It is a site of many hosts beside others, or a path without a host.
+/// It is a site of many hosts that is not the only site, or a path without a host.
 pub(super) fn meant<'t>(sites: &[ActiveSite], target: &'t PurgeTarget) -> Result<Cow<'t, PurgeTarget>, PurgeError> {
     Ok(match target {
-        // Even the host of the only site would not do: keys have the port of the visitors' address as well.
+        // Even the host of the only site would not do: keys also have the port of the address that visitors use.
         PurgeTarget::Url(path) | PurgeTarget::Prefix(path) if path.starts_with('/') && !path.starts_with("//") => {
             return Err(PurgeError::NoHost(path.clone(), SiteNames::of(sites)));
         }
@@ -50,12 +50,12 @@ pub(super) fn meant<'t>(sites: &[ActiveSite], target: &'t PurgeTarget) -> Result
     })
 }
 
-/// The host that stands alone in the place of a URL.
+/// The host, where the operator has written a host instead of a URL.
 pub(super) fn host_alone(url: &str) -> Option<String> {
     if url.contains('/') { None } else { host_as_in_keys(url).ok() }
 }
 
-/// The site that has this name and serves more hosts than one under it. A host that is called so comes first.
+/// The site of many hosts that has this name. A host of that name comes first.
 fn site_of_many_hosts<'s>(sites: &'s [ActiveSite], name: &str) -> Option<&'s ActiveSite> {
     let is_host =
         |pattern: &HostPattern| matches!(pattern, HostPattern::Exact(host) if host.eq_ignore_ascii_case(name));

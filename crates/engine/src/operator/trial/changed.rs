@@ -1,14 +1,14 @@
-//! A route as it would be with some lines more in the configuration.
+//! Applies proposed lines of the configuration to a route.
 
 use kasoku_options::{Route, SessionRules};
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
 use std::sync::Arc;
 
-/// The lifetime of all that is proposed, in seconds.
+/// The lifetime in all proposals, in seconds.
 pub(crate) const TTL_SECONDS: u64 = 60;
 
-/// With these lines; `None`: one of them is none of the configuration, or none that can be tried.
+/// The route with these lines; `None`: one of them is not a setting, or can't be tried.
 pub(crate) fn changed(route: &Route, changes: &[Suggestion]) -> Option<Route> {
     let mut changed = route.clone();
     for one in changes {
@@ -25,7 +25,7 @@ fn set(route: &mut Route, key: &str, value: &str) -> Option<()> {
         "ignore" => {
             let word = |text: &&str| Ignored::ALL.iter().copied().find(|one| one.word() == *text);
             let all: Option<Vec<Ignored>> = texts(value).map(|text| word(&text)).collect();
-            // What a page varies by is never ignored for an attempt.
+            // A trial never begins to ignore `Vary`.
             let all =
                 all.filter(|all| !all.contains(&Ignored::Vary) || grant(route).ignore.contains(&Ignored::Vary))?;
             grant(route).ignore = all;
@@ -51,12 +51,12 @@ fn grant(route: &mut Route) -> &mut Grant {
     &mut Arc::make_mut(&mut route.policy).grant
 }
 
-/// The texts of a list, as it is written.
+/// The texts of a list that is written as TOML.
 fn texts(list: &str) -> impl Iterator<Item = &str> {
     list.split('"').skip(1).step_by(2)
 }
 
-/// The same, with what was there before in the place of `default`.
+/// The texts of a list, where `default` stands for what was there before.
 fn after(list: &str, before: &[String]) -> Vec<String> {
     let one = |text: &str| if text == "default" { before.to_vec() } else { vec![text.to_owned()] };
     texts(list).flat_map(one).collect()

@@ -1,11 +1,12 @@
 //! Answers from a stored sendfile decision: the application's decision is stored, and the file is opened again for each request.
 //!
-//! The stored decision says which requests may have which file (`kasoku_cache::external_body`). What is sent is what lies there now: found
-//! by the name as it was received and by the route's present rules, so that a reload that takes a root away takes effect at once, and only
-//! while it is the file that the application has seen. Any other file is another question, and the application is asked it.
+//! The stored decision says which requests may have which file (`kasoku_cache::external_body`). What is sent is the file that lies
+//! there now. It is found by the name as it was received and by the route's present rules, so that a reload that takes a root away
+//! takes effect at once. It is sent only while it is the file that the application has seen; for any other file, the application is
+//! asked again.
 //!
-//! The head is the application's as it was stored, completed by the file as ever; conditions and ranges are this client's. Age and
-//! Date are the decision's.
+//! The head is the application's as it was stored, completed by the file as always; conditions and ranges are this client's. Age
+//! and Date are those of the decision.
 
 use crate::exchange::Exchange;
 use crate::exchange::answer::{Answer, ConditionEvaluator};
@@ -20,17 +21,17 @@ use kasoku_programs::{OpenFile, OpenFiles, SendfileTarget, find_named, is_shorta
 use kasoku_semantics::cache_status::CacheStatus;
 use std::io;
 
-/// What has become of a file.
+/// What has become of a file that a stored response names.
 pub(crate) enum SendfileOutcome {
-    /// It is as it was.
+    /// The file is as it was.
     Answer(Answer),
-    /// It is not what it was, or can't be had.
+    /// The file is not what it was, or can't be had.
     Changed,
-    /// Nobody knows: the disk takes too long.
+    /// Unknown: the disk takes too long, or descriptors or memory are short.
     Failed(Error),
 }
 
-/// Opens the file that a stored answer names.
+/// Opens the file that a stored response names, and makes the answer.
 pub(crate) async fn open(
     exchange: &Exchange,
     routed: &Routed,
@@ -62,16 +63,16 @@ pub(crate) async fn open(
     SendfileOutcome::Answer(Answer::Origin(Box::new(response), ConditionEvaluator::Cache, status))
 }
 
-/// Why a file that was seen before is not to be had.
+/// Why a file that was seen before can't be sent.
 #[derive(Debug)]
 pub(crate) enum Lost {
-    /// It is another one, or nothing that may be sent.
+    /// It is another file, or the name leads to nothing that may be sent.
     Changed(&'static str),
-    /// There are no descriptors left, or no memory: that says nothing about the file, and the application could send nothing either.
+    /// Descriptors or memory are short: that says nothing about the file, and the application could send nothing either.
     ByUs(io::Error),
 }
 
-/// The file, if it is the one that was seen.
+/// Finds the file, if it is the one that was seen.
 pub(crate) async fn find_again(
     route: &ActiveRoute,
     file: &ExternalBody,

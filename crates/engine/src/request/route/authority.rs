@@ -1,9 +1,9 @@
-//! The authority that a worker has read last.
+//! Keeps the authority that a worker has read last, and its normalised form.
 
 use crate::error::Fault;
 use kasoku_wire::target::write_authority;
 
-/// The authority that a worker has read last: most requests of a site spell it in one way.
+/// The authority that a worker has read last: most requests of a site spell it in the same way.
 #[derive(Default)]
 pub(crate) struct KnownAuthority {
     as_sent: Vec<u8>,
@@ -12,7 +12,7 @@ pub(crate) struct KnownAuthority {
 }
 
 impl KnownAuthority {
-    /// As the client sent it, and valid; empty before the first.
+    /// The authority as the client sent it, which is valid; empty before the first request.
     pub(crate) fn as_sent(&self) -> &[u8] {
         &self.as_sent
     }

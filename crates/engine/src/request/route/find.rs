@@ -1,9 +1,9 @@
 //! Finds the rule of a target, and the lists of URL patterns that it matches.
 //!
-//! A path is compared as it was sent, and as applications read it ([`PathReader`]). A short address is compared as the address as well for
-//! which it stands (`rewrite`), so the rule for `/bbs/board.php` is the rule for `/free/5`, in front of an origin of HTTP too, which does its
-//! rewriting itself. Whether a file stands in the way of a short address, nobody looks here: then the rule may be that of a page, and what
-//! the origin sends is none.
+//! A path is compared as it was sent, and as applications read it ([`PathReader`]). A short address is also compared as the address
+//! for which it stands (`rewrite`), so the rule for `/bbs/board.php` is the rule for `/free/5`; this holds in front of an HTTP
+//! origin too, which rewrites by itself. This module does not look whether a file exists at the short address: then the rule may be
+//! that of a page, although the origin sends a file.
 
 use crate::request::path::PathReader;
 use crate::sites::{ActiveRoute, ActiveSite};
@@ -15,20 +15,20 @@ use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
 
-/// Path and query of a target.
+/// Path and query of a target, in each reading.
 pub(super) struct TargetParts<'t> {
     sent: Path<'t>,
     query: Option<&'t str>,
-    /// The path as applications read it, where that is another one.
+    /// The path as applications read it, where it differs.
     read: Option<Path<'t>>,
-    /// Those for which it is short.
+    /// Path and query of the target for which a short address stands.
     long: Option<(Path<'t>, Option<&'t str>)>,
-    /// What one of these paths has.
+    /// The pairs of bytes that at least one of these paths has.
     pairs: BytePairs,
 }
 
 impl<'t> TargetParts<'t> {
-    /// A target, and the one for which it is short, if it is.
+    /// A target, and the target for which it stands if it is a short address.
     pub(super) fn new(target: &'t str, stands_for: Option<&'t str>, paths: &'t mut PathReader) -> Self {
         let (path, query) = path_and_query(target);
         let (sent, read) = (Path::new(path), paths.read(path).map(Path::new));
@@ -38,12 +38,12 @@ impl<'t> TargetParts<'t> {
         Self { sent, query, read, long, pairs }
     }
 
-    /// Whether a glob over paths fits it, as it was sent or as the address for which it is short.
+    /// Whether a glob over paths fits the path as it was sent, or that of the address for which it stands.
     fn fits_as_sent(&self, glob: &Glob) -> bool {
         self.sent.fits(glob) || self.fits_long(glob)
     }
 
-    /// The same, as applications read it.
+    /// The same for the path as applications read it.
     fn fits_as_read(&self, glob: &Glob) -> bool {
         self.read.unwrap_or(self.sent).fits_as_read(glob) || self.fits_long(glob)
     }
@@ -52,7 +52,7 @@ impl<'t> TargetParts<'t> {
         self.long.is_some_and(|(path, _)| path.fits(glob))
     }
 
-    /// Whether one of these patterns fits it, in any reading.
+    /// Whether one of these patterns fits the target, in any reading.
     pub(super) fn is_any<'p>(&self, patterns: impl Iterator<Item = &'p UrlPattern>) -> bool {
         let mut fitting = Fitting::new(self.query);
         let mut fitting_long = self.long.map(|(path, query)| (path, Fitting::new(query)));
@@ -73,22 +73,22 @@ impl<'t> TargetParts<'t> {
     }
 }
 
-/// The target for which one is short, if it is.
+/// The target for which a short address stands; `None`: `target` is no short address.
 pub(super) fn stands_for(site: &ActiveSite, target: &str, paths: &mut PathReader) -> Option<String> {
     paths.stands_for(&site.route.gateway.rewrites, target)
 }
 
-/// Where a target of a site leads.
+/// The routes that a target of a site matches.
 pub(super) struct MatchedRoute<'s, 't> {
     /// The route of the first rule that fits its path as it was sent, or the site's own.
     pub(super) route: &'s Arc<ActiveRoute>,
-    /// The same of the path as applications read it.
+    /// The same for the path as applications read it.
     as_read: &'s Arc<ActiveRoute>,
-    /// None: the site says nothing of paths.
+    /// None: the site has neither rules nor lists of URLs.
     asked: Option<TargetParts<'t>>,
 }
 
-/// Finds the route of a target of this site, and of the one for which it is short, if it is.
+/// Finds the route of a target of this site. `stands_for`: the target for which it stands if it is a short address.
 pub(super) fn find<'s, 't>(
     site: &'s ActiveSite,
     target: &'t str,
@@ -111,9 +111,9 @@ pub(super) fn find<'s, 't>(
 impl<'s> MatchedRoute<'s, '_> {
     /// Why the request passes, if it does.
     ///
-    /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
-    /// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
-    /// sent leads, and passes.
+    /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where the
+    /// two readings lead to different routes, it is unknown which one suits the page: the request takes the route of the path as it
+    /// was sent, and passes.
     pub(super) fn passes(&self) -> Option<Reason> {
         if self.route.pass || !Arc::ptr_eq(self.route, self.as_read) {
             return Some(Reason::PassRule);
@@ -124,9 +124,10 @@ impl<'s> MatchedRoute<'s, '_> {
 
     /// The route that refuses the target, if one does.
     ///
-    /// Where a path can be read in two ways, a URL that may pass does pass, and one that may be refused is refused. So the lists of two routes
-    /// count: of the one to which the path leads as it was sent, and of the one to which it leads as applications read it. `/open/../data/x` is
-    /// refused by the site's list although the rule for `/open/*` has an empty one.
+    /// A path that can be read in two ways is compared in both. If either reading says that the URL passes, it passes; if either
+    /// says that it is refused, it is refused. So the lists of two routes count: that of the path as it was sent, and that of the
+    /// path as applications read it. `/open/../data/x` is refused by the site's list although the rule for `/open/*` has an empty
+    /// one.
     pub(super) fn refusing(&self) -> Option<&'s Arc<ActiveRoute>> {
         let asked = self.asked.as_ref()?;
         let other = (!Arc::ptr_eq(self.route, self.as_read)).then_some(self.as_read);
@@ -138,8 +139,8 @@ fn lists_urls(route: &ActiveRoute) -> bool {
     urls(route).next().is_some()
 }
 
-/// The URLs of a route that pass: those of its list, and those that write into a session or end it, of which the application makes links for one
-/// visitor, or which change something, of which it has to hear.
+/// The URLs of a route that pass: those that are listed; those that write into a session or end it; those of which the application
+/// makes links for one visitor; and those that change something, since the application has to get each such request.
 fn urls(route: &ActiveRoute) -> impl Iterator<Item = &UrlPattern> {
     let listed = route.pass_urls.iter().chain(&route.session.logout).chain(&route.session.harmless_urls);
     let changes = route.changes.list.iter().filter(|change| change.method.as_ref().is_none_or(Method::is_safe));
@@ -273,7 +274,7 @@ mod tests {
         let refused =
             ["/data/x", "/data/open/../x", "/data/open/%2e%2e/x", "/adm/dump", "/x/../adm/dump", "/adm/x/../dump"];
         expect(&site, &refused, &["/data/open/x", "/adm/x", "/dump"]);
-        // A doubt counts against it.
+        // A path that can be read in two ways is refused if one of the two lists has it.
         expect(&site, &["/data/./open/x"], &[]);
     }
 

@@ -1,17 +1,17 @@
-//! Which parameters of a query the configuration knows (`query.known`), and which values of those of which tags are made.
+//! Finds parameters of a query that the configuration does not list (`query.known`), and values of which no certain tag can be made.
 //!
-//! An application may take parameters that nobody thought of when a lifetime was granted: a preview, a coupon, a theme, a language that
-//! it then keeps in a session. Where the configuration lists the parameters that pages take, a URL with another one is not one of
-//! those pages, so its request passes. Names are compared as programs read them, and a name that can be read in two ways is not
-//! in the list. A page that is dropped by its tags is found by them only if its parameters are written in the one way in which the requests
-//! that change it write them.
+//! An application may take parameters of which the operator did not think when granting a lifetime: a preview, a coupon, a theme, a
+//! language that it then keeps in a session. Where the configuration lists the parameters that pages take, a URL with another one
+//! is not one of those pages, so its request passes. Names are compared as programs read them, and a name that can be read in two
+//! ways is not in the list. A page is dropped by its tags only if its parameters are spelt as the requests that change the page
+//! spell them: a request with another spelling passes.
 
 use crate::sites::ActiveRoute;
 use kasoku_options::glob::matches;
 use kasoku_semantics::query::{name_and_value, parts, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
 
-/// Why a request for that target passes, if it does, because of a parameter that is not listed.
+/// Why a request for that target passes for a parameter, if it does: the parameter is not listed, or its value makes no certain tag.
 pub(super) fn passes(target: &str, route: &ActiveRoute) -> Option<Reason> {
     let (known, tags) = (&route.query.known[..], &route.policy.tags);
     let is_any_known = known.is_empty() && tags.templates.is_empty();
@@ -20,7 +20,7 @@ pub(super) fn passes(target: &str, route: &ActiveRoute) -> Option<Reason> {
     }
     let query = path_and_query(target).1?;
     let is_unknown = |pair: &str| !pair.is_empty() && !is_known(pair, known);
-    // Some programs divide at `;` as well, so each part counts.
+    // Some programs split at `;` as well, so each part counts.
     if !known.is_empty() && parts(query).any(is_unknown) {
         return Some(Reason::PassParameter);
     }

@@ -3,7 +3,7 @@
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 
-/// What a proxy in front of us says about the client's request; nothing, unless it is trusted.
+/// What a proxy in front of us says about the client's request; empty unless the peer is trusted.
 #[derive(Default)]
 pub(super) struct Proxied<'r> {
     pub(super) is_https: bool,
@@ -15,7 +15,7 @@ impl<'r> Proxied<'r> {
         if !is_trusted {
             return Self::default();
         }
-        // The last member is what the proxy that talks to us has written; earlier ones are what it was told.
+        // The last member is what the peer itself has written; earlier members are what the peer was told.
         let last = |name| list::members(fields, name).last();
         let forwarded = last("forwarded").unwrap_or_default();
         let proto = last("x-forwarded-proto").or_else(|| forwarded_parameter(forwarded, b"proto"));

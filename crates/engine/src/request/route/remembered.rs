@@ -1,11 +1,13 @@
 //! Caches the routes of recently requested targets, per worker.
 //!
-//! Rule, lists of URLs, short address, parameters and tags follow from a target and the settings alone. Under the policy of an application they
-//! cost more than all the rest of a hit, and most requests are for few of a site's targets. So each worker keeps what it found, beside the settings
-//! from which it follows: a reload begins anew. Nothing of a client is kept but the target.
+//! Rule, lists of URLs, short address, parameters and tags follow from the target and the settings alone. Under the policy of an
+//! application, finding them costs more than all the rest of a hit, and most requests are for few of a site's targets. So each
+//! worker keeps what it found beside the settings from which it follows: a reload begins with an empty table. Of a client's
+//! request, only the target is kept.
 //!
-//! A target has one place in the table, and the last one that was asked for has it: a crawler costs others the time that finding takes, and no more.
-//! A place keeps its memory for the next target, so a hit on a page that was found before allocates nothing.
+//! A target has one place in the table, and the target that was requested last takes it: a crawler costs other targets the time
+//! that finding takes, and no more. A place keeps its buffers for the next target, so a hit on a page that was found before
+//! allocates nothing.
 
 use crate::request::path::PathReader;
 use crate::request::route::NormalisedAuthority;
@@ -18,21 +20,21 @@ use std::cell::OnceCell;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Targets that a worker remembers.
+/// The most targets that a worker remembers.
 const TARGETS_MAX: usize = 1024;
 
-/// The longest target that is remembered, and the longest for which it may be short, in bytes.
+/// The longest target that is remembered, and the longest target for which it may stand, in bytes.
 const TARGET_BYTES_MAX: usize = 256;
 
 /// See the [module](self).
 #[derive(Default)]
 pub(crate) struct Remembered {
-    /// Empty before the first.
+    /// Empty before the first target.
     places: Vec<Option<RememberedRoute>>,
     hasher: foldhash::fast::RandomState,
 }
 
-/// Where a target leads.
+/// The route of a target.
 pub(super) struct RememberedRoute {
     texts: RememberedTexts,
     site: usize,
@@ -46,30 +48,30 @@ pub(super) struct RememberedRoute {
 struct RememberedTexts {
     /// The target as it was sent.
     sent: String,
-    /// As the key has it.
+    /// The target as the key has it.
     asked_for: String,
-    /// For which it is short.
+    /// The target for which it stands, if it is a short address.
     stands_for: String,
 }
 
-/// Whether a site's targets are worth remembering: where nothing depends on them, not even whether they hold a credential, they lead where they
-/// lead at once.
+/// Whether a site's targets are worth remembering: a rule, a rewrite, or whether the request passes for a credential, depends on
+/// the target. In other sites the route is found at once.
 pub(super) fn is_worth_it(site: &ActiveSite) -> bool {
     let is_safe = site.route.policy.profile == Profile::Safe;
     is_safe || !site.rules.is_empty() || !site.route.gateway.rewrites.is_empty()
 }
 
 impl Remembered {
-    /// Where that target of the site of that number leads, if somebody remembers.
+    /// The route of that target in the site of that number, if it is remembered.
     pub(super) fn find(&self, site: usize, target: &str) -> Option<&RememberedRoute> {
         let lead = self.places.get(self.place(site, target))?.as_ref()?;
         (lead.site == site && lead.texts.sent == target).then_some(lead)
     }
 
-    /// Remembers where a target has led.
+    /// Remembers the route of a target.
     pub(super) fn keep(&mut self, target: &str, led: &Routed) {
         let stands_for = led.stands_for();
-        // What is in the key is a part of the target.
+        // The target in the key is a part of this one, so it is no longer.
         if target.len().max(stands_for.map_or(0, str::len)) > TARGET_BYTES_MAX {
             return;
         }
@@ -104,7 +106,7 @@ fn write(place: &mut String, text: &str) {
 }
 
 impl RememberedRoute {
-    /// The same for a request to that authority.
+    /// The route for a request to that authority.
     pub(super) fn follow(&self, of: NormalisedAuthority, cache: &Cache, paths: &mut PathReader) -> Routed {
         let NormalisedAuthority { mut uri, scheme, .. } = of;
         let authority_end = uri.len();

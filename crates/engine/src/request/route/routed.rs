@@ -1,4 +1,4 @@
-//! Where a request belongs: a value, which the steps after routing read.
+//! The result of routing a request: a value, which the steps after routing read.
 
 use crate::request::path::PathReader;
 use crate::request::route::find::TargetParts;
@@ -15,10 +15,11 @@ use kasoku_wire::{Fields, RequestHead};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-/// Where a request belongs.
+/// The site, rule and key of a request, and whether it passes.
 pub(crate) struct Routed {
     pub(crate) route: Arc<ActiveRoute>,
-    /// Why it passes, if it does: its rule says so, its path can be read in two ways, or something in its URL is one visitor's.
+    /// Why the request passes, if it does: its rule or a list of URLs says so, its path can be read in two ways, or its URL holds a
+    /// credential, or a parameter or value that pages don't take.
     pub(crate) passes: Option<Reason>,
     /// The route that refuses its URL, if one does.
     pub(crate) refused_by: Option<Arc<ActiveRoute>>,
@@ -26,13 +27,13 @@ pub(crate) struct Routed {
     pub(crate) key: Key,
     /// `http` or `https`, as the client sees it.
     pub(crate) scheme: &'static str,
-    /// Which of the sites it is.
+    /// The number of the site.
     pub(crate) site: usize,
-    /// Where the authority ends in the key.
+    /// Where the authority ends in the URI of the key.
     pub(super) authority_end: usize,
-    /// The target for which this one is short (`rewrite`), in memory of the worker's [`PathReader`].
+    /// The target for which it stands, if it is a short address (`rewrite`), in a buffer of the worker's [`PathReader`].
     pub(crate) stands_for: Option<String>,
-    /// Its URL pattern, once somebody has asked for it.
+    /// Its URL pattern, once that was asked for.
     pub(super) pattern: OnceCell<Option<Box<Pattern>>>,
 }
 
@@ -42,7 +43,7 @@ impl Routed {
         self.key.uri().get(self.scheme.len() + "://".len()..self.authority_end).unwrap_or_default()
     }
 
-    /// Where it goes, as the cache knows it. `tags`: see [`CacheRoute::tags`].
+    /// The route as the cache knows it. `tags`: see [`CacheRoute::tags`].
     pub(crate) fn cache_route<'a>(&'a self, tags: &'a [String]) -> CacheRoute<'a> {
         CacheRoute {
             key: &self.key,
@@ -54,7 +55,7 @@ impl Routed {
         }
     }
 
-    /// Where it goes.
+    /// Where the request goes, for making the request to the origin.
     pub(crate) fn destination(&self) -> Destination<'_> {
         Destination {
             scheme: self.scheme,
@@ -66,23 +67,23 @@ impl Routed {
         }
     }
 
-    /// The request whose response may be shared, of a client that waits for it.
+    /// The request whose response may be shared, made for a client that waits for it.
     pub(crate) fn shared(&self, request: &RequestHead, peer: &Peer) -> SharedRequest {
         let tags = self.pattern(&request.fields).map_or(&[][..], |pattern| &pattern.tags);
         SharedRequest::new(request, &self.cache_route(tags), peer)
     }
 
-    /// Scheme and authority: `http://example.org`.
+    /// Scheme and authority, `http://example.org`, and the site.
     pub(crate) fn base(&self) -> Base {
         Base { uri: self.key.uri().get(..self.authority_end).unwrap_or_default().to_owned(), site: self.site }
     }
 
-    /// What the origin is asked for: path and query, or `*`.
+    /// The target for the origin: path and query, or `*`.
     pub(crate) fn target(&self) -> &str {
         self.key.uri().get(self.authority_end..).unwrap_or_default()
     }
 
-    /// The target for which this one is short, if it is: what the application reads.
+    /// The target for which it stands, if it is a short address: the application reads this one.
     pub(crate) fn stands_for(&self) -> Option<&str> {
         self.stands_for.as_deref()
     }
@@ -92,7 +93,8 @@ impl Routed {
         self.stands_for().unwrap_or(self.target())
     }
 
-    /// The pattern whose pages are looked at before this one is shared; `None`: it is not looked at. `request`: the client's own.
+    /// The URL pattern under which the leak guard compares the page before it is shared; `None`: the guard does not look at it.
+    /// `request`: the client's own fields.
     pub(crate) fn pattern(&self, request: &Fields) -> Option<&Pattern> {
         self.pattern.get_or_init(|| self.make_pattern(request).map(Box::new)).as_deref()
     }
@@ -103,13 +105,12 @@ impl Routed {
         Pattern::of(route.visitor_rules(), named, self.read_target(), request)
     }
 
-    /// Where its session is met.
+    /// Where the request's session is known: authority and rules.
     pub(crate) fn session_place(&self) -> SessionPlace<'_> {
         SessionPlace { authority: self.authority(), rules: self.route.asked_about_sessions }
     }
 
-    /// Whether one of these patterns fits its URL, in any reading. Only what is asked of few requests comes here, so its path may be read in
-    /// memory of its own.
+    /// Whether one of these patterns fits the URL, in any reading. Few requests need this, so the path may be read into memory of its own.
     pub(crate) fn is_any<'p, P>(&self, patterns: impl Fn() -> P) -> bool
     where
         P: Iterator<Item = &'p UrlPattern>,
@@ -122,7 +123,7 @@ impl Routed {
     }
 }
 
-/// Scheme and authority, as the keys of a site have them.
+/// Scheme and authority as the keys of a site have them, and the number of the site.
 #[derive(Clone, Debug)]
 pub(crate) struct Base {
     pub(super) uri: String,
@@ -130,7 +131,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// That of a URI as keys spell it, of the site of that number; `None` where it is none.
+    /// The base of a URI as keys spell it, in the site of that number; `None`: that is no such URI.
     pub(crate) fn of(uri: &str, site: usize) -> Option<Self> {
         Some(Self { uri: split(uri)?.base.to_owned(), site })
     }

@@ -11,10 +11,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much of an answer is read, in bytes: a connection of which all was read can be used again.
+/// How much of an answer is read, in bytes: a connection whose answer was read to its end can be used again.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// How long one may take.
+/// How long one beacon may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A request that tells the application of a visitor.
@@ -24,7 +24,7 @@ pub(super) struct Beacon {
     pub(super) outgoing: RequestHead,
 }
 
-/// Whether one more can be sent, now or after those that wait; if not, it counts as dropped.
+/// Whether another beacon can be sent, now or after those that wait. If not, it counts as dropped.
 pub(super) fn has_room(worker: &Worker) -> bool {
     let has_room = worker.background.has_room();
     if !has_room {
@@ -33,9 +33,9 @@ pub(super) fn has_room(worker: &Worker) -> bool {
     has_room
 }
 
-/// Sends one for which there is room; nobody waits for it.
+/// Sends a beacon for which there is room. No request waits for it.
 pub(super) fn send(worker: &Rc<Worker>, beacon: Beacon) {
-    // What waits in the worker must not keep it.
+    // A waiting task must not keep its worker alive.
     let weak = Rc::downgrade(worker);
     worker.background.spawn(async move {
         let Some(worker) = weak.upgrade() else { return };
@@ -49,7 +49,7 @@ pub(super) fn send(worker: &Rc<Worker>, beacon: Beacon) {
     });
 }
 
-/// Asks, and reads what is answered. Nothing follows from it.
+/// Sends the request and reads the answer, which has no effect.
 async fn exchange(worker: &Worker, beacon: &Beacon) {
     let Beacon { route, fetch_context, outgoing } = beacon;
     let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);

@@ -1,4 +1,4 @@
-//! Fetches the pages that the leak guard compares, as fills do.
+//! Fetches the pages that the leak guard compares, in the way of a fill.
 
 use crate::origin::fetch_context::FetchContext;
 use crate::origin::send;
@@ -11,11 +11,11 @@ use kasoku_visitors::leak_guard::{FETCH_MAX, FetchedPage, Fetcher, as_sent, says
 use kasoku_wire::RequestHead;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Fetches as fills do.
+/// Fetches in the way of a fill.
 pub(crate) struct ByWorker<'w> {
     pub(crate) worker: &'w Worker,
     pub(crate) route: &'w ActiveRoute,
-    /// The fill's.
+    /// The context of the fill.
     pub(crate) fetch_context: &'w FetchContext,
 }
 
@@ -33,7 +33,7 @@ impl Fetcher for ByWorker<'_> {
     }
 }
 
-/// Fetches a page that no client gets, as whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
+/// Fetches a page that no client gets: as a visitor at `address`, or anonymously. `None`: no answer came that can be compared.
 pub(crate) async fn fetch(
     worker: &Worker,
     route: &ActiveRoute,

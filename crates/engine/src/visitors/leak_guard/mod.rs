@@ -1,11 +1,13 @@
-//! Looks whether a page that would be shared depends on who asks for it, before it is shared and now and then afterwards.
+//! Checks whether a page that would be shared depends on its visitor: before it is shared, and on samples afterwards.
 //!
-//! Where the operator grants a lifetime, pages are asked for anonymously, and nobody has said that they may be shared. That is right only if
-//! a page does not depend on its visitor. So the first page of each URL pattern is fetched once more as a made-up visitor (`fetch`) and both are
-//! compared ([`kasoku_visitors::leak_guard`]); a page that differs by more than listed noise blocks its pattern: its requests pass, and what is
-//! stored of it is dropped. Sampled requests repeat that in the background (`sample`).
+//! Where the operator grants a lifetime, pages are requested anonymously, and the application has not said that they may be
+//! shared. That is right only if a page does not depend on its visitor. So the first page of each URL pattern is fetched once
+//! more as a test visitor (`fetch`), and both are compared ([`kasoku_visitors::leak_guard`]). A page that differs by more than
+//! listed noise blocks its pattern: requests for the pattern pass, and its stored pages are dropped. Sampled requests repeat the
+//! comparison in the background (`sample`).
 //!
-//! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so nobody waits in a row.
+//! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so they do not
+//! wait one after the other.
 
 mod fetch;
 mod sample;
@@ -21,17 +23,17 @@ use kasoku_semantics::time::Now;
 use kasoku_visitors::leak_guard::{ComparisonResult, ComparisonTicket, DifferenceReport, GuardStep, PatternVerdict};
 use kasoku_visitors::pattern::Pattern;
 
-/// What a fill does with a response that has to be compared.
+/// What a fill does with a response that may have to be compared.
 pub(crate) enum GuardDecision {
-    /// It is shared as it is.
+    /// The response is shared as it is.
     No,
-    /// It is not shared, for this reason.
+    /// The response is not shared, for this reason.
     Refuse(Reason),
-    /// It is compared first.
+    /// The response is compared first.
     At(ComparisonTicket),
 }
 
-/// What is known of a pattern decides, or this page does.
+/// Decides by what is known of the pattern, or by a comparison of this page.
 pub(crate) fn look(worker: &Worker, pattern: &Pattern) -> GuardDecision {
     match worker.guard.begin(pattern, worker.now().mono_ms) {
         GuardStep::Check(ticket) => GuardDecision::At(ticket),
@@ -43,7 +45,7 @@ pub(crate) fn look(worker: &Worker, pattern: &Pattern) -> GuardDecision {
     }
 }
 
-/// Writes down what a comparison has found. The result is why the page may not be shared, if it may not.
+/// Notes the result of a comparison. Returns why the page may not be shared, if it may not.
 pub(crate) fn conclude(
     worker: &Worker,
     site: &str,
@@ -69,7 +71,7 @@ pub(crate) fn conclude(
     }
 }
 
-/// The pages of a pattern have begun to differ.
+/// Blocks a pattern whose pages have begun to differ.
 pub(crate) fn block(worker: &Worker, site: &str, pattern: &Pattern, report: DifferenceReport) {
     let now = worker.now();
     tell(worker, &pattern.shown, &report);

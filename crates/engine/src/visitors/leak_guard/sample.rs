@@ -1,6 +1,6 @@
 //! Compares shared pages again in the background, on a sample of requests, since applications change.
 //!
-//! Of the requests that meet the cache, one in 256 is looked at on average, at most one a second in the process. A hit pays for it by
+//! On average, one in 256 requests that reach the cache is sampled, at most one a second in the process. A hit pays for it by
 //! counting down.
 
 use crate::exchange::Exchange;
@@ -19,7 +19,7 @@ use kasoku_visitors::leak_guard::{Comparison, ComparisonResult, PatternVerdict, 
 use kasoku_visitors::pattern::is_guarded;
 use std::rc::Rc;
 
-/// A request meets the cache: now and then its page is looked at.
+/// Called for each request that reaches the cache: its page is compared now and then.
 pub(crate) fn sample(exchange: &Exchange, routed: &Routed) {
     let worker = &exchange.worker;
     if is_guarded(routed.route.visitor_rules()) && worker.samples.is_due(|| worker.guard.next_visitor()) {

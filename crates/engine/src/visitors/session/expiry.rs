@@ -1,5 +1,6 @@
-//! Expires the session cookie of a visitor to whom the application handed a session when it handed one to everybody
-//! ([`kasoku_visitors::session::expired_cookies`]). It goes only into an answer that nobody is to keep.
+//! Expires the session cookie of a visitor whose session is over: the application has opened a session for every visitor, and
+//! this one has long only read ([`kasoku_visitors::session::expired_cookies`]). The Set-Cookie goes only into an answer that no
+//! cache may keep.
 
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
@@ -9,11 +10,11 @@ use kasoku_semantics::reason::Reason;
 use kasoku_visitors::session::expired_cookies;
 use std::sync::Arc;
 
-/// Ends the session of a request that is answered now, where it is over.
+/// Ends the session of a request that is being answered, where it is over.
 pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
     let Some(session) = exchange.identity.get().session else { return };
     let passes = exchange.existing_extras().and_then(|extras| Some(extras.session.as_ref()?.reason));
-    // What passes for another reason may be about to make somebody of it.
+    // A request that passes for another reason may be a log-in.
     if !session.is_over || passes.is_some_and(|reason| reason != Reason::PassSession) {
         return;
     }

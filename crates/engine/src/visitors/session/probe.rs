@@ -1,10 +1,10 @@
-//! Asks the application whether a session is anonymous, as its visitor would: with that visitor's cookies, address and browser.
+//! Asks the application whether a session is anonymous, with the cookies, the address and the browser of the session's visitor.
 //!
-//! It is asked behind an answer, when no other request of the session is on its way, and by no request that waits for it. The answer
-//! is read, judged by its status and a text, and thrown away: nothing of it is stored, and no cookie that it sets reaches anybody. What the
-//! visitor wants of a representation (conditions, a range, codings) is left out, since the text has to be seen; and what would make
-//! another request of it: an application that answers a script of its own with 200 for everybody would make guests of members, and a method that a
-//! field names would do something.
+//! The probe follows an answer, when no other request of the session is on its way, and no request waits for it. Its own answer
+//! is read, judged by its status and a text, and dropped: nothing of it is stored, and no cookie that it sets reaches a client.
+//! Fields by which the visitor selects a representation (conditions, a range, codings) are left out, since the text has to be
+//! readable. Fields that would make another request of it are left out as well: an application that answers requests of its own
+//! scripts with 200 for all visitors would make members look like guests, and a method in a field would change something.
 
 use crate::exchange::Exchange;
 use crate::observe::timing::OriginTime;
@@ -29,13 +29,13 @@ use memchr::memmem;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Questions of one worker at a time; who comes beyond that is asked about after its next request.
+/// The most probes of one worker at a time. A session beyond that is probed after its next request.
 const PROBES_MAX: usize = 16;
 
 /// How much of an answer is read for the text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// What of a visitor's request says how the answer is to look, and not who asks.
+/// Fields of a visitor's request that say how the answer is to look, and not who the visitor is.
 const NOT_SENT: [&str; 29] = [
     "accept",
     "accept-encoding",
@@ -68,24 +68,24 @@ const NOT_SENT: [&str; 29] = [
     "x-rewrite-url",
 ];
 
-/// The same by how names begin: `X-HTTP-Method-Override`, `HX-Request`, `Turbo-Frame`, `Wicket-Ajax`.
+/// The same by the beginning of the field name: `X-HTTP-Method-Override`, `HX-Request`, `Turbo-Frame`, `Wicket-Ajax`.
 const NOT_SENT_FAMILIES: [&str; 9] =
     ["hx-", "turbo-", "turbolinks-", "wicket-", "x-ajax", "x-http-", "x-ic-", "x-inertia", "x-up-"];
 
-/// Whether the application may be asked behind a request: it is asked by a page that somebody looks at, since to a script it might answer
-/// otherwise, whatever field tells it of one.
+/// Whether a probe may follow a request. The request has to be for a page that a person looks at: the application may answer a
+/// script otherwise, and any field may tell it of the script.
 pub(crate) fn may_follow(request: &Request) -> bool {
     let is_page = |mode: &[u8]| mode == b"navigate";
     request.head.method == Method::GET && request.head.fields.first("sec-fetch-mode").is_none_or(is_page)
 }
 
-/// Asks about the session of a request that has been answered, if there is reason to; nobody waits for it.
+/// Probes the session of a request that has been answered, if there is reason to. No request waits for it.
 pub(crate) fn ask(exchange: &Exchange, route: &ActiveRoute, base: &Base, id: SessionId) {
     let worker = &exchange.worker;
     let rules = &route.session;
     let Some(probe) = rules.probe.as_ref().filter(|_| worker.probes.get() < PROBES_MAX) else { return };
     let Some(asked) = route_beside(&exchange.settings.sites, exchange.scratch(), base, &probe.target) else { return };
-    // Another application knows nothing of this session, and has no business with its cookies.
+    // Another application knows nothing of this session, and must not get its cookies.
     if asked.route.origins != route.origins {
         return;
     }
@@ -121,7 +121,8 @@ async fn run(
     place.found(found);
 }
 
-/// What an answer says: `None` where the application has failed, so that nothing follows from it.
+/// Whether an answer says that the session is anonymous; `None` where the application has failed, so that nothing follows from
+/// it.
 async fn judge(probe: &SessionProbe, mut response: Response) -> Option<bool> {
     let status = response.head.status;
     if status.is_server_error() && status.as_u16() != probe.status {
@@ -147,7 +148,7 @@ async fn judge(probe: &SessionProbe, mut response: Response) -> Option<bool> {
     (ended || is_there).then_some(is_there)
 }
 
-/// The visitor's request, for another URL: for a page that is read here.
+/// The visitor's request, made for another URL whose page is read here.
 pub(crate) fn as_visitor(request: &Request, target: &str) -> Request {
     let mut head = RequestHead::new(Method::GET, target.to_owned());
     head.version = Version::HTTP_11;
@@ -162,7 +163,7 @@ fn is_left_out(name: &[u8]) -> bool {
     NOT_SENT.iter().any(|one| is_same(name, one.as_bytes())) || NOT_SENT_FAMILIES.iter().any(begins)
 }
 
-/// A place among the questions of a worker. Dropped without an answer, it leaves all as it was.
+/// A place among the probes of a worker. Dropped without an answer, it changes nothing that is known.
 struct ProbeSlot {
     worker: Rc<Worker>,
     ticket: Option<ProbeTicket>,

@@ -23,7 +23,7 @@ fn a_program_is_told_the_request_and_nothing_of_ours() {
             .with("Authorization", "Basic c2VjcmV0");
         let text = site.whole(head).await.unwrap().body;
         let directory = site.directory.display();
-        // What the shell adds of its own.
+        // The shell sets PWD itself.
         let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("PWD=")).collect();
         lines.sort_unstable();
         let expected = format!(
@@ -84,7 +84,7 @@ fn a_program_that_speaks_http_is_read_as_such_and_its_chunks_are_not_the_client_
         site.write("a.cgi", script);
         let whole = site.whole(get("/nph-a.cgi")).await.unwrap();
         assert_eq!((whole.status, whole.body.as_str(), site.interim.as_slice()), (201, "abc", &[103][..]));
-        // Another one is not: its first line is no field.
+        // The output of another program is not read as HTTP: its first line is no field.
         assert!(matches!(site.whole(get("/a.cgi")).await, Err(Error::MalformedCgi(_))));
     });
 }
@@ -93,7 +93,7 @@ fn a_program_that_speaks_http_is_read_as_such_and_its_chunks_are_not_the_client_
 fn to_head_and_with_304_there_is_no_body_and_the_program_comes_to_its_end() {
     play(async {
         for (method, status) in [(Method::HEAD, 200), (Method::GET, 304)] {
-            // More than a pipe holds, which nobody wants.
+            // More output than a pipe holds, all of which is dropped.
             let mut site = Site::with(&format!(
                 "printf 'Status: {status}\\nContent-Type: text/plain\\n\\n'; head -c 300000 /dev/zero; echo done > after"
             ));

@@ -14,12 +14,12 @@ fn more_programs_than_there_are_places_wait_and_then_are_refused() {
         third.write("a.cgi", "#!/bin/sh\n");
         let first = site.response(get("/a.cgi")).await.unwrap();
         let mut waits = Box::pin(second.whole(get("/a.cgi")));
-        // Its place in the queue is taken once the program was found, which takes no wait.
+        // The second request takes its place in the queue once its program was found.
         while site.choice().origin.places.load().1 == 0 {
             assert!(matches!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
             tokio::task::yield_now().await;
         }
-        // The bound is one for all directories.
+        // There is one bound for all directories.
         assert!(matches!(third.whole(get("/a.cgi")).await, Err(Error::QueueFull)));
         work.write_all(b"1\n").unwrap();
         assert_eq!(read(first).await.unwrap().body, "1\n");

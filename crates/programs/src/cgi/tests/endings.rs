@@ -69,7 +69,7 @@ fn a_program_that_ends_with_an_error_has_said_all_or_not() {
         let mut site = Site::with(&format!("{HEAD} echo perhaps half; exit 2"));
         let whole = site.whole(get("/a.cgi")).await.unwrap();
         assert!(whole.is_doubtful && whole.body == "perhaps half\n");
-        // Where its length is told, there is no doubt.
+        // With a Content-Length, there is no doubt.
         let mut site = Site::with("printf 'Content-Type: text/plain\\nContent-Length: 3\\n\\nabc'; exit 2");
         assert!(!site.whole(get("/a.cgi")).await.unwrap().is_doubtful);
     });
@@ -84,7 +84,7 @@ fn who_closes_its_output_and_works_on_has_answered_and_keeps_its_place() {
         let mut work = site.work();
         let whole = site.whole(get("/a.cgi")).await.unwrap();
         assert_eq!((whole.body.as_str(), whole.is_doubtful), ("ok\n", false));
-        // The task that sees to its end hears of the answer's.
+        // Lets the program's task hear of the answer's end.
         tokio::task::yield_now().await;
         assert_eq!(site.running(), 1);
         work.write_all(b"worked\n").unwrap();
@@ -122,7 +122,7 @@ fn what_a_program_leaves_in_the_background_may_run_on_if_it_lets_go_of_the_outpu
     });
 }
 
-/// Runs a script whose group holds a pipe open, and expects that an error ends all of it.
+/// Runs a script whose group holds a pipe open, and expects an error that ends the whole group.
 async fn expect_the_end_of_its_group(script: &str, limits: impl FnOnce(&mut Limits), expected: fn(&Error) -> bool) {
     let mut site = Site::with(&format!("exec 9>held; sleep 100 & {script}"));
     let held = site.held();
@@ -161,7 +161,7 @@ fn each_time_limit_ends_the_group() {
             |error| matches!(error, Error::ProgramTimeout),
         )
         .await;
-        // A leader that has ended, and a child that holds the output.
+        // The group's leader has ended, and a child holds the output.
         expect_the_end_of_its_group(
             &format!("{HEAD} echo half; exit 0"),
             |limits| limits.between_bytes_timeout = SHORT,

@@ -1,4 +1,4 @@
-//! Scenarios with scripts in a directory of their own.
+//! Tests of CGI, with scripts in a directory of their own.
 
 mod answers;
 mod bounds;
@@ -28,21 +28,21 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::LocalOptions;
 
-/// A directory of programs, and what a route would say of it.
+/// A directory of programs, and its configuration.
 #[derive(Clone)]
 struct Site {
-    /// What the address names.
+    /// The path of the origin's address.
     directory: PathBuf,
     _home: Arc<Home>,
     limits: Limits,
     gateway: Gateway,
     circumstances: Circumstances,
     origins: OriginRegistry,
-    /// Interim responses that came.
+    /// The statuses of the interim responses.
     interim: Vec<u16>,
 }
 
-/// The directory, which goes with the last who uses it.
+/// The directory, which is removed with its last user.
 struct Home(PathBuf);
 
 impl Drop for Home {
@@ -86,8 +86,8 @@ impl Site {
         site
     }
 
-    /// Writes a program. Another process does: if this one had the file open for writing while a program starts in
-    /// another test, that would hold it open for a moment too, and nothing that is written to can be executed (ETXTBSY).
+    /// Writes a program, from another process. If this process had the file open for writing while another test starts a program,
+    /// that program would hold the file open for a moment too, and a file that is open for writing can't be executed (ETXTBSY).
     fn write(&self, name: &str, text: &str) {
         let path = self.directory.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -106,7 +106,7 @@ impl Site {
         Held { reader, ours: File::options().write(true).open(&path).unwrap() }
     }
 
-    /// A named pipe in the directory that programs wait for. Ours are both ends, so that opening waits for nobody.
+    /// A named pipe in the directory that programs wait for. The test holds both ends, so that opening it does not block.
     fn work(&self) -> File {
         let path = self.directory.join("work");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -183,15 +183,15 @@ async fn read(response: Response) -> Result<Whole, Error> {
     Ok(Whole { status: head.status.as_u16(), head, body: body_text, is_doubtful: body.is_doubtful() })
 }
 
-/// A pipe that programs hold open. Its end tells that all have ended who had it.
+/// A pipe that programs hold open. Its end of file tells that all of them have ended.
 struct Held {
     reader: pipe::Receiver,
-    /// While nobody has opened it, it has no end either.
+    /// The test's own end: without it, the pipe would be at its end until a program opens it.
     ours: File,
 }
 
 impl Held {
-    /// Waits until nobody holds it any more: what was written.
+    /// Waits until no program holds the pipe any more, and returns what was written.
     async fn closed(self) -> String {
         let Self { mut reader, ours } = self;
         drop(ours);
@@ -213,7 +213,7 @@ fn post(target: &str) -> RequestHead {
 struct Pieces {
     length: BodyLength,
     pieces: VecDeque<Bytes>,
-    /// Whether the client goes away instead of coming to an end.
+    /// Whether the client disconnects instead of ending the body.
     breaks: bool,
 }
 

@@ -1,14 +1,14 @@
-//! Paths of those who want what is not theirs: none leads to anything.
+//! Tests of paths that attackers send: none leads to anything.
 
 use super::*;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What lies beside the root, and must not come out of it.
+/// The content of files beside the root, which must never be served.
 const SECRET: &str = "secret";
 
-/// A root with all that its owner could leave in it, and links that somebody left.
+/// A root with files that an owner may leave in it (dotfiles, backups, sources), and links that lead out of it.
 fn tempting() -> Scratch {
     let place = Scratch::new(&[
         "index.html",
@@ -60,9 +60,9 @@ fn tempting() -> Scratch {
     place
 }
 
-/// Of all of these, nothing is found.
+/// None of these leads to anything.
 const PATHS: [&str; 122] = [
-    // Dots, in every way in which somebody once decoded them.
+    // Dots, in every encoding that some server once decoded.
     "/..",
     "/../secret.txt",
     "/../www-private/secret.txt",
@@ -105,7 +105,7 @@ const PATHS: [&str; 122] = [
     "/..%00/secret.txt",
     "/..%0d/secret.txt",
     "/..%0a/secret.txt",
-    // Dots and slashes in encodings that are none.
+    // Dots and slashes in invalid encodings.
     "/%c0%ae%c0%ae/secret.txt",
     "/%c0%2e%c0%2e/secret.txt",
     "/..%c0%afsecret.txt",
@@ -139,7 +139,7 @@ const PATHS: [&str; 122] = [
     "/$HOME/secret.txt",
     "/`id`",
     "/|id",
-    // Ends that are cut off, or seem to be.
+    // Ends that some systems cut off, or seem to.
     "/x.php%00",
     "/x.php%00.jpg",
     "/a.jpg%00.html",
@@ -162,7 +162,7 @@ const PATHS: [&str; 122] = [
     "/a.jpg/.php",
     "/a.jpg%00x.php",
     "/a.jpg%0ax.php",
-    // What lies about.
+    // Files that lie about: dotfiles, sources, backups.
     "/.env",
     "/%2eenv",
     "/.git/HEAD",
@@ -180,7 +180,7 @@ const PATHS: [&str; 122] = [
     "/x.php.swp",
     "/x.php.orig",
     "/%23x.php%23",
-    // Links that somebody left.
+    // Links that lead out of the root.
     "/out.txt",
     "/chain",
     "/out/secret.txt",
@@ -192,7 +192,7 @@ const PATHS: [&str; 122] = [
     "/.well-known/../../secret.txt",
 ];
 
-/// Through these links nothing comes that is not beneath; and some that no link may lead to wherever they are followed to.
+/// Links that lead out of the root, into /proc or to a device: they lead to nothing, even where links may leave the root.
 const THROUGH_PROC: [&str; 8] = [
     "/self/etc/passwd",
     "/cwd/Cargo.toml",
@@ -221,7 +221,7 @@ fn no_hostile_path_leads_to_anything() {
         with_rules(try_path, |rules| is_nothing(&place, path, rules));
         with_rules(|rules| rules.scripts = Scripts::Programs, |rules| is_nothing(&place, path, rules));
     }
-    // The table would also hold if nothing at all were found.
+    // The tables would also hold if the search never found anything.
     plain(|rules| place.expect(rules, &[("/a.jpg", "file /a.jpg"), ("/d/e/", "file /d/e/index.html")]));
     with_rules(php, |rules| place.expect(rules, &[("/x.php", "script /x.php ")]));
 }
@@ -243,7 +243,7 @@ fn links_of_proc_lead_nowhere_even_where_links_may_leave_the_root() {
     );
 }
 
-/// Somebody who may write below the root turns a name into a link out of it and back, while it is looked up.
+/// Another thread swaps a directory for a link out of the root and back, while its name is looked up.
 #[test]
 fn a_link_that_is_swapped_in_while_we_look_leads_nowhere() {
     const LOOK_UPS: usize = 20_000;

@@ -1,9 +1,9 @@
-//! Where no program runs: what visitors have uploaded, whatever they have called it and however they ask for it.
+//! Tests of `no_programs`: a script that visitors have uploaded does not run, whatever its name and whatever the path to it.
 
 use super::*;
 use kasoku_options::{PathGlob, Rewrite};
 
-/// A board below whose `data` anybody may have put anything.
+/// A board with uploads of visitors below `data`.
 fn uploads() -> Scratch {
     Scratch::new(&[
         "index.php",
@@ -63,7 +63,7 @@ fn a_script_is_forbidden_in_whichever_spelling() {
                     ("/data/app", "redirect /data/app/"),
                     ("/board/data/x.php", "script /board/data/x.php "),
                     ("/database/x.php", "script /database/x.php "),
-                    // It is the script's path that counts.
+                    // The script's path counts, not PATH_INFO.
                     ("/index.php/data/x.php", "script /index.php /data/x.php"),
                 ],
             );

@@ -1,4 +1,4 @@
-//! Short addresses: what is there comes first, then the script that they stand for, then what is tried.
+//! Tests of short addresses: an existing file comes first, then the script of the short address, then `try_files`.
 
 use super::*;
 use kasoku_options::Rewrite;
@@ -33,7 +33,7 @@ fn a_short_address_counts_where_neither_a_file_nor_a_directory_is() {
                 ("/free/a%20b%26c/", "script /bbs/board.php ?board=free&title=a%20b%26c"),
                 ("/free/a%5Cb/", "script /bbs/board.php ?board=free&title=a%5Cb"),
                 ("//fre%65/./12", "script /bbs/board.php ?board=fre%65&id=12"),
-                // What is there is what it always was.
+                // Existing files and directories come first.
                 ("/", "script /index.php "),
                 ("/about", "file /about"),
                 ("/bbs", "redirect /bbs/"),
@@ -43,7 +43,7 @@ fn a_short_address_counts_where_neither_a_file_nor_a_directory_is() {
                 ("/2024/3", "redirect /2024/3/"),
                 ("/bbs/board.php?board=x", "script /bbs/board.php "),
                 ("/bbs/board.php/12", "script /bbs/board.php /12"),
-                // And what fits nothing is nothing.
+                // A path that fits no short address is missing.
                 ("/free/12/x", "missing"),
                 ("/a-b", "missing"),
                 ("/free/%00/", "missing"),
@@ -68,7 +68,7 @@ fn a_short_address_comes_before_the_front_controller() {
                 ("/free/12", "script /bbs/board.php ?board=free&id=12"),
                 ("/about", "file /about"),
                 ("/bbs", "redirect /bbs/"),
-                // A directory is there; that it has no index file is the front controller's.
+                // The directory exists, so it is no short address; without an index file, the front controller answers.
                 ("/empty", "script /index.php "),
                 ("/a-b?c", "script /index.php "),
                 ("/free/12/x", "script /index.php "),
@@ -139,7 +139,7 @@ fn a_prefix_of_the_url_is_a_part_of_both_sides() {
     });
 }
 
-/// A file that nobody may read, a pipe or a link that leads away: something is there.
+/// A pipe and a link out of the root exist, so their names are no short addresses.
 #[test]
 fn what_is_there_and_not_for_clients_is_there() {
     let place = Scratch::new(&["x.php", "bbs/board.php"]);

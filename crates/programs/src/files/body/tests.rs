@@ -1,4 +1,4 @@
-//! Windows of files that are in memory, or not, or are changed meanwhile.
+//! Tests of windows of files that are in memory, not in memory, or changed meanwhile.
 
 use super::*;
 use crate::document_root::all_who_may_wait;
@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker};
 
 const WINDOW: usize = WINDOW_BYTES_MAX as usize;
 
-/// TMPFS_MAGIC of statfs(2): what has its files in memory and nowhere else.
+/// TMPFS_MAGIC of statfs(2): a file system that is in memory only.
 const TMPFS: i64 = 0x0102_1994;
 
-/// What is sent of a file of that length.
+/// The body with a file of that length.
 fn body_of(scratch: &Scratch, length: usize) -> FileBody {
     let path = scratch.root().join("a.bin");
     fs::write(&path, vec![b'x'; length]).unwrap();
@@ -52,9 +52,9 @@ async fn what_is_not_in_memory_is_left_to_a_thread_that_may_wait() {
     let mut body = body_of(&scratch, 4 * WINDOW);
     body.file.sync_all().unwrap();
     let is_on_disk = statfs(scratch.root()).unwrap().f_type != TMPFS;
-    // While all who may wait are held up, nothing comes of it.
+    // While no thread is free that may wait, the window is not ready.
     let held_up = all_who_may_wait().await;
-    // Pages that somebody looks at are not dropped: then once more.
+    // The kernel does not drop pages that are in use at the moment, so this tries several times.
     let mut waits = (0..10).map(|_| {
         body.has_waited(true);
         fadvise(&body.file, 0, None, Advice::DontNeed).unwrap();

@@ -1,4 +1,4 @@
-//! Names of files: what each leads to, and that none leads out of the roots.
+//! Tests of named files: what each name leads to, and that none leads out of the roots.
 
 use super::*;
 use crate::document_root::tests::Scratch;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What lies beside the roots, and must not come out of them.
+/// The content of files beside the roots, which must never be sent.
 const SECRET: &str = "SECRET";
 
-/// Two roots, `www` and `second`, with all that an application could keep there, and links that somebody left; beside them what is
-/// nobody's.
+/// Two roots, `www` and `second`, with files that an application may keep there, and links that lead out of them; beside the roots,
+/// files that must not be sent.
 struct Place(Scratch);
 
 impl Place {
@@ -109,7 +109,7 @@ fn content(file: &File) -> String {
     text
 }
 
-/// The content of what is found, or a word for what is not.
+/// The content of the file that is found, or a word for another result.
 fn shown(rules: &SendfileRules, named: SendfileName<'_>) -> String {
     match look_up(rules, named) {
         SendfileTarget::File(file) => content(&file.file),
@@ -139,13 +139,13 @@ fn a_path_is_absolute_or_relative_to_the_first_root_that_has_it() {
         (format!("{root}/none/none.pdf"), "missing"),
         (format!("{root}/a.pdf/"), "missing"),
         (format!("{root}/a.pdf/x"), "missing"),
-        // Neither a directory, nor what is no file.
+        // Directories, and what is no regular file.
         (root.clone(), "denied"),
         (format!("{root}/"), "denied"),
         (format!("{root}/d"), "denied"),
         (format!("{root}/fifo"), "denied"),
         (format!("{root}/socket"), "denied"),
-        // Names hide from URLs, not from the application.
+        // Names are hidden from URLs only, not from the application.
         (".hidden/.env".to_owned(), ".hidden/.env"),
         ("script.php".to_owned(), "script.php"),
         ("old.bak".to_owned(), "old.bak"),
@@ -221,9 +221,9 @@ fn a_prefix_that_leads_out_of_the_roots_leads_nowhere() {
     assert_eq!(shown(&without, SendfileName::Uri(b"/second/only.pdf")), "only");
 }
 
-/// Of all of these, below a root, as a relative path, and behind a prefix, nothing is found.
+/// None of these leads to anything: below a root, as a relative path, or behind a prefix.
 const HOSTILE: [&str; 83] = [
-    // Dots, in every way in which somebody once decoded them.
+    // Dots, in every encoding that some server once decoded.
     "..",
     "../secret.txt",
     "../www-private/secret.txt",
@@ -261,7 +261,7 @@ const HOSTILE: [&str; 83] = [
     "..%0a/secret.txt",
     "..?/secret.txt",
     "..#/secret.txt",
-    // Dots and slashes in encodings that are none, and overlong.
+    // Dots and slashes in invalid and overlong encodings.
     "%c0%ae%c0%ae/secret.txt",
     "%c0%2e%c0%2e/secret.txt",
     "..%c0%afsecret.txt",
@@ -276,7 +276,7 @@ const HOSTILE: [&str; 83] = [
     "%uff0e%uff0e/secret.txt",
     "&#46;&#46;/secret.txt",
     "%%32%65%%32%65/secret.txt",
-    // Ends that are cut off, or seem to be.
+    // Ends that some systems cut off, or seem to.
     "../secret.txt%00",
     "../secret.txt%00.pdf",
     "a.pdf%00",
@@ -287,7 +287,7 @@ const HOSTILE: [&str; 83] = [
     "a.pdf%7f",
     "a.pdf/../../secret.txt",
     "a.pdf/.",
-    // Links that somebody left.
+    // Links that lead out of the roots.
     "out.txt",
     "chain",
     "absolute.txt/secret.txt",
@@ -298,7 +298,7 @@ const HOSTILE: [&str; 83] = [
     "passwd.txt",
     "loop/x",
     "shm/x",
-    // The doors of /proc, devices, pipes.
+    // Links of /proc, devices, pipes.
     "self/etc/passwd",
     "cwd/Cargo.toml",
     "fd/0",
@@ -313,7 +313,7 @@ const HOSTILE: [&str; 83] = [
     "socket",
 ];
 
-/// Absolute paths that no root has: other places, other spellings of roots, mount points.
+/// Absolute paths outside of the roots: other places, other spellings of roots, mount points.
 const ELSEWHERE: [&str; 19] = [
     "/",
     "/etc/passwd",
@@ -373,7 +373,7 @@ fn no_hostile_name_leads_to_anything() {
             is_nothing(rules, SendfileName::Path(format!("{root}/{long}").as_bytes()));
             is_nothing(rules, SendfileName::Uri(format!("/protected/{long}").as_bytes()));
         }
-        // The tables would also hold if nothing at all were found.
+        // The tables would also hold if no look-up ever found anything.
         assert_eq!(shown(rules, SendfileName::Path(b"a.pdf")), "a.pdf");
     }
 }
@@ -391,7 +391,7 @@ fn links_of_proc_and_devices_lead_nowhere_even_where_links_may_leave_the_root() 
     assert_eq!(shown(&never, SendfileName::Path(b"in.pdf")), "denied");
 }
 
-/// Somebody who may write below a root turns a name into a link out of it and back, while it is looked up.
+/// Another thread swaps a directory for a link out of the root and back, while its name is looked up.
 #[test]
 fn a_link_that_is_swapped_in_while_we_look_leads_nowhere() {
     const LOOK_UPS: usize = 10_000;
@@ -445,7 +445,8 @@ fn a_root_that_is_gone_is_a_failure_and_nothing_that_the_name_is_to_blame_for() 
     );
 }
 
-/// The head of the answer with the application's, for a request of that method and with those fields.
+/// The head of the response, and how many bytes of the file go with it, for an application's head and a request of that method with
+/// those fields.
 fn answered(application: ResponseHead, method: Method, fields: &[(&str, &str)]) -> (ResponseHead, Option<u64>) {
     let place = Place::new();
     let path = place.root().join("a.pdf");
@@ -535,7 +536,7 @@ fn conditions_and_ranges_are_those_of_the_final_validators() {
         (Method::GET, &[("Range", "bytes=0-0,2-2"), ("If-Range", "\"other\"")], 200, Some(5)),
         (Method::HEAD, &[], 200, None),
         (Method::HEAD, &[("If-None-Match", "\"app\"")], 304, None),
-        // What follows from a POST is no state that its client could have.
+        // The conditions are not evaluated: the response to a POST is no representation that its client could have.
         (Method::POST, &[("If-None-Match", "*"), ("Range", "bytes=1-2"), ("If-Match", "\"x\"")], 200, Some(5)),
     ];
     for (method, fields, status, expected) in rows {
