@@ -1,4 +1,4 @@
-//! A request to a response: who asks, how, for what.
+//! Turns a request to the admin listener into a response.
 
 use crate::snapshot::Snapshot;
 use crate::{AdminHandle, doctor, explain, guard, json, prometheus, purge, reload, top};
@@ -15,7 +15,7 @@ const OTHERS_RELOAD: &str = "It reloads already, or another process takes its pl
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// What can be asked for.
+/// The paths that exist.
 #[derive(Clone, Copy)]
 enum AdminPage {
     Health,
@@ -28,7 +28,7 @@ enum AdminPage {
     Reload,
 }
 
-/// An answer, or a question that has to wait for one.
+/// An answer, or a question whose answer has to be waited for.
 pub(crate) enum AdminAnswer {
     Now(Response<Full<Bytes>>),
     Explain(Question),
@@ -51,7 +51,7 @@ impl AdminPage {
         })
     }
 
-    /// For Allow.
+    /// The value of Allow.
     fn methods(self) -> &'static str {
         match self {
             Self::Health | Self::Metrics | Self::Stats | Self::Top => "GET, HEAD",
@@ -60,7 +60,7 @@ impl AdminPage {
     }
 }
 
-/// Answers one request; its body is not looked at. hyper leaves the body out of the answer to HEAD.
+/// Answers one request, whose body is ignored. hyper leaves the body out of the answer to HEAD.
 pub(crate) fn answer<B>(request: &Request<B>, handle: &AdminHandle) -> AdminAnswer {
     if let Some(why) = guard::refusal(request.uri(), request.headers()) {
         return AdminAnswer::Now(text(StatusCode::FORBIDDEN, why));
@@ -104,7 +104,7 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &AdminHandle) -> AdminAnsw
 }
 
 impl AdminAnswer {
-    /// Waits for it.
+    /// Waits for the answer.
     pub(crate) async fn wait(self, handle: &AdminHandle) -> Response<Full<Bytes>> {
         let question = match self {
             Self::Now(response) => return response,
@@ -156,7 +156,7 @@ fn response(status: StatusCode, content_type: HeaderValue, body: String) -> Resp
     *response.status_mut() = status;
     let fields = response.headers_mut();
     fields.insert(CONTENT_TYPE, content_type);
-    // Numbers of this moment; and no browser is to take them for a page or a script.
+    // The numbers are of this moment, and a browser must not take them for a page or a script.
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response

@@ -1,7 +1,8 @@
-//! `POST /doctor`: what keeps requests from being served from memory, and what would help. `site` in the query names a host; without it, all
-//! sites are told of.
+//! `POST /doctor`: what keeps requests from being served from memory, and what would help. `site` in the query names a host; without
+//! it, the diagnosis is of all sites.
 //!
-//! It needs the token as an explanation does, and one is made at a time: each asks the application about several examples.
+//! It needs the token as an explanation does. One diagnosis is made at a time, since each asks the application about several
+//! examples.
 
 use crate::AdminHandle;
 use crate::explain::{changes, difference, guarded, told};
@@ -9,7 +10,7 @@ use kasoku_engine::doctor::{BlockedPattern, Diagnosis, Finding, FindingVerdict};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-/// The host that a query names, if it does, or what is wrong with it.
+/// The host that a query names, if any. The error says what is wrong with the query.
 pub(crate) fn host(query: &str) -> Result<Option<String>, String> {
     let mut host = None;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -21,7 +22,7 @@ pub(crate) fn host(query: &str) -> Result<Option<String>, String> {
     Ok(host)
 }
 
-/// The answer as JSON; `None`: somebody asks already.
+/// The diagnosis as JSON; `None`: another one is being made.
 pub(crate) async fn diagnose(handle: &AdminHandle, host: Option<String>) -> Option<String> {
     let place = handle.diagnoses.clone().try_acquire_owned().ok()?;
     let engine = handle.engine.clone();

@@ -1,14 +1,14 @@
-//! `POST /explain`: what would happen to a request, and why. Like a purge, it is said in the query:
+//! `POST /explain`: what would happen to a request, and why. The query describes the request:
 //!
 //! | parameter | what |
 //! |---|---|
-//! | `url` | what is asked for |
-//! | `method` | GET unless it is given |
-//! | `field` | a line of the request, `Cookie: a=b`; as many as there are |
-//! | `live` | the origin is asked as well |
+//! | `url` | its URL |
+//! | `method` | its method; without this, GET |
+//! | `field` | a field line, such as `Cookie: a=b`; may come several times |
+//! | `live` | asks the origin as well |
 //!
-//! It needs the token as a purge does, since it shows what is asked of a site. Each answer is made on a thread of its own,
-//! which may wait for an origin; there is a bound on how many wait.
+//! It needs the token as a purge does, since it shows what visitors ask for. Each explanation is made on a thread of its own, which
+//! may wait for an origin; the number of these threads is bounded.
 
 use crate::AdminHandle;
 use kasoku_engine::Difference;
@@ -19,10 +19,10 @@ use kasoku_engine::explain::{
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-/// Questions that are answered at a time.
+/// The most explanations that are made at the same time.
 pub(crate) const QUESTIONS_MAX: usize = 4;
 
-/// What a query asks, or what is wrong with it.
+/// Parses a query. The error says what is wrong with it.
 pub(crate) fn question(query: &str) -> Result<Question, String> {
     let mut question = Question::get("");
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -39,13 +39,13 @@ pub(crate) fn question(query: &str) -> Result<Question, String> {
 
 /// Why there is no explanation.
 pub(crate) enum Refused {
-    /// The question is none.
+    /// The question is not valid.
     Question(QuestionError),
-    /// Too many others ask.
+    /// Too many other explanations are being made.
     Busy,
 }
 
-/// The answer as JSON.
+/// The explanation of a request, as JSON.
 pub(crate) async fn explain(handle: &AdminHandle, question: Question) -> Result<String, Refused> {
     let Ok(place) = handle.questions.clone().try_acquire_owned() else { return Err(Refused::Busy) };
     let engine = handle.engine.clone();
@@ -124,7 +124,7 @@ fn stored(it: &Stored) -> Value {
     })
 }
 
-/// What is known of a URL pattern.
+/// What the leak guard knows of a URL pattern.
 pub(crate) fn guarded(it: &Guarded) -> Value {
     let (pattern, state) = (&it.pattern, it.state.word());
     match &it.state {

@@ -1,11 +1,11 @@
 //! Access control of the admin listener.
 //!
-//! The listener is on loopback: whoever runs programs on this machine may ask for numbers. A web page in the
-//! operator's browser runs on this machine too, and must not. It can reach us in two ways. With a name of its own
-//! that it lets resolve to 127.0.0.1 (DNS rebinding) the browser takes our answers for the page's own; but then `Host`
-//! says that name. With our real address it is another origin, and what it may send without our consent either carries
-//! an `Origin` field or can only read. So: `Host` must be a loopback name or address, and `Origin` must be absent. No
-//! program that an operator uses here (curl, a scraper) sends `Origin`.
+//! The listener is on loopback, so every user who runs programs on this machine may ask for numbers. A web page in the operator's
+//! browser runs on this machine too, and must not. It has two ways to send requests here. With a host name of its own that resolves
+//! to 127.0.0.1 (DNS rebinding), the browser takes the answers for the page's own; but then `Host` has that name. With the listener's
+//! real address, the page is of another origin, and a request that the browser sends without the listener's consent either carries an
+//! `Origin` field or can only read. So: `Host` must be a loopback name or address, and `Origin` must be absent. No program that an
+//! operator uses here (curl, a scraper) sends `Origin`.
 
 use crate::AdminHandle;
 use http::HeaderMap;
@@ -34,8 +34,8 @@ pub(crate) fn refusal(uri: &http::Uri, fields: &HeaderMap) -> Option<&'static st
     (!is_loopback).then_some("Host must be localhost or a loopback address.")
 }
 
-/// Why a request that changes something, or shows what visitors ask for, is refused: on a loopback address it needs the
-/// token. Where there is one, numbers need it too; that the program runs is no secret.
+/// Why a request is refused that lacks the token, in one sentence. On a loopback address, a request that changes something, or shows
+/// what visitors ask for, needs the token. If a token is set, requests for numbers need it too; `/healthz` never does.
 pub(crate) fn refusal_without_token(
     handle: &AdminHandle,
     needs_token: bool,

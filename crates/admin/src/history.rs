@@ -1,8 +1,7 @@
-//! Numbers of the last minute, so that rates can be told: a sample each second, of a bounded number.
+//! Samples of the counters in the last minute, from which rates are made: one each second, of a bounded number.
 //!
-//! Counters say what was since the start. How much of that was in the last ten seconds is a difference of two samples,
-//! which somebody has to take: the listener's own thread does, for as long as it runs. A window that is longer than there
-//! are samples yet goes back as far as they do, and says how far.
+//! Counters count from the start. What was counted in the last ten seconds is the difference of two samples, so the admin thread
+//! takes a sample each second. A window that is longer than the samples go back begins at the oldest one, and its length says so.
 
 use crate::AdminHandle;
 use kasoku_metrics::{Counter, Histogram, Metrics, StatusClass, Timer};
@@ -13,13 +12,13 @@ use std::time::{Duration, Instant};
 /// How often a sample is taken.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Samples that are kept: those of a minute, and one to subtract.
+/// The samples that are kept: those of a minute, and one to subtract.
 const SAMPLES_MAX: usize = 61;
 
-/// The windows that are told, in seconds.
+/// The windows of the rates, in seconds.
 pub(crate) const WINDOWS: [u64; 2] = [10, 60];
 
-/// Classes of statuses that are told.
+/// The classes of statuses that have a rate.
 const CLASSES: [StatusClass; 5] = [
     StatusClass::Informational,
     StatusClass::Successful,
@@ -49,7 +48,7 @@ impl Sample {
         Self { at, counters, answers, revalidated, origin: metrics.times(Timer::Origin) }
     }
 
-    /// Before anything was counted.
+    /// The sample before anything was counted.
     fn zero(at: Instant) -> Self {
         Self {
             at,
@@ -65,7 +64,7 @@ impl Sample {
     }
 }
 
-/// As in `/stats`, between two samples.
+/// The hit ratio between two samples, as in `/stats`.
 fn hit_ratio(earlier: &Sample, later: &Sample) -> Option<f64> {
     let count = |counter| later.count(counter).saturating_sub(earlier.count(counter));
     let (hits, others) = (count(Counter::Hits), count(Counter::Misses) + count(Counter::Passes));
@@ -88,10 +87,10 @@ impl SecondSample {
     }
 }
 
-/// What there was between two samples.
+/// The rates between two samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SampledRates {
-    /// How long that was.
+    /// The time between the samples.
     pub(crate) seconds: f64,
     pub(crate) requests_per_second: f64,
     pub(crate) origin_requests_per_second: f64,
@@ -105,11 +104,11 @@ pub(crate) struct SampledRates {
     /// By the class of the status.
     pub(crate) answers_per_second: [(&'static str, f64); CLASSES.len()],
     pub(crate) body_bytes_per_second: f64,
-    /// As in `/stats`; `None`: nothing was asked for.
+    /// As in `/stats`; `None`: there were no requests.
     pub(crate) hit_ratio: Option<f64>,
-    /// Until the head of an origin's answer; `None`: none was asked.
+    /// The mean time until the head of an origin's answer; `None`: no origin was asked.
     pub(crate) origin_head_seconds_mean: Option<f64>,
-    /// What 95 of 100 did not take longer than, as the bound of a bucket; `None` also where it is beyond the last.
+    /// 95 of 100 of these times are at most this long: the bound of a bucket. `None` also if they are beyond the last bound.
     pub(crate) origin_head_seconds_95: Option<f64>,
 }
 
@@ -173,23 +172,23 @@ impl History {
     fn rates(&self, samples: &VecDeque<Sample>, now: &Sample) -> Vec<SampledRates> {
         let start = Sample::zero(self.started);
         let window = |seconds: u64| {
-            // Samples are never taken to the moment: the nearest counts.
+            // Samples are never taken exactly on time: the nearest one counts.
             let wanted = Duration::from_secs(seconds) - INTERVAL / 2;
             let is_there = |sample: &&Sample| now.at.duration_since(sample.at) >= wanted;
-            // The youngest that is old enough; else the oldest.
+            // The latest sample that is old enough, else the oldest.
             let earlier = samples.iter().find(is_there).or(samples.back()).unwrap_or(&start);
             SampledRates::between(earlier, now)
         };
         WINDOWS.into_iter().map(window).chain([SampledRates::between(&start, now)]).collect()
     }
 
-    // Nobody panics while holding it.
+    // No code panics while it holds the lock.
     fn samples(&self) -> MutexGuard<'_, VecDeque<Sample>> {
         self.samples.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The second that runs is left out: its numbers would jump.
+/// Each second of the last minute. The current second is left out, since its numbers would jump.
 fn seconds(samples: &VecDeque<Sample>) -> Vec<SecondSample> {
     let pairs = samples.iter().zip(samples.iter().skip(1));
     pairs.map(|(later, earlier)| SecondSample::between(earlier, later)).rev().collect()
@@ -214,7 +213,7 @@ mod tests {
         let (cells, history) = (metrics.cells(0), History::new(start));
         let site = metrics.of_site("boards", 0);
         let at = |seconds: u64| Sample::of(&metrics, start + Duration::from_secs(seconds));
-        // For a minute and a half: ten requests in each second, of which one is a hit; from the 80th on, nine are.
+        // For a minute and a half, ten requests in each second: until the 80th second one of them is a hit, then nine.
         for second in 0..90 {
             history.add(at(second));
             let hits = if second < 80 { 1 } else { 9 };

@@ -1,4 +1,4 @@
-//! A snapshot as one JSON object.
+//! Writes a snapshot as one JSON object.
 //!
 //! ```json
 //! {
@@ -9,13 +9,14 @@
 //! }
 //! ```
 //!
-//! Flat, so that a script finds each number under the name that it has in `/metrics` (without prefix and suffix); `classes` has an object of
-//! all requests by the class of their status, `sites` a list with each site's own, by result and class, `not_hits` a list of results and reasons, `process` what
-//! `/metrics` has under `process_`;
-//! `origins` is a list of such objects, each with its address under `origin`, and `times` a list of the histograms: in `buckets`, how many fell
-//! below each bound and not below the one before it. `hit_ratio` is null before the first request.
-//! All names are constants of lower case letters, digits and `_`, and all values are numbers but the version, the addresses, the
-//! names of sites and the words of labels: of these, only addresses and names need escaping.
+//! The object is flat, so that a script finds each number under its name in `/metrics` (without prefix and suffix). Some members are
+//! not numbers: `classes` has all requests by the class of their status; `sites` is a list with each site's requests, by result and
+//! class; `not_hits` is a list of results and reasons; `process` has what `/metrics` has under `process_`; `origins` is a list of
+//! such objects, each with its address under `origin`; `times` is a list of the histograms, whose `buckets` say how many values fell
+//! below each bound and not below the bound before it. `hit_ratio` is null before the first request.
+//!
+//! All names are constants of lower-case letters, digits and `_`. All values are numbers, except the version, the addresses, the
+//! names of sites and the words of labels; of these, only addresses and names of sites need escaping.
 
 use crate::process::ProcessStats;
 use crate::prometheus::seconds;
@@ -40,7 +41,7 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
-/// What has labels in `/metrics`.
+/// The members that have labels or another prefix in `/metrics`.
 fn labelled(snapshot: &Snapshot) -> [(&'static str, String); 4] {
     let mut all = Responses::default();
     snapshot.responses.iter().for_each(|(_, responses)| all.add(responses));
@@ -94,7 +95,7 @@ fn times(timer: Timer, histogram: &Histogram) -> String {
     )
 }
 
-/// As it stands within the quotes of a text (RFC 8259 section 7).
+/// Escapes a text for JSON (RFC 8259 section 7).
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

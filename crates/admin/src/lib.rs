@@ -1,38 +1,39 @@
-//! The operator's listener: is it alive, what has it counted, and what is to be dropped.
+//! The operator's side of the program, over HTTP: health, metrics, purges, explanations and reloads.
 //!
 //! | path | answer |
 //! |---|---|
 //! | `/healthz` | `200 ok` for as long as the program runs |
-//! | `/metrics` | every counter and gauge in Prometheus' text format, those of origins with the label `origin`, what was answered with `site`, `result` and `class`, what was no hit with `reason` |
+//! | `/metrics` | every counter and gauge in Prometheus' text format, with labels for origin, site, result, class and reason |
 //! | `/stats` | the same numbers as JSON, with version, uptime, workers and hit ratio |
-//! | `/top` | rates of the last seconds, memory, origins, and which URLs are no hits or take longest |
-//! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
+//! | `/top` | rates of the last seconds, memory, origins, and the URLs that are no hits or take longest |
+//! | `/purge` | `POST`: drops a URL, a prefix, a site, a tag, or everything; or makes it stale |
 //! | `/explain` | `POST`: what would happen to a request, and why |
 //! | `/doctor` | `POST`: what keeps requests from being served from memory |
 //! | `/reload` | `POST`: has the program read its configuration again |
 //!
-//! [`Admin::start`] opens the socket and runs a thread of its own, so that an operator sees something even when every
-//! worker is busy, and no worker ever waits for an operator. It answers at several [`AdminSocket`]s: where the configuration's `admin` says, and
-//! at the control socket, through which the commands ask without a token. What it may ask the engine for is one [`AdminHandle`]; who may ask is a question of
-//! [`AdminToken`] and of the socket's permissions.
+//! [`Admin::serve`] runs a thread of its own, so that an operator gets answers even when every worker is busy, and no worker waits
+//! for an operator. The thread answers on several [`AdminSocket`]s: the address of the configuration's `admin`, and the control
+//! socket, through which the commands ask without a token. An [`AdminHandle`] holds all that the thread may ask the engine for.
+//! [`AdminToken`] and the permissions of the socket decide who may ask.
 //!
 //! | file | job |
 //! |---|---|
-//! | `listener` | takes connections; every bound of this crate |
-//! | `guard` | who may ask at all: keeps out web pages in the operator's browser |
-//! | [`token`] | who may ask on a loopback address |
+//! | `listener` | accepts connections; has every bound of this crate |
+//! | `guard` | access control: keeps out web pages in the operator's browser |
+//! | [`token`] | the token that most requests need on a loopback address |
 //! | `answer` | request to response: method, path |
-//! | `history` | what was counted in the last minute |
-//! | `top` | what happens at present |
-//! | `purge` | what a purge's query says |
-//! | [`reload`] | how the program is asked to read its configuration again |
-//! | `explain` | what an explanation's query says, and the explanation as JSON |
+//! | `history` | samples of the last minute, from which rates are made |
+//! | `top` | what happens at present, as JSON |
+//! | `purge` | parses a purge's query, and carries it out |
+//! | [`reload`] | asks the program to read its configuration again |
+//! | `explain` | parses an explanation's query, and writes the explanation as JSON |
+//! | `doctor` | the same of a diagnosis |
 //! | `snapshot` | the numbers at one moment, and the tables of gauges and of an origin's numbers |
 //! | `process` | what the process uses of the machine |
 //! | `prometheus`, `json` | a snapshot as text |
 //!
-//! What it deliberately does not do: it speaks no TLS, so it is to listen on loopback or on a Unix socket only (the
-//! configuration refuses others); it reads no request body.
+//! It deliberately speaks no TLS, so it may listen only on loopback and on Unix sockets (the configuration refuses other addresses).
+//! It reads no request body.
 
 mod answer;
 mod doctor;
@@ -66,24 +67,24 @@ use std::time::Instant;
 pub use token::AdminToken;
 use tokio::sync::{Semaphore, watch};
 
-/// What the operator's listener may ask the engine for. Cheap to clone.
+/// What the admin listener may ask the engine for. Cheap to clone.
 #[derive(Clone)]
 pub struct AdminHandle {
     engine: kasoku_engine::EngineHandle,
     token: Option<AdminToken>,
     reloads: Option<Reloads>,
-    /// Whether the socket's permissions say who may ask.
+    /// Whether the permissions of the socket decide who may ask, so that no token is needed.
     is_guarded_by_permissions: bool,
     started: Instant,
     history: Arc<History>,
-    /// Places for questions that wait for an answer.
+    /// Permits for explanations, which may wait for an origin.
     questions: Arc<Semaphore>,
-    /// The place for a diagnosis.
+    /// The permit for the one diagnosis at a time.
     diagnoses: Arc<Semaphore>,
 }
 
 impl AdminHandle {
-    /// Of an engine that has just started: uptime counts from here. Without a token, what needs one is refused on TCP.
+    /// A handle to an engine that has just started: uptime counts from here. Without a token, TCP clients are refused what needs one.
     pub fn new(engine: kasoku_engine::EngineHandle, token: Option<AdminToken>) -> Self {
         let started = Instant::now();
         let history = Arc::new(History::new(started));
@@ -95,24 +96,24 @@ impl AdminHandle {
 }
 
 impl AdminHandle {
-    /// The same, through which reloads are asked for as well.
+    /// Lets the handle ask for reloads as well.
     pub fn with_reloads(self, reloads: Reloads) -> Self {
         Self { reloads: Some(reloads), ..self }
     }
 }
 
-/// A socket on which the operator is answered, and who may ask there.
+/// A socket on which the operator is answered, and who may ask on it.
 #[derive(Debug)]
 pub struct AdminSocket {
     socket: ListeningSocket,
-    /// What it is called where something is wrong with it.
+    /// The name of the socket in error messages.
     name: String,
-    /// Whether only root and this process's own user are answered, whoever can connect.
+    /// Whether only root and this process's own user are answered, even if other users can connect.
     is_for_own_user: bool,
 }
 
 impl AdminSocket {
-    /// The configuration's `admin`: on a Unix socket, who may connect may ask; on a loopback address it takes the token.
+    /// The configuration's `admin`. On a Unix socket, every user who can connect may ask; a loopback address needs the token.
     pub fn admin(socket: ListeningSocket, address: &ListenAddress) -> Self {
         Self { socket, name: address.to_string(), is_for_own_user: false }
     }
@@ -135,7 +136,7 @@ impl Admin {
     /// Listens on `address` and answers from `handle`.
     ///
     /// # Errors
-    /// The address can't be listened on (above all: somebody does already), is a descriptor, or there can be no thread.
+    /// The address can't be listened on (above all: another program does already), is a descriptor, or the thread can't be started.
     pub fn start(address: &ListenAddress, handle: AdminHandle) -> Result<Self, AdminStartError> {
         Self::serve(vec![AdminSocket::admin(open(address)?, address)], handle)
     }
@@ -143,7 +144,7 @@ impl Admin {
     /// Answers on sockets that are open already.
     ///
     /// # Errors
-    /// There can be no thread.
+    /// The thread can't be started.
     pub fn serve(doors: Vec<AdminSocket>, handle: AdminHandle) -> Result<Self, AdminStartError> {
         Self::serve_within(AdminLimits::default(), doors, handle)
     }
@@ -172,7 +173,8 @@ impl Admin {
                 for answers in answering {
                     tokio::spawn(answers);
                 }
-                // An error means that nobody is left who could stop us, which is the same. The tasks end with the runtime.
+                // An error means that the sender is gone, so that no stop can come any more: then the thread ends as well, and the
+                // tasks with it.
                 let _ = stopping.wait_for(|stop| *stop).await;
             });
         };
@@ -196,7 +198,7 @@ impl Drop for Admin {
     }
 }
 
-/// Opens the operator's socket. A Unix socket is for its owner and its group.
+/// Opens the socket of the admin listener. A Unix socket is for its owner and its group.
 ///
 /// # Errors
 /// As [`Admin::start`].
@@ -212,12 +214,12 @@ pub fn open(address: &ListenAddress) -> Result<ListeningSocket, AdminStartError>
     socket.map_err(|error| AdminStartError { address: address.to_string(), error })
 }
 
-/// Why the operator's listener did not start.
+/// Why the admin listener did not start.
 #[derive(Debug)]
 pub struct AdminStartError {
-    /// Where it was to listen.
+    /// The address that it was to listen on.
     pub address: String,
-    /// Why it does not.
+    /// The cause.
     pub error: io::Error,
 }
 

@@ -1,9 +1,9 @@
-//! Takes connections. Every bound of this crate is here, in [`AdminLimits`].
+//! Accepts the admin listener's connections. Every bound of this crate is here, in [`AdminLimits`].
 //!
-//! One request for each connection, and one deadline for all of it: a client that sends its head slowly, keeps an idle
-//! connection or does not read its answer is cut by the same clock. When all places are taken, a new connection gets that of
-//! the oldest one that has not sent a whole request yet, so that idle ones keep nobody from `/healthz`. Where all are being
-//! answered, it waits until one of them ends, which takes no longer than that deadline.
+//! A connection carries one request and has one deadline, which cuts off clients that send their head slowly, stay idle or do not
+//! read their answer. When all places are taken, a new connection gets the place of the oldest connection that has not sent a whole
+//! request yet, so that idle connections can't block `/healthz`. If all connections are being answered, the new one waits until one
+//! of them ends, which takes no longer than that deadline.
 
 use crate::{AdminHandle, answer};
 use hyper::server::conn::http1;
@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// How long accepting pauses when the process or the machine has no descriptors left.
 const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
 
-/// Bounds of the operator's side.
+/// The bounds of the admin listener.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdminLimits {
     /// Bytes of a request head, and of what is read ahead. hyper takes no less than 8 KiB.
@@ -47,16 +47,16 @@ impl Default for AdminLimits {
     }
 }
 
-/// A listening socket in our event loop.
+/// A listening socket in the event loop of the admin thread.
 pub(crate) enum AdminListener {
     Tcp(TcpListener),
     Unix(UnixListener),
-    /// That user and root alone are answered.
+    /// Only this user and root are answered.
     UnixOf(UnixListener, u32),
 }
 
 impl AdminListener {
-    /// To be called inside the runtime's context.
+    /// Must be called in the context of the runtime.
     pub(crate) fn new(socket: ListeningSocket, is_for_own_user: bool) -> io::Result<Self> {
         match socket {
             ListeningSocket::Tcp(socket) => TcpListener::from_std(socket).map(Self::Tcp),
@@ -76,7 +76,8 @@ impl AdminListener {
                 let stream = listener.accept().await?.0;
                 match stream.peer_cred() {
                     Ok(peer) if may_control(peer.uid(), *own) => break Box::new(stream),
-                    // Its mode keeps others out already. Somebody may have changed that, or have handed on a descriptor.
+                    // The mode of the socket's file keeps other users out already, unless it was changed or a descriptor was passed
+                    // on.
                     Ok(peer) => {
                         tracing::warn!(user = peer.uid(), "a user who may not use the control socket was turned away")
                     }
@@ -100,14 +101,14 @@ trait AdminStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> AdminStream for S {}
 
-/// The connections that have not sent a whole request yet, by the order in which they came. No more than there are places.
+/// The connections that have not sent a whole request yet, in the order in which they came. There are no more than places.
 #[derive(Default)]
 struct PendingConnections {
     next: u64,
     cut: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
-/// One of them, for as long as it has this.
+/// A connection's entry in this list. Dropping it removes the entry.
 struct PendingConnection {
     all: Arc<Mutex<PendingConnections>>,
     number: u64,
@@ -118,7 +119,7 @@ fn lock(all: &Mutex<PendingConnections>) -> MutexGuard<'_, PendingConnections> {
 }
 
 impl PendingConnection {
-    /// With what tells it that another connection needs its place.
+    /// Makes an entry. The receiver gets a message when another connection needs the place.
     fn new(all: &Arc<Mutex<PendingConnections>>) -> (Self, oneshot::Receiver<()>) {
         let (cut, is_cut) = oneshot::channel();
         let number = {
@@ -131,7 +132,7 @@ impl PendingConnection {
         (Self { all: all.clone(), number }, is_cut)
     }
 
-    /// It has sent a request, which is answered.
+    /// Removes the entry: the connection has sent a request, and is no longer cut.
     fn speaks(&self) {
         lock(&self.all).cut.remove(&self.number);
     }
@@ -143,7 +144,7 @@ impl Drop for PendingConnection {
     }
 }
 
-/// Accepts for ever.
+/// Accepts connections for ever.
 pub(crate) async fn run(acceptor: AdminListener, limits: AdminLimits, handle: AdminHandle) {
     let places = Arc::new(Semaphore::new(limits.connections_max));
     let silent = Arc::new(Mutex::new(PendingConnections::default()));
@@ -169,7 +170,7 @@ pub(crate) async fn run(acceptor: AdminListener, limits: AdminLimits, handle: Ad
     }
 }
 
-/// A place that is free, or that of the connection that has been silent for the longest time.
+/// A free place, or the place of the connection that has been pending for the longest time.
 async fn place(
     places: &Arc<Semaphore>,
     silent: &Mutex<PendingConnections>,
@@ -177,16 +178,16 @@ async fn place(
     if let Ok(place) = places.clone().try_acquire_owned() {
         return Ok(place);
     }
-    // Those that came last have had no time to speak yet.
+    // The latest connections have had no time to send their requests yet.
     tokio::task::yield_now().await;
     if let Some((_, cut)) = lock(silent).cut.pop_first() {
-        // If it has just ended, its place is free as well.
+        // If this connection has just ended, its place is free as well.
         let _ = cut.send(());
     }
     places.clone().acquire_owned().await
 }
 
-/// Ends when the connection is to be cut, if it ever is.
+/// Completes when the connection is to be cut; never, if it has sent its request.
 async fn cut(is_cut: oneshot::Receiver<()>) {
     if is_cut.await.is_err() {
         pending::<()>().await;
@@ -203,7 +204,7 @@ async fn serve(stream: Box<dyn AdminStream>, limits: AdminLimits, handle: &Admin
         .keep_alive(false)
         .max_buf_size(limits.head_bytes_max)
         .max_headers(limits.fields_max)
-        // Without a timer hyper has no deadline of its own; ours covers its head and everything after it.
+        // Without a timer hyper has no deadline of its own; `connection_timeout` covers the head and everything after it.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
     match tokio::time::timeout(limits.connection_timeout, connection).await {

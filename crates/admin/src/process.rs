@@ -1,5 +1,5 @@
-//! What the process uses of the machine, as a table: under the names, and with the meanings, that Prometheus' client libraries have, so
-//! that dashboards and alerts for any program work with this one.
+//! What the process uses of the machine, as a table. Names and meanings are those of Prometheus' client libraries, so that dashboards
+//! and alerts for any program work with Kasoku.
 
 use kasoku_sys::usage::{Usage, started_seconds, usage};
 use std::sync::OnceLock;
@@ -56,28 +56,28 @@ pub(crate) const OF_PROCESS: &[OfProcess] = &[
     },
 ];
 
-/// What is known of the process.
+/// The numbers of the process at one moment.
 pub(crate) struct ProcessStats {
     usage: Usage,
     started_seconds: Option<f64>,
 }
 
 impl ProcessStats {
-    /// At present; `None` where the system does not tell.
+    /// The present numbers; `None`: the system does not tell them.
     pub(crate) fn now() -> Option<Self> {
-        // Read once: a wall clock that is set must not look like a restart.
+        // Read once: a change of the wall clock must not look like a restart.
         static STARTED: OnceLock<Option<f64>> = OnceLock::new();
         let started_seconds = *STARTED.get_or_init(|| started_seconds().ok());
         Some(Self { usage: usage().ok()?, started_seconds })
     }
 
-    /// The numbers that it has, in the order of the table.
+    /// The numbers that are known, in the order of the table.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (&'static OfProcess, String)> {
         OF_PROCESS.iter().filter_map(|number| Some((number, written((number.read)(self)?))))
     }
 }
 
-/// To the hundredth, which is what the kernel counts processor time in; without what says nothing.
+/// With at most two decimals, since the kernel counts processor time in hundredths of a second, and without trailing zeros.
 fn written(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,8 +1,8 @@
-//! A snapshot in Prometheus' text format, version 0.0.4.
+//! Writes a snapshot in Prometheus' text format, version 0.0.4.
 //!
-//! The format is a help line, a type line and a value line for each number (several for a histogram), so it is written here instead of through
-//! a registry that would hold a second copy of the table. Help texts are our own constants: they contain neither a
-//! backslash nor a line break, the only bytes that the format would want escaped (a test sees to it).
+//! The format has a help line, a type line and a value line for each number (several for a histogram), so this module writes it
+//! itself instead of through a registry, which would hold a second copy of the table. Help texts are constants without a backslash or
+//! a line break, the only bytes that the format would want escaped (a test checks that).
 
 use crate::process::ProcessStats;
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// The media type of the text format.
 pub(crate) const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Counters end in `_total`, by the convention of the format.
+/// The whole text. The names of counters end in `_total`, by the convention of the format.
 pub(crate) fn text(snapshot: &Snapshot) -> String {
     let mut out = String::with_capacity(4 << 10);
     for (counter, value) in &snapshot.counters {
@@ -52,8 +52,8 @@ pub(crate) const RESPONSES: (&str, &str) =
 pub(crate) const NOT_HITS: (&str, &str) =
     ("not_hits", "Requests that were no hits, by what they were instead and by the reason that Cache-Status names.");
 
-/// What is counted by labels. Each result and class of a site is there from the start, so that no first one is lost to `rate()`; of reasons,
-/// which are many, those that there were.
+/// The numbers with labels. Each result and class of a site is there from the start, so that `rate()` does not miss the first one.
+/// There are many reasons, so only those that have occurred are there.
 fn responses(out: &mut String, snapshot: &Snapshot) {
     let name = format!("kasoku_{}_total", RESPONSES.0);
     describe(out, &name, "counter", RESPONSES.1);
@@ -77,7 +77,7 @@ fn number(out: &mut String, name: &str, kind: &str, help: &str, value: u64) {
     line(out, name, value);
 }
 
-/// Histograms: buckets are counted from 0 up to their bound, and bounds are in seconds.
+/// Histograms: each bucket counts the values from 0 up to its bound, in seconds.
 fn times(out: &mut String, times: &[(Timer, Histogram)]) {
     let mut described = "";
     for (timer, histogram) in times {
@@ -100,13 +100,13 @@ fn times(out: &mut String, times: &[(Timer, Histogram)]) {
     }
 }
 
-/// Microseconds in seconds, as short as can be.
+/// Microseconds as seconds, as short as can be.
 pub(crate) fn seconds(us: u64) -> String {
     let text = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// As the format wants the value of a label.
+/// Escapes the value of a label.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

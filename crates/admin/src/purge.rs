@@ -1,4 +1,4 @@
-//! `POST /purge`: what is purged stands in the query, so that it can be said with curl as well.
+//! `POST /purge`: the query says what is purged, so that curl can send it as well.
 //!
 //! | parameter | what |
 //! |---|---|
@@ -6,16 +6,16 @@
 //! | `prefix` | all URLs that begin like this one |
 //! | `site` | all of a host |
 //! | `tag` | all that has this tag; may come several times |
-//! | `in` | of `tag`: only in the site that serves this host |
+//! | `in` | with `tag`: only in the site that serves this host |
 //! | `all` | everything |
-//! | `soft` | it is not dropped, but stale |
+//! | `soft` | makes it stale instead of dropping it |
 
 use kasoku_cache::Purge;
 use kasoku_engine::EngineHandle;
 use kasoku_engine::purge::{PurgeTarget, Purged};
 use url::form_urlencoded;
 
-/// Carries out what a query asks for; the answer as JSON, or what is wrong with it.
+/// Carries out the purge that a query asks for. Returns the answer as JSON; the error says what is wrong with the query.
 pub(crate) fn purge(engine: &EngineHandle, query: &str) -> Result<String, String> {
     let (target, purge) = wanted(query)?;
     let purged = engine.purge(&target, purge).map_err(|error| error.to_string())?;

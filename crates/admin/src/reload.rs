@@ -1,11 +1,12 @@
 //! `POST /reload`: has the program read its configuration again, and says what that changed.
 //!
-//! The program does it where it waits for signals, as it does for SIGHUP; here somebody asks for it and waits for the outcome.
+//! The program does that on the thread that waits for signals, as it does for SIGHUP; this module asks for it and waits for the
+//! outcome.
 
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
-/// What a reload brought: what is wrong with the configuration, in a report for people; the old one stays then.
+/// The outcome of a reload. The error is a report for people of what is wrong with the configuration; the old one stays then.
 pub type ReloadResult = Result<Reloaded, String>;
 
 /// A reload that was done.
@@ -15,25 +16,25 @@ pub struct Reloaded {
     pub changes: Vec<String>,
     /// How many more changes there are than those lines.
     pub more: usize,
-    /// What works, but hardly as meant: a report for people; may be empty.
+    /// Warnings about the configuration, as a report for people; may be empty.
     pub warnings: String,
 }
 
-/// Where reloads are asked for.
+/// Asks the program for reloads.
 #[derive(Clone)]
 pub struct Reloads(mpsc::Sender<oneshot::Sender<ReloadResult>>);
 
-/// Where the program hears that one is asked for: it sends the outcome.
+/// Where the program receives these requests. It sends each outcome through the sender that it gets.
 pub type ReloadReceiver = mpsc::Receiver<oneshot::Sender<ReloadResult>>;
 
 impl Reloads {
-    /// Both ends. One reload may wait; a further one is refused, since it would find the same configuration.
+    /// Both ends. One request for a reload may wait; another one is refused, since it would find the same configuration.
     pub fn new() -> (Self, ReloadReceiver) {
         let (sender, asked) = mpsc::channel(1);
         (Self(sender), asked)
     }
 
-    /// Asks and waits. `None`: others ask at the moment, or the program ends.
+    /// Asks for a reload and waits for it. `None`: another request waits, or the program ends.
     async fn ask(&self) -> Option<ReloadResult> {
         let (sender, outcome) = oneshot::channel();
         self.0.try_send(sender).ok()?;
@@ -47,7 +48,7 @@ impl fmt::Debug for Reloads {
     }
 }
 
-/// The outcome: JSON where the program serves by the new configuration, else the report.
+/// Asks for a reload: JSON if the program serves by the new configuration, else the report. `None`: as [`Reloads::ask`].
 pub(crate) async fn reload(reloads: Option<&Reloads>) -> Option<Result<String, String>> {
     let outcome = match reloads {
         Some(reloads) => reloads.ask().await?,

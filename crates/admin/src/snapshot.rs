@@ -1,8 +1,8 @@
-//! The numbers at one moment.
+//! The numbers of `/metrics` and `/stats` at one moment.
 //!
-//! Counters and histograms come from the two tables in `kasoku-metrics`; numbers that are read where they are are the first two tables
-//! below (gauges, and what was counted elsewhere), the numbers of each origin the third; those of the process are in `process`. Both formats walk
-//! these tables, so a new row shows up in both.
+//! Counters and histograms come from the two tables in `kasoku-metrics`. The tables here have the other numbers: gauges, numbers that
+//! other parts of the program count, and the numbers of each origin; those of the process are in `process`. Both formats walk these
+//! tables, so a new row appears in both.
 //!
 //! Workers go on counting while the cells are read one after the other, so on a busy engine numbers that belong
 //! together may differ by the requests of that moment. Counters never go backwards.
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The version that is running.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A number that is read where it is.
+/// A number that is read from the part of the program that keeps it.
 pub(crate) struct Gauge {
     /// The name in both formats, without prefix and suffix.
     pub(crate) name: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Gauge {
     read: fn(&AdminHandle) -> u64,
 }
 
-/// What goes up and down.
+/// Numbers that go up and down.
 pub(crate) const GAUGES: &[Gauge] = &[
     Gauge {
         name: "stored_objects",
@@ -70,7 +70,7 @@ pub(crate) const GAUGES: &[Gauge] = &[
     },
 ];
 
-/// What only grows, and is counted where it happens.
+/// Numbers that only grow, and that other parts of the program count.
 pub(crate) const COUNTED: &[Gauge] = &[
     Gauge {
         name: "evictions",
@@ -96,7 +96,7 @@ pub(crate) struct OfOrigin {
     pub(crate) read: fn(&OriginNumbers) -> u64,
 }
 
-/// All numbers of an origin. How many origins there are is the configuration's business.
+/// All numbers of an origin. The configuration decides how many origins there are.
 pub(crate) const OF_ORIGIN: &[OfOrigin] = &[
     OfOrigin {
         name: "origin_up",
@@ -130,17 +130,17 @@ pub(crate) const OF_ORIGIN: &[OfOrigin] = &[
     },
 ];
 
-/// What is shown.
+/// All numbers at one moment.
 pub(crate) struct Snapshot {
     /// In the order of the counters' table.
     pub(crate) counters: Vec<(Counter, u64)>,
     /// In the order of [`COUNTED`].
     pub(crate) counted: Vec<(&'static Gauge, u64)>,
-    /// By the names of sites; at the end, what belongs to none.
+    /// By the names of sites; at the end, responses that belong to no site.
     pub(crate) responses: Vec<(Arc<str>, Responses)>,
-    /// Results and reasons that there were.
+    /// The results and reasons that have occurred.
     pub(crate) not_hits: Vec<NotHits>,
-    /// `None`: the system does not tell.
+    /// `None`: the system does not tell these numbers.
     pub(crate) process: Option<ProcessStats>,
     /// In the order of the histograms' table.
     pub(crate) times: Vec<(Timer, Histogram)>,
@@ -148,8 +148,7 @@ pub(crate) struct Snapshot {
     pub(crate) gauges: Vec<(&'static Gauge, u64)>,
     /// In the order of their addresses.
     pub(crate) origins: Vec<OriginNumbers>,
-    /// Hits per request that the cache or the origin answered, 0 to 1; `None` before the first. Errors of our own
-    /// don't count.
+    /// Hits per request that the cache or the origin answered, 0 to 1; `None` before the first. Kasoku's own errors don't count.
     pub(crate) hit_ratio: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The listener over real sockets.
+//! Tests of the listener over real sockets.
 
 mod explain;
 mod top;
@@ -17,7 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A hang is a failure, not a stall.
+/// The longest wait for bytes, so that a hang is a failure.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn loopback() -> ListenAddress {
@@ -34,7 +34,7 @@ fn engine() -> Engine {
     Setup::safe().options(nowhere).site(&hosts, |_| {}).run_without_origin()
 }
 
-/// Its listener, and itself.
+/// An admin listener, and its engine.
 fn started() -> (Admin, Engine) {
     started_with(None)
 }
@@ -45,7 +45,7 @@ fn started_with(token: Option<AdminToken>) -> (Admin, Engine) {
     (Admin::start(&loopback(), handle).unwrap(), engine)
 }
 
-/// On sockets of its own, with the engine that must outlive it.
+/// A handle and its engine, for tests that open the sockets themselves.
 fn handle() -> (AdminHandle, Engine) {
     let engine = engine();
     (AdminHandle::new(engine.handle().clone(), None), engine)
@@ -105,7 +105,7 @@ fn metrics_has_each_counter_and_gauge_with_help_and_type() {
     assert!(lines.contains(&"kasoku_workers 2"), "{lines:#?}");
     assert!(lines.contains(&"kasoku_stored_objects 0"), "{lines:#?}");
     assert!(lines.contains(&concat!("kasoku_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1")));
-    // Each metric is three lines: help, type, value, all of the same name. Histograms, and what has labels, have more values.
+    // Each metric has three lines, help, type and value, all of the same name. Histograms and metrics with labels have more values.
     let has_labels = |line: &&str| line.contains("kasoku_responses_total") || line.contains("kasoku_not_hits_total");
     let (labelled, lines): (Vec<&str>, Vec<&str>) = lines.into_iter().partition(has_labels);
     let (times, lines): (Vec<&str>, Vec<&str>) = lines
@@ -168,7 +168,7 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     assert_eq!(stats["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!((&stats["workers"], &stats["requests"]), (&2.into(), &9.into()));
     assert!(stats["uptime_seconds"].is_u64());
-    // As many members as rows: no name stands for two numbers.
+    // As many members as rows: no two numbers have the same name.
     let read = snapshot::GAUGES.len() + snapshot::COUNTED.len();
     assert_eq!(stats.as_object().unwrap().len(), 8 + Counter::ALL.len() + read);
     assert_eq!((&stats["memory_limit_bytes"], &stats["evictions"]), (&(64 << 20).into(), &0.into()));
@@ -337,14 +337,14 @@ fn a_client_that_sends_too_slowly_is_cut() {
 
 #[test]
 fn two_hundred_idle_connections_keep_nobody_from_healthz() {
-    // Nobody's time is up within this test.
+    // No connection reaches its deadline within this test.
     let limits = AdminLimits { connection_timeout: Duration::from_secs(3600), ..AdminLimits::default() };
     let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
     let mut idle: Vec<_> = (0..200).map(|_| connect(&admin)).collect();
     let half = b"GET /healthz HTTP/1.1\r\nHost: loc";
     idle.iter_mut().step_by(2).for_each(|stream| stream.write_all(half).unwrap_or_default());
     assert_eq!(status(&get(&admin, "/healthz")), 200);
-    // The youngest keep their places, the oldest have lost theirs.
+    // The youngest connections keep their places, the oldest have lost theirs.
     let (oldest, youngest) = (idle.remove(1), idle.pop().unwrap());
     assert_eq!(status(&exchange(youngest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")), 200);
     assert_eq!(exchange(oldest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
@@ -437,7 +437,7 @@ fn with_a_token_all_but_the_health_needs_it() {
     for request in ["GET /metrics", "GET /stats", "POST /purge?all"] {
         assert_eq!(status(&ask(&admin, request, &shown)), 200, "{request}");
     }
-    // A web page that got hold of it is refused all the same.
+    // A web page that got hold of the token is refused all the same.
     assert_eq!(status(&ask(&admin, "POST /purge?all", &format!("{shown}Origin: http://evil.example\r\n"))), 403);
 }
 

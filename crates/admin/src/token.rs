@@ -1,35 +1,35 @@
-//! The operator's password: a file that only who may operate can read.
+//! The admin token: the operator's password, in a file that only operators can read.
 //!
-//! A Unix socket needs none, since its permissions say who may connect. On a loopback address everybody on the machine can
-//! connect, so what changes something, or shows what visitors ask for, needs the token there.
+//! A Unix socket needs no token, since its permissions decide who may connect. To a loopback address, every user of the machine can
+//! connect, so a request that changes something, or shows what visitors ask for, needs the token there.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
-/// Random bytes of a token that is made here; it is written in hexadecimal.
+/// Random bytes of a token that Kasoku makes; it is written in hexadecimal.
 const TOKEN_BYTES: usize = 32;
 
-/// The least length of a token in bytes: nobody guesses it.
+/// The least length of a token in bytes, so that it can't be guessed.
 const TOKEN_LENGTH_MIN: usize = 16;
 
 /// The largest token file, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
 
-/// For a file that is new: its owner alone.
+/// The mode of a new file: only its owner may read it.
 const MODE: u32 = 0o600;
 
-/// What an operator must show.
+/// The token that an operator must show.
 #[derive(Clone)]
 pub struct AdminToken(String);
 
 impl AdminToken {
-    /// The file's first line. A file that is not there is made, with a random token that only its owner can read: this
-    /// process's user, or the one of that number.
+    /// Reads the file's first line. A missing file is created, with a random token that only its owner can read: the user of the
+    /// number `owner`, or this process's user.
     ///
     /// # Errors
-    /// It can't be read or made, is too short to be a secret, or others may read it.
+    /// The file can't be read or created, its token is too short to be a secret, or other users may read it.
     pub fn load(path: &Path, owner: Option<u32>) -> io::Result<Self> {
         match File::open(path) {
             Ok(file) => Self::read(file),
@@ -68,12 +68,12 @@ impl AdminToken {
         Ok(Self(token))
     }
 
-    /// The token itself, for who shows it.
+    /// The text of the token, for a client that shows it.
     pub fn secret(&self) -> &str {
         &self.0
     }
 
-    /// Whether `Authorization` shows it. How long that takes does not tell where the first difference is.
+    /// Whether `Authorization` shows the token. The time of the comparison does not tell where the first difference is.
     pub(crate) fn is_shown_by(&self, authorization: &[u8]) -> bool {
         let Some((scheme, shown)) = authorization.split_at_checked(7) else { return false };
         let own = self.0.as_bytes();

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// URLs of each order.
+/// The most URLs of each order.
 const URLS_MAX: usize = 50;
 
-/// As JSON. Times are in seconds.
+/// The answer as JSON. Times are in seconds.
 pub(crate) fn text(handle: &AdminHandle) -> String {
     let (rates, seconds) = handle.history.told(&Sample::of(handle.engine.metrics(), Instant::now()));
     let top = handle.engine.top(URLS_MAX);
@@ -61,7 +61,7 @@ fn of_second(second: &SecondSample) -> Value {
     json!({ "requests": rounded(second.requests_per_second), "hit_ratio": second.hit_ratio.map(share) })
 }
 
-/// Of each origin, by its address. Rules may give it limits of their own: the largest counts.
+/// The limit of connections of each origin, by its address. Rules may set several limits for an origin: the largest counts.
 fn connections_max(options: &Options) -> HashMap<String, usize> {
     let mut limits = HashMap::new();
     for route in options.routes() {

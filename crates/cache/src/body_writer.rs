@@ -18,7 +18,7 @@ const WINDOW_BYTES: u64 = 4 << 20;
 const AHEAD_BYTES: u64 = 1 << 20;
 
 /// How far the writer runs ahead of the slowest reader while memory is full, in bytes.
-const AHEAD_BYTES_SHORT: u64 = 32 << 10;
+const AHEAD_BYTES_FULL: u64 = 32 << 10;
 
 /// The writing end of a fill's body. Dropping it before [`BodyWriter::finish`] cuts the fill.
 pub struct BodyWriter {
@@ -109,7 +109,7 @@ impl BodyWriter {
                     // No reader is cut here: the writer goes at the pace of the slowest. The deliverer closes connections below the
                     // minimum rate.
                     state.body.drop_before(slowest);
-                    return (state.body.end.saturating_sub(slowest) <= AHEAD_BYTES_SHORT).then_some(Ok(()));
+                    return (state.body.end.saturating_sub(slowest) <= AHEAD_BYTES_FULL).then_some(Ok(()));
                 }
                 let reach_back = self.bytes_max.saturating_add(WINDOW_BYTES);
                 state.body.drop_before(slowest.max(fastest.saturating_sub(reach_back)));
@@ -162,7 +162,7 @@ impl BodyWriter {
     }
 
     /// The framing does not tell whether the body is complete: its readers get it, and it is not stored.
-    pub fn mark_doubtful(&self) {
+    pub fn mark_possibly_incomplete(&self) {
         self.fill.change(|state| state.is_poisoned = true);
     }
 

@@ -32,7 +32,7 @@ pub(crate) enum FillStart {
     Running(FillReader),
     /// No such fill runs, and what the caller decided on has changed: a fill has stored a response, or has failed. Holds what is stored
     /// now; the caller decides anew.
-    Needless(Option<Arc<Resource>>),
+    DecideAgain(Option<Arc<Resource>>),
 }
 
 impl Fills {
@@ -59,7 +59,7 @@ impl Fills {
             return FillStart::Running(FillReader::new(fill.clone()));
         }
         if let Some(stored) = stored() {
-            return FillStart::Needless(stored);
+            return FillStart::DecideAgain(stored);
         }
         FillStart::New(self.add(&mut shard, which, is_joinable, tags()))
     }

@@ -53,7 +53,7 @@ impl Meta {
 
     /// The head as the application sent it: with the application's validators, and without what the cache tells clients about a granted
     /// lifetime.
-    pub fn as_said(&self, policy: &Policy) -> Cow<'_, ResponseHead> {
+    pub fn origin_head(&self, policy: &Policy) -> Cow<'_, ResponseHead> {
         let said = without_announcement(&self.head, &self.freshness, policy);
         let Some(withheld) = &self.withheld else { return said };
         let mut said = said.into_owned();

@@ -31,7 +31,7 @@ use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
 
 /// The most things that are remembered; the least useful ones go first.
-const THINGS_MAX: usize = 64 << 10;
+const FETCHES_MAX: usize = 64 << 10;
 
 /// The first back-off, and how long a probe's failure is reported to other clients without asking, in milliseconds.
 const FIRST_MS: u64 = 1_000;
@@ -41,7 +41,7 @@ const KNOWN_MS: u64 = 60_000;
 
 /// Things whose last fetch failed.
 pub(crate) struct Failing {
-    things: quick_cache::sync::Cache<KeyHash, Failed>,
+    fetches: quick_cache::sync::Cache<KeyHash, Failed>,
     /// Failures so far. While it is 0, no look-up searches the table.
     failures: AtomicUsize,
 }
@@ -52,7 +52,7 @@ struct Failed {
     failure: OriginFailure,
     reason: Reason,
     /// Whether the failure can't be due to what one client sent.
-    is_everybodys: bool,
+    is_of_probe: bool,
     at_ms: u64,
     /// The length of the back-off, in milliseconds.
     period_ms: u64,
@@ -70,23 +70,23 @@ pub(crate) enum RetryDecision {
 
 impl Failing {
     pub(crate) fn new() -> Self {
-        Self { things: quick_cache::sync::Cache::new(THINGS_MAX), failures: AtomicUsize::new(0) }
+        Self { fetches: quick_cache::sync::Cache::new(FETCHES_MAX), failures: AtomicUsize::new(0) }
     }
 
     fn last(&self, thing: KeyHash, now: Now) -> Option<Failed> {
-        self.things.get(&thing).filter(|failed| now.mono_ms < failed.over_ms().saturating_add(KNOWN_MS))
+        self.fetches.get(&thing).filter(|failed| now.mono_ms < failed.over_ms().saturating_add(KNOWN_MS))
     }
 
     fn remember(&self, thing: KeyHash, new: Failed, max_ms: u64) {
         let last = self.last(thing, Now { unix_ms: 0, mono_ms: new.at_ms });
-        let (period_ms, was_everybodys) = match last {
+        let (period_ms, was_of_probe) = match last {
             // Another failure within the same back-off: of the probe, or of a fetch that was on its way.
-            Some(last) if new.at_ms < last.over_ms() => (last.period_ms, last.is_everybodys),
+            Some(last) if new.at_ms < last.over_ms() => (last.period_ms, last.is_of_probe),
             Some(last) => (last.period_ms.saturating_mul(2), false),
             None => (FIRST_MS, false),
         };
-        let is_everybodys = new.is_everybodys || was_everybodys;
-        self.things.insert(thing, Failed { period_ms: period_ms.min(max_ms), is_everybodys, ..new });
+        let is_of_probe = new.is_of_probe || was_of_probe;
+        self.fetches.insert(thing, Failed { period_ms: period_ms.min(max_ms), is_of_probe, ..new });
         self.failures.fetch_add(1, Ordering::Release);
     }
 
@@ -107,7 +107,7 @@ impl Failed {
     /// Why a request gets an error without a fetch; `None` where it does not.
     fn refusal(&self, now: Now) -> Option<Reason> {
         let is_recent = now.mono_ms < self.at_ms.saturating_add(FIRST_MS.min(self.period_ms));
-        (is_recent && self.is_everybodys && self.failure == OriginFailure::Disconnected).then_some(self.reason)
+        (is_recent && self.is_of_probe && self.failure == OriginFailure::Disconnected).then_some(self.reason)
     }
 }
 
@@ -189,15 +189,15 @@ impl Cache {
         }
         // A refused connection tells nothing about what was asked, and costs little to find out again.
         let max_ms = if reason == Reason::OriginUnreachable { max_ms.min(FIRST_MS) } else { max_ms };
-        let is_everybodys = fill.is_probe();
-        let failed = Failed { failure, reason, is_everybodys, at_ms: now.mono_ms, period_ms: 0 };
-        self.0.failing.remember(self.thing(&fill.key, &fill.selection), failed, max_ms);
+        let is_of_probe = fill.is_probe();
+        let failed = Failed { failure, reason, is_of_probe, at_ms: now.mono_ms, period_ms: 0 };
+        self.0.failing.remember(self.fetch_hash(&fill.key, &fill.selection), failed, max_ms);
     }
 
     /// Forgets the last failure: the origin has answered what this fill asked for.
     pub(crate) fn on_answered_fill(&self, fill: &Fill) {
         if self.0.failing.is_used() {
-            self.0.failing.things.remove(&self.thing(&fill.key, &fill.selection));
+            self.0.failing.fetches.remove(&self.fetch_hash(&fill.key, &fill.selection));
         }
     }
 
@@ -206,10 +206,10 @@ impl Cache {
         if !failing.is_used() || query.policy.back_off_max_seconds == 0 {
             return None;
         }
-        failing.last(self.thing(query.key.bytes(), selection), query.now)
+        failing.last(self.fetch_hash(query.key.bytes(), selection), query.now)
     }
 
-    fn thing(&self, key: &[u8], selection: &Selection) -> KeyHash {
+    fn fetch_hash(&self, key: &[u8], selection: &Selection) -> KeyHash {
         // A URI holds no NUL.
         let mut thing = [key, b"\0"].concat();
         selection.write(&mut thing);
@@ -237,9 +237,9 @@ mod tests {
         Now { unix_ms: 0, mono_ms: AT + ms }
     }
 
-    fn failed(ms: u64, is_everybodys: bool) -> Failed {
+    fn failed(ms: u64, is_of_probe: bool) -> Failed {
         let reason = Reason::OriginClosedEarly;
-        Failed { failure: OriginFailure::Disconnected, reason, is_everybodys, at_ms: AT + ms, period_ms: 0 }
+        Failed { failure: OriginFailure::Disconnected, reason, is_of_probe, at_ms: AT + ms, period_ms: 0 }
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
             failing.remember(thing, failed(ms, ms == 10), 30_000);
         }
         let last = failing.last(thing, at(20)).unwrap();
-        assert!(last.is_everybodys && last.is_backing_off(at(1_019)) && !last.is_backing_off(at(1_020)));
+        assert!(last.is_of_probe && last.is_backing_off(at(1_019)) && !last.is_backing_off(at(1_020)));
     }
 
     #[test]

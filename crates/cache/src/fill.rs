@@ -162,7 +162,7 @@ impl Fill {
     }
 
     /// Whether a purge of many keys has dropped its key since it began. A soft purge does not count.
-    pub(crate) fn is_of_the_past(&self) -> bool {
+    pub(crate) fn is_dropped_by_purge(&self) -> bool {
         let validity = self.generations.validity(&self.key, self.tags.as_deref(), self.epoch);
         matches!(validity, Validity::Changed | Validity::Gone)
     }

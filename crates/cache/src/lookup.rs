@@ -21,7 +21,7 @@ use crate::verdict::{FetchPurpose, FillWriter};
 use crate::{Cache, Entry, Meta};
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
-use kasoku_semantics::forward::{is_sent_as_received, leaves_fields_alone};
+use kasoku_semantics::forward::{forwards_fields_unchanged, is_sent_as_received};
 use kasoku_semantics::partial::missing;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
@@ -81,7 +81,7 @@ impl Cache {
     /// origin would get each field that selects a variant unchanged. Otherwise the result is `None`.
     pub fn hit(&self, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<(Arc<Entry>, Reason)> {
         let CacheRoute { key, policy, .. } = *route;
-        if !leaves_fields_alone(&received.fields) {
+        if !forwards_fields_unchanged(&received.fields) {
             return None;
         }
         may_look_up(received).ok()?;
@@ -361,7 +361,7 @@ impl Cache {
             changed,
         ) {
             FillStart::Running(reader) => Lookup::Join(reader, wanted.reason),
-            FillStart::Needless(stored) => {
+            FillStart::DecideAgain(stored) => {
                 self.decide(Decision { decisions: decisions + 1, ..asked }, stored.as_deref())
             }
             FillStart::New(fill) => {

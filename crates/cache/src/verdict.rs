@@ -88,7 +88,7 @@ pub enum Verdict {
     Settled(Arc<Entry>, Reason),
     /// The origin's answer goes to the client that asked, as it is. The entry that was made of it answers the requests that wait, and
     /// later ones if it is stored.
-    Kept {
+    External {
         /// Whether the entry is stored.
         is_stored: bool,
     },
@@ -144,7 +144,7 @@ impl FillWriter {
         if let Some(base) = self.validated() {
             request.fields.remove("range");
             request.fields.remove("if-range");
-            make_conditional(request, &base.meta.as_said(self.policy()));
+            make_conditional(request, &base.meta.origin_head(self.policy()));
             return;
         }
         for condition in ["if-none-match", "if-modified-since"] {
@@ -153,7 +153,7 @@ impl FillWriter {
         if let (FetchPurpose::Complete(missing), Some(base)) = (self.purpose, &self.base) {
             request.fields.remove("if-range");
             request.fields.set("Range", range_value(missing, base.body.complete_length()));
-            let said = base.meta.as_said(self.policy());
+            let said = base.meta.origin_head(self.policy());
             if let Some(etag) = said.fields.only("etag").filter(|tag| !tag.starts_with(b"W/")) {
                 request.fields.push("If-Range", etag);
             }
@@ -190,7 +190,7 @@ impl FillWriter {
     }
 
     /// Notes that the page was scanned and contains the exception texts of these tag templates.
-    pub fn has_texts_of(&mut self, excepted: Excepted) {
+    pub fn set_excepted_tags(&mut self, excepted: Excepted) {
         self.excepted = excepted;
     }
 
@@ -275,7 +275,7 @@ impl FillWriter {
             return self.private(exchange, Reason::StatusNotModified);
         };
         let now = exchange.response_time;
-        let stored = base.meta.as_said(self.policy());
+        let stored = base.meta.origin_head(self.policy());
         let head = match freshen(&stored, exchange.response, now, self.policy()) {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
@@ -358,7 +358,7 @@ impl FillWriter {
     /// that was only made stale may still be served.
     fn is_dropped(&self) -> bool {
         self.fill.as_ref().is_some_and(|fill| {
-            fill.is_of_the_past()
+            fill.is_dropped_by_purge()
                 || (fill.is_poisoned() && self.cache.0.memory.value(self.key().hash(), self.key().bytes()).is_none())
         })
     }
@@ -460,8 +460,8 @@ impl FillWriter {
     pub(crate) fn private(mut self, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         self.forget();
         let has_credentials = self.remember_refusal(exchange, reason);
-        let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);
-        if is_about_the_key {
+        let predicts_next_answer = predicts_next_answer(reason) && !is_request_error(exchange.response.status);
+        if predicts_next_answer {
             self.cache.0.hit_for_miss.remember(self.key().hash(), has_credentials, exchange.response_time);
         }
         // Where no lifetime is granted, Accept may select the stream, and other clients ask for a page at the same URL.
@@ -472,7 +472,7 @@ impl FillWriter {
         }
         // The stored response is outdated: the origin has just answered otherwise, and its answer may not be shared. But its answer to
         // one visitor says nothing about the shared response.
-        let is_news = is_about_the_key && !has_credentials && !exchange.response.status.is_server_error();
+        let is_news = predicts_next_answer && !has_credentials && !exchange.response.status.is_server_error();
         if is_news {
             if let Some(base) = self.base.take() {
                 self.cache.remove(self.key(), &base);
@@ -542,7 +542,7 @@ const OF_THE_STORED_BYTES: [&str; 6] =
     ["age", "content-encoding", "content-length", "content-md5", "content-range", "etag"];
 
 /// Whether the next answer for the key, and not only this one, will probably not be shareable.
-fn is_about_the_key(reason: Reason) -> bool {
+fn predicts_next_answer(reason: Reason) -> bool {
     let of_this_request = [
         Reason::RequestSpecificStatus,
         Reason::StatusNotModified,
@@ -559,7 +559,7 @@ fn is_about_the_key(reason: Reason) -> bool {
 }
 
 /// Whether a status says that this one request was wrong (400, 431 ...). One client's odd request must change nothing for the others.
-fn is_about_the_request(status: StatusCode) -> bool {
+fn is_request_error(status: StatusCode) -> bool {
     status.is_client_error() && !matches!(status.as_u16(), 401..=405 | 410 | 451)
 }
 

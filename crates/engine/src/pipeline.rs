@@ -54,7 +54,7 @@ impl Handling {
         session::expiry::end_if_over(exchange, &answer);
         let delivered = deliver::deliver(exchange, answer).await;
         log::log(&exchange.worker, exchange, &delivered);
-        beacon::follows(exchange, &delivered, served);
+        beacon::after_delivery(exchange, &delivered, served);
         changes::has_gone_out(exchange);
         let Delivered { status, is_whole, keeps_alive, tunnel, .. } = delivered;
         let has_switched = tunnel.is_some();
@@ -62,7 +62,7 @@ impl Handling {
             exchange.door.carry(tunnel).await;
         }
         // Only after the tunnel has closed, since a visitor may have logged in through it.
-        session::answered(exchange, status);
+        session::note_answered(exchange, status);
         Handled { is_whole, keeps_alive, has_switched }
     }
 }
@@ -158,12 +158,13 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
 /// be anonymous.
 fn see(exchange: &Exchange, routed: &Routed) -> bool {
     let (worker, now_ms) = (&exchange.worker, exchange.now().mono_ms);
-    let Some(identity) = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms) else {
+    let Some(identity) = session::identify_visitor(&worker.sessions, routed, &exchange.request.head.fields, now_ms)
+    else {
         return false;
     };
     exchange.identity.set(identity);
     if let Some(found) = identity.session.filter(|found| found.is_anonymous) {
-        worker.sessions.reads(found.id, now_ms);
+        worker.sessions.note_read(found.id, now_ms);
         if found.is_to_be_renewed && session::probe::may_follow(&exchange.request) {
             session::probe::ask(exchange, &routed.route, &routed.base(), found.id);
         }

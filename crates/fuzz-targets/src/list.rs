@@ -1,8 +1,8 @@
 //! Fuzz target for lists, quoted strings, parameters and quality values. Input: lines of one field.
 
 use crate::input::{field, lines};
-use kasoku_wire::field::accept_language::{QUALITY_ONE, preferences};
 use kasoku_wire::field::list::{is_token, members, parameters, pieces, split, trim, unquote};
+use kasoku_wire::field::quality_list::{QUALITY_ONE, preferences};
 
 pub(crate) fn run(data: &[u8]) {
     let lines = lines(data);

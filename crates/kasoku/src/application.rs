@@ -1,10 +1,11 @@
-//! `kasoku application`: what is known of programs, for whoever has the program and not its source.
+//! `kasoku application`: prints the policy of an application (what `application = "…"` sets), for operators who have the program
+//! without its source.
 
 use kasoku_config::{applications, meant_application};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Prints what is known of one, or the names of all.
+/// Prints the policy of the application `name`, or the names of all applications.
 pub(crate) fn application(name: Option<&str>) -> ExitCode {
     let text = match name {
         None => applications().map(|(name, _)| format!("{name}\n")).collect(),
@@ -18,7 +19,7 @@ pub(crate) fn application(name: Option<&str>) -> ExitCode {
             }
         },
     };
-    // Who reads only its beginning wants no more.
+    // A closed pipe is no error: a reader such as `head` may stop early.
     let _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }

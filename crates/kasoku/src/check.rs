@@ -1,7 +1,7 @@
-//! `kasoku check`: what is wrong with a configuration file.
+//! `kasoku check`: reports what is wrong with a configuration file.
 //!
-//! For people on standard error, as `kasoku serve` says it, and what it comes to (`summary`) on standard output; or, with `--json`, as one object
-//! on standard output.
+//! For people: problems on standard error, as `kasoku serve` reports them, and a summary of the configuration (`summary`) on standard
+//! output. With `--json`: one object on standard output.
 
 mod summary;
 
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// The file name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// What is checked.
+/// The arguments of `kasoku check`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CheckFlags {
     /// The configuration file (TOML); `-`: standard input
@@ -34,7 +34,7 @@ pub(crate) fn check(flags: &CheckFlags) -> ExitCode {
             Ok(loaded) => &loaded.warnings,
             Err(report) => report,
         };
-        // Whoever reads it may have seen enough.
+        // The reader may have closed the pipe.
         let _ = io::stdout().write_all(report.to_json().as_bytes());
         return exit;
     }
@@ -46,7 +46,7 @@ pub(crate) fn check(flags: &CheckFlags) -> ExitCode {
                 text += &line;
                 text.push('\n');
             }
-            // Whoever reads it may have seen enough.
+            // The reader may have closed the pipe.
             let _ = io::stdout().write_all(text.as_bytes());
         }
         Err(report) => eprint!("{}", report.render(wants_colour())),

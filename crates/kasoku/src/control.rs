@@ -1,19 +1,22 @@
-//! The control socket: where `kasoku purge`, `explain`, `top`, `doctor` and `reload` find the program that runs, with no option and no token.
+//! The control socket: `kasoku purge`, `explain`, `top`, `doctor` and `reload` reach the running program over it, without an option
+//! or a token.
 //!
-//! It is a Unix socket that root and the program's own user may use: its mode is 0600, and the kernel says of each connection whose it is
-//! (SO_PEERCRED). Its directory must be theirs as well: whoever may write there could put a socket of his own in its place, and commands
-//! would ask him.
+//! It is a Unix socket that only root and the program's own user may use: its mode is 0600, and the kernel names the user of each
+//! connection (SO_PEERCRED). Its directory must belong to root or to this process's user as well: a user who may write there could
+//! replace the socket with his own, and commands would send their requests to him.
 //!
-//! Without a setting it is in the first of these directories that applies, and the commands look for it in the same ones:
+//! Without a setting, the program puts the socket into the first of these directories that applies, and the commands try the same
+//! ones:
 //!
 //! | | |
 //! |---|---|
-//! | `$RUNTIME_DIRECTORY` | of a service (systemd's `RuntimeDirectory=`) |
-//! | `/run/kasoku` | of root, which makes it |
-//! | `$XDG_RUNTIME_DIR/kasoku` | of a user who has logged in; it is made |
+//! | `$RUNTIME_DIRECTORY` | for a service (systemd's `RuntimeDirectory=`) |
+//! | `/run/kasoku` | for root; the program creates it |
+//! | `$XDG_RUNTIME_DIR/kasoku` | for a user who has logged in; the program creates it |
 //!
-//! A program that takes this one's place has the socket handed over, under whatever name it has by then. A socket that another living
-//! program serves is left to that. None of this keeps the program from serving, unless the configuration names the place.
+//! A process that takes over from this one (`upgrade`) inherits the open socket together with its path. A socket on which another
+//! living program listens is left alone. A program that can't open a control socket serves without one, unless the configuration
+//! names a path.
 
 use kasoku_engine::listening::Inherited;
 use kasoku_options::ControlSocket;
@@ -25,34 +28,35 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Of root, and of a service of that name.
+/// For root, and for a service with `RuntimeDirectory=kasoku`.
 const SYSTEM_DIRECTORY: &str = "/run/kasoku";
 
 /// Below `$XDG_RUNTIME_DIR`.
 const USER_DIRECTORY: &str = "kasoku";
 
-/// Its name in each of them.
+/// The file name of the socket in each of these directories.
 const NAME: &str = "control.sock";
 
-/// What it is called when it is handed over; addresses of clients' sockets are never called so.
+/// Begins the name under which the socket is handed over. No address of a client socket begins so.
 const HANDED_OVER: &str = "control ";
 
 const ROOT: u32 = 0;
 
-/// An open control socket. Its file goes with it, unless the socket is another process's as well.
+/// An open control socket. Dropping it removes its file, unless another process listens on the socket as well.
 pub(crate) struct Control {
     pub(crate) path: PathBuf,
     pub(crate) socket: ListeningSocket,
-    /// Device and number of its file, by which it is known.
+    /// Device and inode number of the socket's file, so that another file at the same path is not removed.
     file: Option<(u64, u64)>,
     is_shared: bool,
 }
 
 impl Control {
-    /// The one that the setting names: handed over, or opened. `owner` is the user that this process becomes.
+    /// Takes the control socket that was handed over, or opens the one that `setting` names. `owner` is the user that this process
+    /// becomes. `None`: the program serves without a control socket.
     ///
     /// # Errors
-    /// A place that the setting names can't be used.
+    /// The socket can't be opened at the path that `setting` names.
     pub(crate) fn open(
         setting: &ControlSocket,
         inherited: &mut Inherited,
@@ -103,13 +107,13 @@ impl Control {
         Self { path, socket, file, is_shared: false }
     }
 
-    /// What it is called when it is handed over.
+    /// The name under which the socket is handed over.
     pub(crate) fn name(&self) -> String {
         format!("{HANDED_OVER}{}", self.path.display())
     }
 
-    /// Another process listens on it as well, or does not any more: it is so until the one that this one takes over from has gone, and
-    /// from when another one takes over from this one.
+    /// Sets whether another process listens on the socket as well. The predecessor does until this process serves; a successor does
+    /// once it serves.
     pub(crate) fn share(&mut self, is_shared: bool) {
         self.is_shared = is_shared;
     }
@@ -118,13 +122,14 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         if !self.is_shared && self.file.is_some() && identity(&self.path) == self.file {
-            // Its directory may be root's, and this process nobody's: then the file stays, and whoever comes next replaces it.
+            // The directory may be root's, and this process may not write to it: then the file stays, and the next process replaces
+            // it.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Where it may be, for commands, in the order in which they ask.
+/// The paths at which commands look for the socket, in the order in which they try them.
 pub(crate) fn places() -> Vec<PathBuf> {
     let directories = [runtime_directory(), Some(SYSTEM_DIRECTORY.into()), user_directory()];
     let mut paths: Vec<PathBuf> = directories.into_iter().flatten().map(|directory| directory.join(NAME)).collect();
@@ -132,10 +137,10 @@ pub(crate) fn places() -> Vec<PathBuf> {
     paths
 }
 
-/// A directory for the socket of a program that starts.
+/// The directory in which a starting program puts its socket.
 struct SocketDirectory {
     directory: PathBuf,
-    /// With this mode, where it is not there and nobody else makes it.
+    /// The mode with which the program creates a missing directory. `None`: systemd creates it.
     mode: Option<u32>,
 }
 
@@ -158,7 +163,7 @@ impl SocketDirectory {
     }
 }
 
-/// systemd's; there may be several, with colons between them.
+/// The first of systemd's runtime directories. The variable may list several, separated by colons.
 fn runtime_directory() -> Option<PathBuf> {
     let all = env::var_os("RUNTIME_DIRECTORY")?;
     env::split_paths(&all).next().filter(|path| path.is_absolute())
@@ -169,7 +174,7 @@ fn user_directory() -> Option<PathBuf> {
     path.is_absolute().then(|| path.join(USER_DIRECTORY))
 }
 
-/// Whether nobody but root and this process's user may put something in the socket's place.
+/// Refuses a directory in which a user other than root and this process's user could replace the socket.
 fn check_directory(directory: &Path) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -227,11 +232,11 @@ mod tests {
         let first = Control::open(&setting, &mut Inherited::default(), None).unwrap().unwrap();
         let second = Control::open(&setting, &mut Inherited::default(), None).map(|_| ()).unwrap_err();
         assert!(second.ends_with("another program listens there"), "{second}");
-        // One whose program was killed is replaced, and what the first one would remove is not its own any more.
+        // After the first program has ended, another program may use the path.
         let path = first.path.clone();
         drop(first);
         let third = Control::open(&setting, &mut Inherited::default(), None).unwrap().unwrap();
-        // Somebody has put another in its place: that one stays.
+        // Another socket was put in place of the third program's: it stays.
         fs::rename(&path, directory.join("moved")).unwrap();
         let other = listen::unix_for_user(&path, None).unwrap();
         drop(third);

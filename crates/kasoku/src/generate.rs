@@ -1,5 +1,5 @@
-//! `kasoku generate`: what a package installs beside the program, made from the same table as `--help`: manual pages, and completions for
-//! shells. Hidden, since who uses the program needs it once at most.
+//! `kasoku generate`: makes manual pages and shell completions for packages, from the same table as `--help`. The command is hidden,
+//! since an operator needs it once at most.
 
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What is made.
+/// What `kasoku generate` makes.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Generated {
     /// Manual pages (section 1), a file for each command
@@ -27,7 +27,7 @@ pub(crate) enum Generated {
 pub(crate) fn generate<Arguments: CommandFactory>(wanted: &Generated) -> ExitCode {
     let mut command = Arguments::command().disable_help_subcommand(true);
     let made = match wanted {
-        // `kasoku.1`, and `kasoku-serve.1` and its like.
+        // Writes `kasoku.1`, `kasoku-serve.1` and so on.
         Generated::Man { directory } => clap_mangen::generate_to(command, directory),
         Generated::Completions { shell } => {
             let mut text = Vec::new();

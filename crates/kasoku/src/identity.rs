@@ -1,4 +1,4 @@
-//! Whom the program becomes once it listens, what it may not do as root, and the file that says which process it is.
+//! The user that the program becomes once it listens, the programs that it refuses to run as root, and its pid file.
 
 use kasoku_options::{Options, OriginAddress};
 use nix::unistd::{self, Gid, Group, Uid, User};
@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The number of the user that this process is to become (`name` or `name:group`), where it is root. Who does not exist is
-/// told when the process becomes it.
+/// The number of the user (`name` or `name:group`) that this process is to become, if this process is root. `None` for a user who
+/// does not exist: [`become_user`] reports that.
 pub(crate) fn future_owner(written: &str) -> Result<Option<u32>, String> {
     let name = written.split_once(':').map_or(written, |(name, _)| name);
     if !unistd::geteuid().is_root() {
@@ -21,7 +21,7 @@ pub(crate) fn future_owner(written: &str) -> Result<Option<u32>, String> {
     Ok(user.map(|user| user.uid.as_raw()))
 }
 
-/// Becomes `name`, or `name:group`, with that user's groups, for good. To be called while there is one thread.
+/// Switches for good to the user `name` or `name:group`, with that user's groups. Must be called while the process has one thread.
 ///
 /// # Errors
 /// There is no such user or group, or this process may not become it.
@@ -54,11 +54,11 @@ pub(crate) fn become_user(written: &str) -> Result<(), String> {
     unistd::setuid(user.uid).map_err(|error| failed("its user", error))
 }
 
-/// Whether this process, as it is by now, may run the programs that these options name. As root it may not: whoever finds a hole in one
-/// of them would have the machine.
+/// Refuses to run the CGI and FastCGI programs that these options name as root: an attacker who finds a hole in one of them would own
+/// the machine. Call it after [`become_user`].
 ///
 /// # Errors
-/// It may not; what to do about it.
+/// This process is root, and `options` name such programs. The text says what to do about it.
 pub(crate) fn may_run_programs(options: &Options) -> Result<(), String> {
     let routes = options.sites.iter().flat_map(|site| site.rules.iter().map(|rule| &rule.route).chain([&site.route]));
     let mut origins = routes.flat_map(|route| &route.origins);
@@ -71,37 +71,37 @@ pub(crate) fn may_run_programs(options: &Options) -> Result<(), String> {
     }
 }
 
-/// So is a process whose predecessor has become it.
+/// Whether this process runs as that user already, as a successor of a process that has become it does.
 fn is_already(uid: Uid, gid: Gid) -> bool {
     unistd::geteuid() == uid && unistd::getuid() == uid && unistd::getegid() == gid && !uid.is_root()
 }
 
-/// The file with this process's number; removed with it, unless another process has written its own by then.
+/// The file with this process's number. Dropping it removes the file, unless another process has written its own number by then.
 pub(crate) struct PidFile {
     path: PathBuf,
     text: String,
 }
 
 impl PidFile {
-    /// Makes the file and gives it to the user that this process becomes: its directory may be root's, and a process that
-    /// takes this one's place is not root.
+    /// Creates the file and gives it to the user that this process becomes: the directory may be root's, and a successor, which is
+    /// not root, could not create it there.
     pub(crate) fn make_for(path: &Path, owner: u32) -> io::Result<()> {
         std::os::unix::fs::fchown(open(path)?, Some(owner), None)
     }
 
-    /// Writes the number.
+    /// Writes the number of this process.
     pub(crate) fn write(path: &Path) -> io::Result<Self> {
         let text = format!("{}\n", std::process::id());
         let mut file = open(path)?;
-        // In this order, so that nobody finds it empty.
+        // In this order, so that no reader finds the file empty.
         file.write_all(text.as_bytes())?;
         file.set_len(text.len() as u64)?;
         Ok(Self { path: path.to_owned(), text })
     }
 }
 
-/// Opens a file of no other name. Its directory may be another user's, who must not have root write over, or give away, what
-/// a link leads to; nor hold it up with a FIFO.
+/// Opens a regular file that has no other name. Its directory may belong to another user, who must not make root overwrite or give
+/// away the target of a link, nor block root with a FIFO.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file =
@@ -116,7 +116,7 @@ fn open(path: &Path) -> io::Result<File> {
 impl Drop for PidFile {
     fn drop(&mut self) {
         if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
-            // Its directory may be root's, and this process nobody's: then the file stays.
+            // The directory may be root's, and this process may not write to it: then the file stays.
             let _ = fs::remove_file(&self.path);
         }
     }

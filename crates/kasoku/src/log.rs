@@ -1,7 +1,7 @@
 //! The program's own log, on standard error: lines for people, or JSON objects (`log.format`).
 //!
-//! What is said before the configuration has been read is text, and so is what is wrong with it at the start: nobody knows yet how it is
-//! wanted. From then on each line of the log is an object where that is set, reports of a reload as well.
+//! Output before the configuration has been read is text, and so is the report of a configuration that is wrong at the start: the
+//! wanted format is not known yet. From then on, if JSON is set, each line is an object, including reports of a reload.
 
 use crate::wants_colour;
 use kasoku_config::{ConfigReport, Severity};
@@ -11,10 +11,10 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
 
-/// How it looks, from the start of the log to the end of the program.
+/// The format, from the start of the log to the end of the program.
 static FORMAT: OnceLock<ProgramLog> = OnceLock::new();
 
-/// Starts it. Only the first time counts.
+/// Starts the log. Only the first call counts.
 pub(crate) fn start(format: ProgramLog) {
     if FORMAT.set(format).is_err() {
         return;
@@ -23,7 +23,7 @@ pub(crate) fn start(format: ProgramLog) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        // Where nobody reads standard error any more, nothing is said; else saying that would end the thread.
+        // If standard error is closed, the log stays silent: an attempt to report that would end the thread.
         .log_internal_errors(false);
     match format {
         ProgramLog::Text => log.with_ansi(wants_colour()).init(),
@@ -35,7 +35,7 @@ fn is_json() -> bool {
     FORMAT.get() == Some(&ProgramLog::Json)
 }
 
-/// Tells what is wrong with a configuration, or may be; nothing where nothing is.
+/// Reports the errors and warnings of a configuration, if it has any.
 pub(crate) fn report(report: &ConfigReport) {
     if !is_json() {
         return say(&report.render(wants_colour()));
@@ -48,12 +48,12 @@ pub(crate) fn report(report: &ConfigReport) {
     }
 }
 
-/// Tells why the program does not start.
+/// Reports why the program does not start.
 pub(crate) fn failed(error: &dyn Display) {
     if is_json() { tracing::error!("{error}") } else { say(&format!("kasoku: {error}\n")) }
 }
 
-/// Says it on standard error, if anybody reads that still: a program that serves does not end for want of a reader.
+/// Writes to standard error and ignores failures: a program that serves must not end because its reader has gone.
 fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

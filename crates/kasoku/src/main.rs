@@ -1,17 +1,17 @@
-//! The program: arguments, signals, the operator's commands.
+//! The `kasoku` program: arguments, signals, the operator's commands.
 //!
 //! | file | job |
 //! |---|---|
-//! | `serve` | `kasoku serve`: starts everything in its order, and does what signals say |
-//! | `identity` | whom it becomes, and the file that says which process it is |
+//! | `serve` | `kasoku serve`: starts everything in its order, and acts on signals |
+//! | `identity` | the user that the program becomes, and the pid file |
 //! | `log` | what the program says on standard error |
-//! | `signals`, `systemd` | what it is told, and what it tells |
-//! | `control` | the control socket: where commands find the program that runs |
-//! | `upgrade` | a new process in this one's place |
+//! | `signals`, `systemd` | signals to the program, and its messages to systemd |
+//! | `control` | the control socket: where commands find the running program |
+//! | `upgrade` | a new process takes over from this one |
 //! | `check`, `application` | `kasoku check`, `kasoku application` |
-//! | `allocator` | the allocator, and how fast it gives memory back |
+//! | `allocator` | the allocator, and how fast it returns memory |
 //! | `generate` | manual pages and completions, for packages |
-//! | `operator` | how the other commands ask the program that runs |
+//! | `operator` | how the other commands ask the running program |
 //! | `purge`, `explain`, `top`, `doctor`, `reload` | those commands |
 //! | `terminal` | the terminal while `top` draws on it |
 
@@ -46,7 +46,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use top::TopFlags;
 
-/// The version, and the commit that it was built from where that is known.
+/// The version, and the commit that the program was built from, if it is known.
 const VERSION: &str = env!("KASOKU_VERSION");
 
 /// An HTTP accelerator: keeps what may be kept, and says why the rest may not.

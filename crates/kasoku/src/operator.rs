@@ -1,8 +1,9 @@
-//! How the commands ask the program that runs: over its control socket, or its admin listener.
+//! Asks the running program on behalf of the commands, over its control socket or its admin listener.
 //!
-//! Without a flag, the control socket is looked for where a program puts it by itself (`control`); then the configuration in /etc says
-//! where to ask. `--config` means the program of that configuration: its `control-socket` where that is a path, else its `admin`, else the control
-//! socket where a program puts it by itself. One request for each connection, one deadline, and answers of a bounded size.
+//! Without a flag, it tries the control sockets at their default paths (`control`), then the address in the configuration in /etc. A
+//! control socket that this user may not open ends the search. `--config` means the program of that configuration: its
+//! `control-socket` if that is a path, else its `admin`, else the control sockets at their default paths. Each request has a
+//! connection of its own, a limit on the program's silence, and an answer of bounded size.
 
 use crate::control;
 use clap::Args;
@@ -17,15 +18,15 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where a configuration is looked for when none is named.
+/// The configuration that is read when no flag names one.
 const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
 
 const CONTROL_SOCKET: &str = "control socket";
 
-/// Which users may open a program's Unix socket.
+/// Part of messages: which users may open a program's control socket.
 const PERMITTED: &str = "is for root and the user that the program runs as";
 
-/// How long the program may be silent.
+/// How long a connection attempt may take, and how long the program may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The largest answer, in bytes.
@@ -45,15 +46,15 @@ pub(crate) struct OperatorFlags {
     config: Option<PathBuf>,
 }
 
-/// The program that runs.
+/// Where the running program answers, and the token that it expects.
 pub(crate) struct Operator {
     address: ListenAddress,
-    /// What is at that address.
+    /// What listens at that address, as messages call it.
     kind: &'static str,
     token: Option<String>,
 }
 
-/// Why there is no answer, in one sentence or a report.
+/// Why there is no answer: one sentence, or the report of a configuration that is wrong.
 #[derive(Debug)]
 pub(crate) struct NoAnswer(String);
 
@@ -71,7 +72,7 @@ impl NoAnswer {
     }
 }
 
-/// What it said.
+/// The program's answer.
 #[derive(Debug)]
 pub(crate) struct OperatorReply {
     pub(crate) status: u16,
@@ -79,7 +80,7 @@ pub(crate) struct OperatorReply {
 }
 
 impl Operator {
-    /// Finds it, and its token.
+    /// Finds the program's address, as the [module](self) says, and its token.
     pub(crate) fn new(flags: &OperatorFlags) -> Result<Self, NoAnswer> {
         let (mut address, mut token_file) = (None, flags.admin_token_file.clone());
         let mut kind = "admin listener";
@@ -132,15 +133,15 @@ impl Operator {
         Ok(Self { address, kind, token: token.transpose()? })
     }
 
-    /// Where it answers.
+    /// The address at which the program answers.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Asks.
+    /// Sends a request and returns the answer, whatever its status.
     ///
     /// # Errors
-    /// It can't be reached, or what it says is no response.
+    /// The program can't be reached, or its answer is not HTTP.
     pub(crate) fn ask(&self, method: &str, target: &str) -> Result<OperatorReply, NoAnswer> {
         let failed =
             |error: io::Error| NoAnswer(format!("the {} {}: {error}{}", self.kind, self.address, self.hint(&error)));
@@ -164,7 +165,7 @@ impl Operator {
         parse(&bytes).ok_or_else(|| NoAnswer(format!("{} does not speak HTTP: is it Kasoku's?", self.address)))
     }
 
-    /// What helps where it can't be reached.
+    /// What the operator can do if the program can't be reached; empty if that is not known.
     fn hint(&self, error: &io::Error) -> String {
         let setting = if self.kind == CONTROL_SOCKET { "control-socket" } else { "admin" };
         let is_socket = matches!(self.address, ListenAddress::Unix(_));
@@ -183,7 +184,7 @@ impl Operator {
         }
     }
 
-    /// The same, where anything but success is no answer.
+    /// Asks, and returns the body of an answer of status 200. Any other answer is an error, with its body as the text.
     pub(crate) fn ask_for(&self, method: &str, target: &str) -> Result<String, NoAnswer> {
         match self.ask(method, target)? {
             OperatorReply { status: 200, body } => Ok(body),
@@ -192,18 +193,18 @@ impl Operator {
     }
 }
 
-/// The control sockets that no program answered at.
+/// The control sockets that were tried in vain.
 struct Unanswered(Vec<ConnectAttempt>);
 
 struct ConnectAttempt {
     path: PathBuf,
     why: io::ErrorKind,
-    /// As far as this user may see.
+    /// Whether the socket's file exists, as far as this user may see.
     is_there: bool,
 }
 
 impl Unanswered {
-    /// The one that this user may not use.
+    /// The last of the sockets that this user may not open.
     fn refused(&self) -> Option<&Path> {
         let is_refused = |one: &&ConnectAttempt| one.is_there && one.why == io::ErrorKind::PermissionDenied;
         self.0.iter().rev().find(is_refused).map(|one| one.path.as_path())
@@ -227,7 +228,7 @@ impl Unanswered {
     }
 }
 
-/// Why no command reaches the program of such a configuration.
+/// The error for a configuration with neither a control socket nor an admin listener.
 fn unreachable_by(config: &Path) -> NoAnswer {
     NoAnswer(format!(
         "{} has `control-socket = \"off\"` and no `admin`, so no command reaches its program: take that line out, or set `admin`",
@@ -235,7 +236,7 @@ fn unreachable_by(config: &Path) -> NoAnswer {
     ))
 }
 
-/// The first control socket that a program listens on, of the places where a program puts it by itself.
+/// The first of the control sockets at their default paths on which a program listens.
 fn listening_control_socket() -> Result<ListenAddress, Unanswered> {
     let mut tried = Vec::new();
     for path in control::places() {
@@ -269,7 +270,7 @@ fn parse(bytes: &[u8]) -> Option<OperatorReply> {
     Some(OperatorReply { status: head.status.as_u16(), body: String::from_utf8(body).ok()? })
 }
 
-/// A text as a value in a query.
+/// Encodes a text as a value in a query.
 pub(crate) fn in_query(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

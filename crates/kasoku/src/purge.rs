@@ -4,7 +4,7 @@ use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
 use clap::Args;
 use std::process::ExitCode;
 
-/// What is purged.
+/// The arguments of `kasoku purge`.
 #[derive(Clone, Debug, Args)]
 #[command(group = clap::ArgGroup::new("target").required(true).multiple(true))]
 pub(crate) struct PurgeFlags {

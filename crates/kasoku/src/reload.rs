@@ -4,7 +4,7 @@ use crate::operator::{NoAnswer, Operator, OperatorFlags};
 use clap::Args;
 use std::process::ExitCode;
 
-/// Who reloads.
+/// The arguments of `kasoku reload`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReloadFlags {
     #[command(flatten)]

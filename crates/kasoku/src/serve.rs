@@ -1,8 +1,8 @@
-//! `kasoku serve`: starts the engine and the admin listener, and does what signals say.
+//! `kasoku serve`: starts the engine and the admin listener, and acts on signals.
 //!
-//! In this order: take over what a predecessor has left, listen, become another user, open everything else, serve. So
-//! ports below 1024 need root's rights only for a moment. Signals are caught before anything is served, so a stop that
-//! comes right after the start still lets requests end. The admin listener answers until the last request has ended.
+//! The order is: take over the predecessor's sockets, listen, become another user, open everything else, serve. So the program has
+//! root's rights, which ports below 1024 need, only for a moment. It catches signals before it serves, so that a stop right after the
+//! start still lets requests finish. The admin listener answers until the last request has ended or a successor serves.
 
 use crate::control::Control;
 use crate::identity::{self, PidFile};
@@ -17,7 +17,7 @@ use kasoku_engine::clock::SystemClock;
 use kasoku_engine::listening::Listening;
 use kasoku_options::ListenAddress;
 use kasoku_sys::listen::ListeningSocket;
-use kasoku_sys::process::keep_endings;
+use kasoku_sys::process::reset_sigchld;
 use kasoku_traces::Exporter;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::error::Error;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 
 pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
-    keep_endings();
+    reset_sigchld();
     let predecessor = match Predecessor::adopt() {
         Ok(predecessor) => predecessor,
         Err(error) => {
@@ -58,7 +58,8 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     }
 }
 
-/// Each connection is a descriptor: 1,024 of them, which shells give, are few. The administrator's own bound is the hard one.
+/// Raises the limit of open descriptors to the hard limit, which is the administrator's: each connection needs a descriptor, and the
+/// 1,024 that shells give are few.
 fn raise_descriptor_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -67,7 +68,8 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// Descriptors that must be left when all is open, for clients and origins. With fewer, it would start and answer nobody.
+/// Descriptors that must be left for clients and origins when everything is open. With fewer, the program would start and answer no
+/// client.
 const DESCRIPTORS_SPARE_MIN: usize = 8;
 
 fn check_spare_descriptors() -> Result<(), String> {
@@ -75,34 +77,34 @@ fn check_spare_descriptors() -> Result<(), String> {
     spare.map(drop).map_err(|error| format!("no descriptors are left for clients: {error}"))
 }
 
-/// What somebody wants.
+/// What the main thread waits for.
 enum ControlEvent {
     Signal(SignalAction),
-    /// A reload, by a command that waits for the outcome.
+    /// A command that asks for a reload, and waits for the outcome.
     Command(tokio::sync::oneshot::Sender<reload::ReloadResult>),
 }
 
-/// Why no other process has taken over.
+/// Why no successor has taken over.
 enum Unfinished {
     Failed(String),
-    /// The signal of that name came first.
+    /// A stop signal of that name came first.
     Stop(&'static str),
 }
 
-/// What runs.
+/// The running program.
 struct Service<'f> {
     flags: &'f ServeFlags,
     loaded: Loaded,
     runtime: Runtime,
     signals: Signals,
     engine: Engine,
-    /// Sends spans, where a collector is set.
+    /// Sends spans, if a collector is set.
     exporter: Option<Exporter>,
     admin: Option<Admin>,
-    /// The operator's socket and where it listens, for a process that takes this one's place.
+    /// The admin listener's address and socket, for a successor.
     admin_socket: Option<(ListenAddress, ListeningSocket)>,
     control: Option<Control>,
-    /// Commands that ask for a reload.
+    /// Reloads that commands ask for.
     reloads: kasoku_admin::reload::ReloadReceiver,
     _pid_file: Option<PidFile>,
 }
@@ -120,11 +122,11 @@ impl<'f> Service<'f> {
             }
             None => None,
         };
-        // What root makes for the user that it becomes is that user's: a process that takes this one's place is not root.
+        // What root creates belongs to the user that it becomes, since a successor is not root.
         let owner = options.user.as_deref().map(identity::future_owner).transpose()?.flatten();
         let listening = Listening::open(&options.listeners, workers, &mut predecessor.sockets)?;
         let control = Control::open(&options.control_socket, &mut predecessor.sockets, owner)?;
-        // Sockets that nothing listens on any more.
+        // Closes inherited sockets on which nothing listens any more.
         predecessor.sockets.0.clear();
         let token = options.admin_token_file.as_deref().map(|path| {
             AdminToken::load(path, owner).map_err(|error| format!("the admin token {}: {error}", path.display()))
@@ -179,7 +181,7 @@ impl<'f> Service<'f> {
             _pid_file,
         };
         program.say_where();
-        // systemd hears of a process that takes over from the one that it relieves, and listens to no other until then.
+        // The predecessor announces its successor to systemd, which listens to no other process until then.
         let takes_over = predecessor.relieve();
         program.control.iter_mut().for_each(|control| control.share(false));
         if !takes_over {
@@ -206,12 +208,12 @@ impl<'f> Service<'f> {
         }
     }
 
-    /// Serves until a signal says stop, or another process has taken over.
+    /// Serves until a stop signal comes or a successor has taken over.
     fn run(mut self) {
         loop {
             match self.next() {
                 ControlEvent::Command(outcome) => {
-                    // Who asked may be gone by now.
+                    // The command may have ended by now.
                     let _ = outcome.send(self.reload("kasoku reload"));
                 }
                 ControlEvent::Signal(SignalAction::Stop(name)) => {
@@ -225,7 +227,8 @@ impl<'f> Service<'f> {
                 }
                 ControlEvent::Signal(SignalAction::Upgrade) => match self.hand_over() {
                     Ok(process) => {
-                        // What the operator purges from now on must be gone in the new process.
+                        // This process stops answering commands: what the operator purges from now on must be gone in the new
+                        // process.
                         self.admin = None;
                         self.control.iter_mut().for_each(|control| control.share(true));
                         tracing::info!(process, "SIGUSR2: a new process serves; finishing running requests");
@@ -244,7 +247,7 @@ impl<'f> Service<'f> {
         self.finish(Engine::stop);
     }
 
-    /// Waits until somebody wants something.
+    /// Waits for the next event.
     fn next(&mut self) -> ControlEvent {
         let Self { runtime, signals, reloads, .. } = self;
         runtime.block_on(async {
@@ -255,7 +258,7 @@ impl<'f> Service<'f> {
         })
     }
 
-    /// Ends the requests that run. Whoever says stop once more does not wait for them.
+    /// Waits until the running requests have ended. A second stop signal ends the program at once.
     fn finish(self, end: fn(Engine)) {
         let Self { engine, exporter, admin, admin_socket, control, runtime, mut signals, _pid_file, .. } = self;
         drop((admin_socket, control));
@@ -263,7 +266,7 @@ impl<'f> Service<'f> {
             let (ended, until_ended) = tokio::sync::oneshot::channel();
             scope.spawn(move || {
                 end(engine);
-                // Who waits for it does not go away before.
+                // The receiver exists until this message arrives.
                 let _ = ended.send(());
             });
             let hurried = runtime.block_on(async {
@@ -278,12 +281,12 @@ impl<'f> Service<'f> {
                 std::process::exit(1);
             }
         });
-        // The spans of the last requests.
+        // Sends the spans of the last requests.
         drop(exporter);
         drop(admin);
     }
 
-    /// Serves by the configuration as it is now; as before, where it is wrong. `by` is what asks for it.
+    /// Reads the configuration again and applies it; a wrong one changes nothing. `by` names the cause for the log.
     fn reload(&mut self, by: &str) -> reload::ReloadResult {
         let loaded = kasoku_config::load(self.flags).map_err(|report| {
             log::report(&report);
@@ -312,7 +315,7 @@ impl<'f> Service<'f> {
         Ok(Reloaded { changes, more, warnings })
     }
 
-    /// Starts a new process on the same sockets, and waits until it serves.
+    /// Starts a successor on the same sockets, and waits until it serves. Returns its process number.
     fn hand_over(&mut self) -> Result<u32, Unfinished> {
         let admin = self.admin_socket.iter().map(|(address, socket)| (upgrade::admin(address), socket));
         let control = self.control.iter().map(|control| (control.name(), &control.socket));
@@ -327,7 +330,7 @@ impl<'f> Service<'f> {
         self.runtime.block_on(async {
             tokio::select! {
                 served = successor.serves() => served.map_err(Unfinished::Failed),
-                // Dropped, the new process is ended.
+                // Dropping `serves` ends the new process.
                 name = signals.next_stop() => Err(Unfinished::Stop(name)),
             }
         })

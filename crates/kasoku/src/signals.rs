@@ -1,4 +1,4 @@
-//! What the operator says with signals.
+//! The signals by which the operator tells the program what to do.
 //!
 //! | signal | what |
 //! |---|---|
@@ -10,17 +10,17 @@
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What is asked for.
+/// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignalAction {
-    /// By the signal of that name.
+    /// With the name of the signal.
     Stop(&'static str),
     Reload,
     ReopenLog,
     Upgrade,
 }
 
-/// Caught from the moment that this exists.
+/// Catches the signals from the moment that this value exists.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -31,7 +31,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// To be called inside the runtime's context.
+    /// Must be called in the context of a tokio runtime.
     pub(crate) fn catch() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -43,7 +43,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> SignalAction {
         tokio::select! {
             _ = self.terminate.recv() => SignalAction::Stop("SIGTERM"),
@@ -55,7 +55,7 @@ impl Signals {
         }
     }
 
-    /// Waits for the next that says stop.
+    /// Waits for the next stop signal, and returns its name. Other signals are dropped.
     pub(crate) async fn next_stop(&mut self) -> &'static str {
         loop {
             if let SignalAction::Stop(name) = self.next().await {

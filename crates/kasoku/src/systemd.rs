@@ -1,16 +1,17 @@
-//! What systemd wants to be told (`Type=notify`): a datagram to the socket that it names. Elsewhere nobody is told.
+//! Tells systemd the program's state (`Type=notify`): a datagram to the socket that `NOTIFY_SOCKET` names. Without that variable,
+//! nothing is sent.
 
 use std::env;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// It serves.
+/// The program serves.
 pub(crate) const READY: &str = "READY=1";
 
-/// It ends.
+/// The program ends.
 pub(crate) const STOPPING: &str = "STOPPING=1";
 
-/// Tells it; a manager that can't be reached is no reason to stop.
+/// Sends a state to systemd. A failure is logged and changes nothing else.
 pub(crate) fn tell(state: &str) {
     if let Err(error) = send(state) {
         tracing::debug!(%error, state, "systemd was not told");

@@ -1,7 +1,7 @@
-//! The terminal while something is drawn on it again and again: another screen, no cursor, keys as they are pressed.
+//! The terminal while `kasoku top` draws on it: the alternate screen, no cursor, keys as they are pressed.
 //!
-//! All of it is undone at the end, whatever the end is: on drop, so also when drawing fails. Signals that end the program
-//! must be caught by who uses it; Ctrl-C and Ctrl-Z are keys meanwhile, since stopping it would leave the terminal as it is.
+//! Dropping [`Terminal`] restores the terminal, also when drawing has failed. The caller must catch signals that end the program.
+//! Ctrl-C and Ctrl-Z arrive as keys, since suspending the program would leave the terminal in this state.
 
 use ratatui::Frame;
 use ratatui::backend::CrosstermBackend;
@@ -12,7 +12,7 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, d
 use std::io::{self, IsTerminal, Stdout};
 use tokio::sync::mpsc::Receiver;
 
-/// Keys that were pressed and nobody has looked at; more are dropped.
+/// The most events that wait to be handled; more are dropped.
 const EVENTS_MAX: usize = 64;
 
 /// See the [module](self).
@@ -27,7 +27,7 @@ impl Terminal {
     pub(crate) fn open() -> io::Result<Self> {
         let screen = ratatui::Terminal::new(CrosstermBackend::new(io::stdout()))?;
         let has_keys = io::stdin().is_terminal();
-        // From here on all is undone if anything fails.
+        // From here on, dropping `terminal` undoes everything if a step fails.
         let terminal = Self { screen, has_keys };
         if has_keys {
             enable_raw_mode()?;
@@ -36,12 +36,12 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Draws anew what has changed.
+    /// Draws a frame, and writes the cells that have changed.
     pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.screen.draw(draw).map(|_| ())
     }
 
-    /// Keys that are pressed, and new sizes. The thread that reads them ends with the program.
+    /// Key presses and changes of size. The thread that reads them ends with the program.
     pub(crate) fn events(&self) -> Receiver<Event> {
         let (sender, events) = tokio::sync::mpsc::channel(EVENTS_MAX);
         if self.has_keys {
@@ -57,7 +57,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Where the terminal is gone there is nothing to give back.
+        // If the terminal is gone, there is nothing to restore.
         let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
         if self.has_keys {
             let _ = disable_raw_mode();

@@ -1,16 +1,16 @@
-//! `kasoku top`: what the running program does at present.
+//! `kasoku top`: shows what the running program is doing.
 //!
-//! On a terminal it is drawn anew each second until `q` or Ctrl-C; elsewhere it is written once. A program that can't be
-//! reached for a while (a restart, say) is waited for: the screen says so and goes on.
+//! On a terminal it draws the screen each second until `q` or Ctrl-C; elsewhere it writes once. If the program can't be reached for a
+//! while (during a restart, say), the screen says so, and `top` goes on asking.
 //!
 //! | file | what |
 //! |---|---|
-//! | `snapshot` | what `/top` said at one moment |
-//! | `view` | what the operator wants to see of it, and what keys change |
+//! | `snapshot` | one answer of `/top` |
+//! | `view` | the order, filter and position that the operator has chosen, and the keys that change them |
 //! | `draw` | the screen |
 //! | `theme` | its colours and symbols |
 //! | `once` | the same as plain text |
-//! | `written` | numbers and texts as people read them |
+//! | `written` | formats numbers and texts for people |
 
 mod draw;
 mod once;
@@ -33,11 +33,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver};
 use view::{KeyResult, View};
 
-/// How often it is drawn.
+/// The bounds of `--interval`.
 const INTERVAL_MIN_SECONDS: f64 = 0.1;
 const INTERVAL_MAX_SECONDS: f64 = 3600.0;
 
-/// What is shown, and how often.
+/// The arguments of `kasoku top`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TopFlags {
     /// Write it once instead of drawing it again and again; so it is as well where the output is no terminal
@@ -95,7 +95,7 @@ fn run(flags: &TopFlags) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whoever reads it may have seen enough (`head`).
+/// A closed pipe is no error: a reader such as `head` may stop early.
 fn print(text: &str) -> Result<(), Box<dyn Error>> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -124,7 +124,7 @@ async fn watch(
                 Ok(new) => (moment, trouble) = (new, None),
                 Err(error) => trouble = Some(error.to_string()),
             },
-            // A new size is nothing but a reason to draw again.
+            // A change of size only makes the loop draw again.
             Some(event) = events.recv() => if let Event::Key(key) = event && view.press(key) == KeyResult::End {
                 return Ok(());
             },
@@ -136,7 +136,7 @@ async fn watch(
     }
 }
 
-/// Asks on a thread of its own, which ends with the program: a program that does not answer must not hold up the keys.
+/// Asks on a thread of its own, so that a program that does not answer can't hold up the keys. The thread ends with this program.
 fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<TopSnapshot, NoAnswer>> {
     let (sender, answers) = mpsc::channel(1);
     std::thread::spawn(move || {

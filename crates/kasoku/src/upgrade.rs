@@ -1,12 +1,12 @@
-//! A new process takes this one's place, and no client notices.
+//! Replaces this process by a new one without an interruption for clients.
 //!
-//! SIGUSR2: this process starts the program's file once more, as it is now, with the same arguments, and leaves it the
-//! listening sockets. Both listen on the same queues for a moment. When the new one serves, it says so, and the old one
-//! takes no more connections, ends its requests and exits. When the new one ends before that (a configuration that is
-//! wrong, a program that does not run), the old one goes on as if nothing had been.
+//! On SIGUSR2, this process starts the program's file, as it is by now, with the same arguments, and passes its listening sockets on.
+//! For a moment both processes accept connections from the same queues. When the new process serves, it says so; the old one accepts
+//! no more connections, finishes its requests and exits. If the new process ends before that (a wrong configuration, a program that
+//! does not run), the old one goes on unchanged.
 //!
-//! What is handed over stands in two variables of the environment: [`SOCKETS`], lines of `number address` in which the
-//! address is the one that was written, and [`READY`], the number of a socket on which one byte says that it serves.
+//! Two environment variables describe what the new process inherits: [`SOCKETS`] has lines of `number address`, with the address as
+//! the configuration has it, and [`READY`] is the number of a socket to which the new process writes one byte once it serves.
 
 use kasoku_engine::listening::Inherited;
 use kasoku_options::ListenAddress;
@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 
-/// The listening sockets.
+/// The environment variable with the listening sockets.
 const SOCKETS: &str = "KASOKU_HANDOVER_SOCKETS";
 
-/// Where to say that it serves.
+/// The environment variable with the socket on which the new process says that it serves.
 const READY: &str = "KASOKU_HANDOVER_READY";
 
-/// What the operator's socket at that address is called; addresses of clients' sockets are never called so.
+/// The name of the admin socket at that address in [`SOCKETS`]. No address of a client socket begins so.
 pub(crate) fn admin(address: &ListenAddress) -> String {
     format!("admin {address}")
 }
@@ -33,11 +33,11 @@ pub(crate) fn admin(address: &ListenAddress) -> String {
 /// How long the new process may take until it serves.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long it may take to end once it can't say any more that it serves, and how often it is looked at.
+/// How long a new process that has closed its end of [`READY`] may take to end, and how often its state is read.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 const END_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a process has got from the one whose place it takes.
+/// What a process inherits from the one that it replaces.
 #[derive(Default)]
 pub(crate) struct Predecessor {
     pub(crate) sockets: Inherited,
@@ -45,7 +45,7 @@ pub(crate) struct Predecessor {
 }
 
 impl Predecessor {
-    /// Takes over what there is. To be called before anything is opened.
+    /// Takes over what was inherited, if anything. Must be called before anything is opened.
     pub(crate) fn adopt() -> io::Result<Self> {
         let mut predecessor = Self::default();
         for line in env::var(SOCKETS).unwrap_or_default().lines() {
@@ -60,16 +60,16 @@ impl Predecessor {
         Ok(predecessor)
     }
 
-    /// Says that this process serves; whether there was anybody to relieve.
+    /// Tells the predecessor that this process serves. Returns whether there is a predecessor.
     pub(crate) fn relieve(self) -> bool {
         let Some(mut ready) = self.ready else { return false };
-        // A predecessor that is gone need not be told.
+        // The predecessor may be gone, and then need not be told.
         let _ = ready.write_all(b"\n");
         true
     }
 }
 
-/// A new process on its way.
+/// A new process that does not serve yet.
 pub(crate) struct Successor {
     child: Child,
     ready: UnixStream,
@@ -77,7 +77,8 @@ pub(crate) struct Successor {
 }
 
 impl Successor {
-    /// Starts it; it is ended again when this is dropped before it serves. To be called inside the runtime's context.
+    /// Starts the new process. Dropping this value before the process serves ends it. Must be called in the context of a tokio
+    /// runtime.
     pub(crate) fn start<'s>(sockets: impl Iterator<Item = (String, &'s ListeningSocket)>) -> io::Result<Self> {
         let mut lines = String::new();
         // Duplicates, which are closed here once the new process has them.
@@ -100,15 +101,15 @@ impl Successor {
         Ok(Self { child, ready: UnixStream::from_std(ours)?, has_served: false })
     }
 
-    /// Its number.
+    /// The number of the new process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until it serves.
+    /// Waits until the new process serves, and returns its number.
     ///
     /// # Errors
-    /// It has ended instead, or takes too long.
+    /// The new process has ended instead, or takes too long.
     pub(crate) async fn serves(mut self) -> Result<u32, String> {
         let mut byte = [0];
         match tokio::time::timeout(READY_TIMEOUT, self.ready.read(&mut byte)).await {
@@ -121,7 +122,7 @@ impl Successor {
         }
     }
 
-    /// How it has ended, as soon as it has. One that only holds its tongue is not waited for.
+    /// Waits for the new process to end, for [`END_TIMEOUT`] at most, and says how it has ended.
     async fn status(&mut self) -> String {
         let begun = Instant::now();
         loop {
@@ -135,7 +136,7 @@ impl Successor {
     }
 }
 
-/// Of no use before it serves.
+/// A new process is of no use before it serves.
 impl Drop for Successor {
     fn drop(&mut self) {
         if !self.has_served {
@@ -145,7 +146,7 @@ impl Drop for Successor {
     }
 }
 
-/// The file that this program was started from, as it is now: another one where it was replaced.
+/// The path of this program's file, which may have been replaced by a newer one.
 fn program() -> io::Result<PathBuf> {
     let path = env::current_exe()?;
     let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);

@@ -169,8 +169,9 @@ impl Group {
 
     /// Whether all origins are down, so that a request would find out whether one is back.
     pub fn is_down(&self, now_ms: u64) -> bool {
-        let is_down =
-            |member: &Member| matches!(member.state.health.status(now_ms), HealthStatus::Down | HealthStatus::Shut);
+        let is_down = |member: &Member| {
+            matches!(member.state.health.status(now_ms), HealthStatus::Down | HealthStatus::ChecksFailed)
+        };
         self.members.iter().all(is_down)
     }
 
@@ -188,7 +189,7 @@ impl Group {
                     HealthStatus::Up | HealthStatus::Due => true,
                     // Only a request that can be sent again may try an origin that may not answer.
                     HealthStatus::Suspect { is_due } => is_due && asking.is_repeatable,
-                    HealthStatus::Down | HealthStatus::Shut => false,
+                    HealthStatus::Down | HealthStatus::ChecksFailed => false,
                 };
                 may_be && member.is_backup == is_backup && has(open, at)
             }) {
@@ -196,7 +197,7 @@ impl Group {
                     Availability::Free => return self.chosen(asking, at, None),
                     Availability::Trial(number) => return self.chosen(asking, at, Some(number)),
                     // Another request has claimed the trial.
-                    Availability::Tried(_) | Availability::Refused => open &= !bit(at),
+                    Availability::TrialRunning(_) | Availability::Refused => open &= !bit(at),
                 }
             }
         }
@@ -207,7 +208,7 @@ impl Group {
             }) {
                 let trial = match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
                     Availability::Trial(number) => Some(number),
-                    Availability::Free | Availability::Tried(_) | Availability::Refused => None,
+                    Availability::Free | Availability::TrialRunning(_) | Availability::Refused => None,
                 };
                 return self.chosen(asking, at, trial);
             }
@@ -223,10 +224,10 @@ impl Group {
             match self.claim(at, |member| member.state.health.claim_anyway(rules, now_ms)) {
                 Availability::Free => return self.chosen(asking, at, None),
                 Availability::Trial(number) => return self.chosen(asking, at, Some(number)),
-                Availability::Tried(wait_max) if waiting.is_none_or(|(_, longest)| wait_max > longest) => {
+                Availability::TrialRunning(wait_max) if waiting.is_none_or(|(_, longest)| wait_max > longest) => {
                     waiting = Some((at, wait_max));
                 }
-                Availability::Tried(_) | Availability::Refused => {}
+                Availability::TrialRunning(_) | Availability::Refused => {}
             }
             open &= !bit(at);
         }

@@ -17,7 +17,7 @@
 //! after the shortest period. The first success ends all of it.
 //!
 //! **Checks** are requests of Kasoku's own ([`Health::checked`]). Their findings need no confirmation: an origin that fails them is
-//! [`HealthStatus::Shut`], and only its checks ask it. A check that gets no connection weighs less: when no other origin can be asked,
+//! [`HealthStatus::ChecksFailed`], and only its checks ask it. A check that gets no connection weighs less: when no other origin can be asked,
 //! requests try the origin like any other that is down.
 //!
 //! A status of 5xx is an answer: it tells about one page, not about the origin (stale-if-error is for it). Times are arguments, in
@@ -56,7 +56,7 @@ pub enum HealthStatus {
     /// It could not be reached a moment ago: requests try it only when no other origin can be asked.
     Down,
     /// Its checks fail: requests are not sent to it.
-    Shut,
+    ChecksFailed,
 }
 
 /// What a failed request tells about its origin.
@@ -100,7 +100,7 @@ pub enum Availability {
     /// A request may be sent as the trial of this number, whose end must be [told](Health::end_trial).
     Trial(u64),
     /// Another request tries the origin: wait for it for this long, which may be zero.
-    Tried(Duration),
+    TrialRunning(Duration),
     /// No request may be sent.
     Refused,
 }
@@ -168,7 +168,7 @@ impl HealthState {
 
     fn status(&self, now_ms: u64) -> HealthStatus {
         if self.checks == CheckState::Failed {
-            HealthStatus::Shut
+            HealthStatus::ChecksFailed
         } else if self.checks == CheckState::Unreachable {
             HealthStatus::Down
         } else if self.connecting.is_on() {
@@ -202,7 +202,7 @@ impl HealthState {
     fn begin_trial(&mut self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let age = Duration::from_millis(now_ms.saturating_sub(self.tried_ms));
         if self.trial.is_some() && age < rules.back_off {
-            return Availability::Tried(TRIAL_WAIT_MAX.saturating_sub(age));
+            return Availability::TrialRunning(TRIAL_WAIT_MAX.saturating_sub(age));
         }
         self.trials = self.trials.wrapping_add(1);
         (self.trial, self.tried_ms) = (Some(self.trials), now_ms);
@@ -246,7 +246,7 @@ impl Health {
                 known.answering.begin_longer_period(rules, now_ms);
                 Availability::Free
             }
-            HealthStatus::Down | HealthStatus::Shut => Availability::Refused,
+            HealthStatus::Down | HealthStatus::ChecksFailed => Availability::Refused,
         }
     }
 
@@ -261,7 +261,7 @@ impl Health {
                 Availability::Refused
             }
             HealthStatus::Due | HealthStatus::Down => known.begin_trial(rules, now_ms),
-            HealthStatus::Shut => Availability::Refused,
+            HealthStatus::ChecksFailed => Availability::Refused,
         }
     }
 

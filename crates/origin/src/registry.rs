@@ -23,8 +23,8 @@ pub struct OriginState {
     pub places: Arc<PermitPool>,
     /// The permits for idle connections, for kinds of origins whose idle connections are counted for the whole process.
     pub kept: Arc<PermitPool>,
-    /// See [`OriginState::belongings`].
-    belongings: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// See [`OriginState::kind_state`].
+    kind_state: OnceLock<Box<dyn Any + Send + Sync>>,
     requests: AtomicU64,
     failures: AtomicU64,
 }
@@ -54,7 +54,7 @@ impl OriginState {
             health: Health::default(),
             places: Arc::default(),
             kept: Arc::default(),
-            belongings: OnceLock::new(),
+            kind_state: OnceLock::new(),
             requests: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         }
@@ -71,14 +71,14 @@ impl OriginState {
     }
 
     /// What the crate for this kind of origin keeps for it, such as its processes. The first call makes it, and it is dropped with the
-    /// origin's state. An origin is of one kind, so its belongings have one type; `None` for any other type.
-    pub fn belongings<T: Default + Send + Sync + 'static>(&self) -> Option<&T> {
-        self.belongings.get_or_init(|| Box::<T>::default()).downcast_ref()
+    /// origin's state. An origin is of one kind, so its kind_state have one type; `None` for any other type.
+    pub fn kind_state<T: Default + Send + Sync + 'static>(&self) -> Option<&T> {
+        self.kind_state.get_or_init(|| Box::<T>::default()).downcast_ref()
     }
 
     /// The same, if they have been made.
     pub fn belongings_made<T: 'static>(&self) -> Option<&T> {
-        self.belongings.get()?.downcast_ref()
+        self.kind_state.get()?.downcast_ref()
     }
 
     fn numbers(&self) -> OriginNumbers {

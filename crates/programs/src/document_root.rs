@@ -40,7 +40,7 @@ pub(crate) use open::{OpenResult, Wait};
 pub(crate) use open_files::FileHandle;
 pub use open_files::OpenFiles;
 use rustix::fs::Stat;
-use search::{Search, WithoutIndex, expanded, relative};
+use search::{MissingIndexPolicy, Search, expanded, relative};
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
@@ -249,17 +249,21 @@ impl<'a> DocumentRoot<'a> {
         let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(ResolvedPath::Missing) };
         let search = Search { root: self, rules, below };
         if let Some(stands_for) = rewritten(&rules.gateway.rewrites, target)
-            && (path.is_odd() || !search.is_there(below)?)
+            && (path.is_ambiguous() || !search.is_there(below)?)
         {
             return self.behind_short_address(&stands_for, rules);
         }
         if rules.gateway.try_files.is_empty() {
-            return if path.is_odd() { Ok(ResolvedPath::Missing) } else { search.at(below, WithoutIndex::Forbidden) };
+            return if path.is_ambiguous() {
+                Ok(ResolvedPath::Missing)
+            } else {
+                search.at(below, MissingIndexPolicy::Forbidden)
+            };
         }
         for candidate in &rules.gateway.try_files {
-            let is_possible = !(path.is_odd() && candidate.contains(PATH_PLACEHOLDER));
+            let is_possible = !(path.is_ambiguous() && candidate.contains(PATH_PLACEHOLDER));
             if is_possible {
-                match search.at(&expanded(candidate, below), WithoutIndex::Missing)? {
+                match search.at(&expanded(candidate, below), MissingIndexPolicy::Missing)? {
                     ResolvedPath::Missing => {}
                     found => return Ok(found),
                 }
@@ -270,12 +274,12 @@ impl<'a> DocumentRoot<'a> {
 
     /// Finds what the target of a short address leads to. Neither `rewrites` nor `try_files` apply to it again.
     fn behind_short_address(&self, target: &str, rules: &Rules<'_>) -> io::Result<ResolvedPath> {
-        let Some(path) = UrlPath::read(path_of(target)).filter(|path| !path.is_odd()) else {
+        let Some(path) = UrlPath::read(path_of(target)).filter(|path| !path.is_ambiguous()) else {
             return Ok(ResolvedPath::Missing);
         };
         let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(ResolvedPath::Missing) };
         // A redirect to the path with a slash would tell the client what the short address hides, and lose the query.
-        let found = Search { root: self, rules, below }.at(below, WithoutIndex::Missing)?;
+        let found = Search { root: self, rules, below }.at(below, MissingIndexPolicy::Missing)?;
         Ok(match found {
             ResolvedPath::Script(script) => {
                 let query = target.split_once('?').map(|(_, query)| query.to_owned());

@@ -12,7 +12,7 @@ pub struct Request<'a> {
     /// As [`kasoku_origin::Request::head`].
     pub head: &'a RequestHead,
     /// Facts about the client's connection, for programs.
-    pub circumstances: &'a Circumstances,
+    pub circumstances: &'a ConnectionInfo,
     /// How URLs map to scripts and files.
     pub gateway: &'a Gateway,
     /// Deadlines and bounds.
@@ -33,7 +33,7 @@ impl<'a> Request<'a> {
 /// A program can put these values into its answer as easily as a field's value. So where the answer may be shared (profile
 /// `safe`), they hold nothing that is not in the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Circumstances {
+pub struct ConnectionInfo {
     /// Whether the client uses TLS, according to the listener or a trusted proxy. The scheme is in the key.
     pub is_https: bool,
     /// The address that the client connected to; `None` where the answer may be shared, and for Unix sockets. (The name and the

@@ -95,10 +95,10 @@ impl OriginBody {
 
     /// After the end: whether the body may be incomplete although nothing proves it. It may go to the client that asked, and must
     /// not be stored.
-    pub fn is_doubtful(&self) -> bool {
+    pub fn may_be_incomplete(&self) -> bool {
         match self {
-            Self::Cgi(body) => body.is_doubtful(),
-            Self::Program(body) => body.is_doubtful(),
+            Self::Cgi(body) => body.may_be_incomplete(),
+            Self::Program(body) => body.may_be_incomplete(),
             Self::File(_) | Self::FileParts(_) | Self::Whole(_) => false,
         }
     }

@@ -31,7 +31,7 @@ const CACHE_FIELDS: [&str; 6] =
 pub fn write_granted(received: &Fields, grant: &Grant, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
     let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
     for (name, value) in received.iter() {
-        let is_rewritten = is_cookie(name) || grant.has_as_class(name);
+        let is_rewritten = is_cookie(name) || grant.keys_by_class(name);
         let is_forwarded = is_cache_field(name) || (grant.reaches_origin(name) && !is_rewritten);
         if is_forwarded && !is_ours(name) {
             out.push(name, value);

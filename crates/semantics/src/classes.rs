@@ -14,7 +14,7 @@
 
 use crate::cookies;
 use kasoku_wire::Fields;
-use kasoku_wire::field::accept_language::preferences;
+use kasoku_wire::field::quality_list::preferences;
 use memchr::memmem;
 
 /// The field that tells the device.

@@ -9,10 +9,10 @@ use crate::directives::directives;
 use crate::precondition::{Precondition, precondition};
 use crate::{Now, Policy, Validators};
 use http::{Method, StatusCode};
-use kasoku_wire::field::accept_language::preferences;
 use kasoku_wire::field::cache_control;
 use kasoku_wire::field::etag::{EntityTag, ListedTag, tags};
 use kasoku_wire::field::list;
+use kasoku_wire::field::quality_list::preferences;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use smallvec::SmallVec;
 

@@ -56,8 +56,8 @@ pub(crate) fn checks<'c>(
 ) -> impl Iterator<Item = Result<(), Reason>> + 'c {
     type SharingCheck = fn(&RequestHead, &ResponseHead, &Directives, &Policy) -> Result<(), Reason>;
     const RFC: [SharingCheck; 1] = [shares_authorized];
-    const SAFE: [SharingCheck; 4] = [shares_authorized, shares_cookie, sets_none, is_what_it_is_called];
-    let checks: &[SharingCheck] = if policy.guards_visitors() { &SAFE } else { &RFC };
+    const SAFE: [SharingCheck; 4] = [shares_authorized, shares_cookie, sets_none, matches_file_type];
+    let checks: &[SharingCheck] = if policy.protects_visitors() { &SAFE } else { &RFC };
     checks.iter().map(|check| check(request, response, directives, policy))
 }
 
@@ -92,7 +92,7 @@ fn sets_none(_: &RequestHead, response: &ResponseHead, _: &Directives, _: &Polic
     if sets_cookie(&response.fields) { Err(Reason::SetCookie) } else { Ok(()) }
 }
 
-fn is_what_it_is_called(
+fn matches_file_type(
     request: &RequestHead,
     response: &ResponseHead,
     _: &Directives,

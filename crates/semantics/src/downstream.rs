@@ -90,13 +90,13 @@ pub fn announce_lifetime(request: &RequestHead, head: &mut ResponseHead, freshne
 }
 
 /// Whether these fields forbid all caches, a browser's included, to use the response again without validation.
-pub fn is_never_stored(fields: &Fields) -> bool {
+pub fn requires_validation(fields: &Fields) -> bool {
     let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
     list::members(fields, "cache-control").any(forbids)
 }
 
 fn withhold(fields: &mut Fields, policy: &Policy) {
-    if !is_never_stored(fields) {
+    if !requires_validation(fields) {
         fields.push("Cache-Control", NO_CACHE);
     }
     for name in withheld_vary(policy) {
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn what_somebody_may_keep_without_asking() {
         let of = |value: &str| [("Cache-Control", value)].into_iter().collect::<Fields>();
-        assert!(is_never_stored(&of("public, No-Cache")) && is_never_stored(&of("no-store")));
-        assert!(!is_never_stored(&of("max-age=5")) && !is_never_stored(&Fields::new()));
-        assert!(!is_never_stored(&of("no-cache=\"set-cookie\"")));
+        assert!(requires_validation(&of("public, No-Cache")) && requires_validation(&of("no-store")));
+        assert!(!requires_validation(&of("max-age=5")) && !requires_validation(&Fields::new()));
+        assert!(!requires_validation(&of("no-cache=\"set-cookie\"")));
     }
 
     #[test]

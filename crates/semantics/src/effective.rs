@@ -74,7 +74,7 @@ fn without_ignored<'r>(
 }
 
 /// Whether a line is overruled or dropped, or holds a directive that is overruled.
-pub(crate) fn is_touched(name: &[u8], value: &[u8], policy: &Policy) -> bool {
+pub(crate) fn is_overruled_or_dropped(name: &[u8], value: &[u8], policy: &Policy) -> bool {
     is_overruled(name, value, policy) || is_dropped(name, value, policy)
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
 }
 
 /// Whether the response says `Pragma: no-cache` and has no Cache-Control, in profile safe.
-pub(crate) fn says_no_cache_as_of_old(effective: &ResponseHead, policy: &Policy) -> bool {
+pub(crate) fn has_only_pragma_no_cache(effective: &ResponseHead, policy: &Policy) -> bool {
     let is_said = || list::members(&effective.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
     policy.is_safe() && !effective.fields.contains("cache-control") && is_said()
 }

@@ -6,7 +6,7 @@
 
 use crate::credentials::has_credentials;
 use crate::directives::{control_field, directives};
-use crate::effective::{effective, is_touched, says_no_cache_as_of_old};
+use crate::effective::{effective, has_only_pragma_no_cache, is_overruled_or_dropped};
 use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
 use crate::set_cookies::is_dropped;
@@ -138,7 +138,9 @@ pub fn of_response<'m>(
         }
     }
     let is_granting = policy.grant.holds_for(request);
-    for (name, value) in response.fields.iter().filter(|(name, value)| is_granting && is_touched(name, value, policy)) {
+    for (name, value) in
+        response.fields.iter().filter(|(name, value)| is_granting && is_overruled_or_dropped(name, value, policy))
+    {
         let ground = if is_dropped(name, value, policy) { Ground::CookieDropped } else { Ground::Ignored };
         let because = Because::Ground(ground);
         all.push(Evidence { line: EvidenceLine::Response(name, value), side: Side::Neither, because });
@@ -215,7 +217,7 @@ fn of_staleness<'m>(
 fn has_no_lifetime_for_pragma(effective: &ResponseHead, freshness: &Freshness, policy: &Policy) -> bool {
     let may_be_guessed =
         policy.is_safe() && effective.fields.contains("pragma") && effective.fields.contains("last-modified");
-    freshness.source == LifetimeSource::None && (says_no_cache_as_of_old(effective, policy) || may_be_guessed)
+    freshness.source == LifetimeSource::None && (has_only_pragma_no_cache(effective, policy) || may_be_guessed)
 }
 
 /// Whether nearly each visitor sends another value of a field.

@@ -19,7 +19,7 @@ use crate::coding::uncoded_tag;
 use crate::credentials::has_unkeyed_credentials;
 use crate::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
 use crate::policy::{Policy, Profile};
-use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_by_no_rfc};
+use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_in_profile_rfc};
 use http::{Method, Version};
 use kasoku_wire::field::etag::{ListedTag, tags};
 use kasoku_wire::field::list;
@@ -93,7 +93,7 @@ pub fn forward(
         let is_kept_back = match audience {
             Audience::OneClient => false,
             _ if is_guarded => is_unkeyed(name, peer.is_trusted) || is_same(name, b"via"),
-            _ => is_unkeyed_by_no_rfc(name, peer.is_trusted),
+            _ => is_unkeyed_in_profile_rfc(name, peer.is_trusted),
         };
         if !is_ours(name) && !is_kept_back {
             fields.push(name, value);
@@ -185,7 +185,7 @@ fn add_uncoded_tags(received: &Fields, fields: &mut Fields) {
 
 /// Whether [`forward`] sends all fields of a request as the client sent them, except those for which [`is_sent_as_received`] is
 /// false.
-pub fn leaves_fields_alone(request: &Fields) -> bool {
+pub fn forwards_fields_unchanged(request: &Fields) -> bool {
     !connection_lists_fields(request)
 }
 

@@ -7,8 +7,8 @@ use crate::age::{corrected_initial_age, current_age, date_value};
 use crate::cache_status::CacheStatus;
 use crate::credentials::has_unkeyed_credentials;
 use crate::directives::{Directives, directives};
-use crate::effective::{EffectiveResponse, effective, says_no_cache_as_of_old};
-use crate::grant::is_covered;
+use crate::effective::{EffectiveResponse, effective, has_only_pragma_no_cache};
+use crate::grant::ttl_applies_to_status;
 use crate::media_type::is_static;
 use crate::{Now, Policy};
 use http::StatusCode;
@@ -216,12 +216,12 @@ fn lifetime(
 /// The lifetime that is granted to a response, if one is. The caller has made sure that the response states none that counts.
 fn granted(request: &RequestHead, effective: &EffectiveResponse<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
     let grant = &policy.grant;
-    if !grant.holds_for(request) || says_no_cache_as_of_old(effective, policy) {
+    if !grant.holds_for(request) || has_only_pragma_no_cache(effective, policy) {
         return None;
     }
     let (source, seconds) = match grant.of_status(effective.status) {
         Some(seconds) => (LifetimeSource::Status, seconds),
-        None if !is_covered(effective.status) => return None,
+        None if !ttl_applies_to_status(effective.status) => return None,
         None if grant.ttl_override_seconds > 0 && (effective.is_overruled || grant.ttl_seconds == 0) => {
             (LifetimeSource::Override, grant.ttl_override_seconds)
         }

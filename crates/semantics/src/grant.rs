@@ -124,11 +124,11 @@ impl Grant {
         if name.eq_ignore_ascii_case(b"cookie") {
             return !self.key_cookies.is_empty();
         }
-        self.has_as_class(name) || self.key_fields.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+        self.keys_by_class(name) || self.key_fields.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
     }
 
     /// Whether a field of that name is in the key as a class of visitors, instead of as the client sent it (see [`classes`]).
-    pub fn has_as_class(&self, name: &[u8]) -> bool {
+    pub fn keys_by_class(&self, name: &[u8]) -> bool {
         let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
         (self.key_device && is(classes::DEVICE_FIELD))
             || (!self.key_languages.is_empty() && is(classes::LANGUAGE_FIELD))
@@ -177,6 +177,6 @@ impl Grant {
 
 /// Whether `ttl` and `ttl-override` apply to a status: to answers that say what a page is, or where it is. Errors and temporary
 /// redirections (302, 307) get a lifetime only by `ttl-status`.
-pub(crate) fn is_covered(status: StatusCode) -> bool {
+pub(crate) fn ttl_applies_to_status(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 300 | 301 | 308)
 }

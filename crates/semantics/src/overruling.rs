@@ -6,10 +6,10 @@
 //! since no lifetime is granted to it, and neither does an error that says nothing lasting about the page.
 
 use crate::credentials::has_credentials;
-use crate::effective::is_touched;
+use crate::effective::is_overruled_or_dropped;
 use crate::evidence::obstacles;
 use crate::freshness::freshness;
-use crate::grant::{Grant, Ignored, StatusTtl, is_covered};
+use crate::grant::{Grant, Ignored, StatusTtl, ttl_applies_to_status};
 use crate::suggestion::{GRANTED, GRANTED_MINUTE, SECONDS, SuggestedChange, Suggestion, is_failure, is_negative};
 use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};
@@ -74,7 +74,7 @@ pub(crate) fn by_configuration(
     }
     if needed.is_empty() && !cookies.is_empty() {
         // The response states nothing that `ttl-override` would have to overrule, so `ttl` suffices.
-        let lifetime = match is_covered(response.status) {
+        let lifetime = match ttl_applies_to_status(response.status) {
             true => {
                 changes.pop().map(|_| Suggestion::of(SuggestedChange::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED))
             }
@@ -86,7 +86,7 @@ pub(crate) fn by_configuration(
         // The response states nothing that has to be overruled, so `ttl` suffices.
         let one = changes.pop()?;
         let ttl = || Suggestion::of(SuggestedChange::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
-        return Some(vec![if is_covered(response.status) { ttl() } else { one }]);
+        return Some(vec![if ttl_applies_to_status(response.status) { ttl() } else { one }]);
     }
     let words: Vec<String> = own.grant.ignore.iter().map(|one| format!("\"{}\"", one.word())).collect();
     let mut dangers: Vec<&'static str> = needed.iter().map(|one| one.danger()).collect();
@@ -156,7 +156,7 @@ fn grants(status: StatusCode, grant: &mut Grant) -> Option<Option<Suggestion>> {
     let (key, value) = match grant.of_status(status) {
         Some(0) => return None,
         Some(_) => return Some(None),
-        None if !is_covered(status) => {
+        None if !ttl_applies_to_status(status) => {
             let mut entries: Vec<String> = grant.ttl_status.iter().map(shown).collect();
             entries.push(format!("{} = {GRANTED_MINUTE}", status.as_u16()));
             let (first, last) = (status.as_u16(), status.as_u16());
@@ -189,7 +189,7 @@ fn says(response: &ResponseHead, word: Ignored, policy: &Policy) -> bool {
         return false;
     }
     alone.grant.ignore = vec![word];
-    response.fields.iter().any(|(name, value)| is_touched(name, value, &alone))
+    response.fields.iter().any(|(name, value)| is_overruled_or_dropped(name, value, &alone))
 }
 
 #[cfg(test)]

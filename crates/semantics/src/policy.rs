@@ -95,7 +95,7 @@ impl Policy {
 
     /// Whether Kasoku's own rules, and not the RFCs' alone, keep one visitor's responses from all others: in profile safe, and
     /// wherever a lifetime is granted to responses that do not say that they may be shared.
-    pub fn guards_visitors(&self) -> bool {
+    pub fn protects_visitors(&self) -> bool {
         self.is_safe() || self.grant.is_granting()
     }
 }

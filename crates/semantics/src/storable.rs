@@ -62,12 +62,12 @@ fn checks(case: &StorabilityCase<'_>) -> impl Iterator<Item = Result<(), Reason>
         |case| has_an_end(case.response),
         |case| request_allows(case.request),
         |case| may_be_kept(case.response, case.directives),
-        |case| is_no_visitors(case.directives, case.policy),
+        |case| is_not_private(case.directives, case.policy),
     ];
     const AFTER: [StorabilityCheck; 4] = [
         |case| varies_by_fields(case.response),
         |case| is_cacheable(case.response, case.directives, case.freshness, case.policy),
-        |case| is_everybodys(case.response.status, case.freshness, case.policy),
+        |case| is_shareable_error(case.response.status, case.freshness, case.policy),
         |case| is_useful(case.response, case.freshness),
     ];
     let before = BEFORE.iter().map(|check| check(case));
@@ -131,7 +131,7 @@ fn varies_by_fields(response: &ResponseHead) -> Result<(), Reason> {
 
 /// Why the response's own directives forbid a shared cache to store it, if they do. Also used for a 304 and a response to HEAD.
 pub(crate) fn forbids(response: &ResponseHead, directives: &Directives, policy: &Policy) -> Option<Reason> {
-    may_be_kept(response, directives).and_then(|()| is_no_visitors(directives, policy)).err()
+    may_be_kept(response, directives).and_then(|()| is_not_private(directives, policy)).err()
 }
 
 fn may_be_kept(response: &ResponseHead, directives: &Directives) -> Result<(), Reason> {
@@ -144,7 +144,7 @@ fn may_be_kept(response: &ResponseHead, directives: &Directives) -> Result<(), R
     if control.no_store && !is_lifted { Err(Reason::NoStore) } else { Ok(()) }
 }
 
-fn is_no_visitors(directives: &Directives, policy: &Policy) -> Result<(), Reason> {
+fn is_not_private(directives: &Directives, policy: &Policy) -> Result<(), Reason> {
     //= RFC 9111 section 5.2.2.7
     //# The unqualified private response directive indicates that a shared cache MUST NOT store the response (i.e., the
     //# response is intended for a single user).
@@ -170,7 +170,7 @@ fn is_cacheable(
 /// An error may say more about the request than about its target: the fields of one odd request (too long, malformed, forbidden by
 /// a filter) provoke it, and all clients would get it (cache-poisoned denial of service). So profile safe stores only errors that
 /// describe the target and errors whose status the operator has granted a lifetime. Cache-Control makes no other error storable.
-fn is_everybodys(status: StatusCode, freshness: &Freshness, policy: &Policy) -> Result<(), Reason> {
+fn is_shareable_error(status: StatusCode, freshness: &Freshness, policy: &Policy) -> Result<(), Reason> {
     let is_error = status.is_client_error() || status.as_u16() >= 500;
     let speaks_of_the_target = matches!(status.as_u16(), 401 | 404 | 405 | 410 | 451);
     let is_named = matches!(freshness.source, LifetimeSource::Negative | LifetimeSource::Status);

@@ -14,7 +14,7 @@ use kasoku_wire::{Fields, ResponseHead};
 /// The fields of `response` as they are stored. If it has no valid Date, the time of `response_time` becomes its Date.
 pub fn fields_to_store(response: &ResponseHead, response_time: Now, policy: &Policy) -> Fields {
     let mut fields = storable_fields(response, policy);
-    complete_date(&mut fields, response_time);
+    add_missing_date(&mut fields, response_time);
     fields
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn storable_fields(response: &ResponseHead, policy: &Policy) -> Field
         //= RFC 9111 section 5.2.2.7
         //# a shared cache MUST NOT store the listed header fields if they are present in the original response
         let is_withheld = is_named(control.private.fields()) || is_named(control.no_cache.fields());
-        let is_visitors = policy.guards_visitors() && is_set_cookie(name);
+        let is_visitors = policy.protects_visitors() && is_set_cookie(name);
         let is_unwanted = is_named(&policy.strip_fields);
         let is_ours = name.eq_ignore_ascii_case(b"age");
         !(is_hop_by_hop(name, &listed) || is_of_proxy(name) || is_withheld || is_visitors || is_unwanted || is_ours)
@@ -50,7 +50,7 @@ fn is_of_proxy(name: &[u8]) -> bool {
 //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was
 //# received and append a corresponding Date header field to the message's header section if it is cached or forwarded
 //# downstream.
-pub(crate) fn complete_date(fields: &mut Fields, response_time: Now) {
+pub(crate) fn add_missing_date(fields: &mut Fields, response_time: Now) {
     let now = response_time.unix_seconds();
     if fields.only("date").and_then(|value| date::parse(value, now)).is_none() {
         fields.set("Date", date::format(now));

@@ -174,7 +174,7 @@ const OF_RFC_9110: [&str; 4] = ["content-", "max-forwards", "proxy-authorization
 
 /// Whether a field of that name is removed in profile rfc as well, since RFC 9110 does not define it: a proxy may block fields that
 /// it is "specifically configured to block" (RFC 9110 section 5.1).
-pub fn is_unkeyed_by_no_rfc(name: &[u8], is_peer_trusted: bool) -> bool {
+pub fn is_unkeyed_in_profile_rfc(name: &[u8], is_peer_trusted: bool) -> bool {
     let mut memory = [0; NAME_BYTES_MAX];
     let folded = fold(name, &mut memory);
     is_unkeyed(name, is_peer_trusted) && !OF_RFC_9110.iter().any(|start| folded.starts_with(start.as_bytes()))
@@ -222,12 +222,12 @@ mod tests {
     #[test]
     fn what_rfc_9110_speaks_of_is_left_alone_in_profile_rfc() {
         for name in ["Content-Type", "Max-Forwards", "Proxy-Authorization", "Trailer"] {
-            assert!(is_kept_back(name) && !is_unkeyed_by_no_rfc(name.as_bytes(), false), "{name}");
+            assert!(is_kept_back(name) && !is_unkeyed_in_profile_rfc(name.as_bytes(), false), "{name}");
         }
         for name in ["X-Original-URL", "X-HTTP-Method-Override", "Client-IP", "CF-IPCountry"] {
-            assert!(is_unkeyed_by_no_rfc(name.as_bytes(), false), "{name}");
+            assert!(is_unkeyed_in_profile_rfc(name.as_bytes(), false), "{name}");
         }
-        assert!(!is_unkeyed_by_no_rfc(b"CF-IPCountry", true) && !is_unkeyed_by_no_rfc(b"Accept", false));
+        assert!(!is_unkeyed_in_profile_rfc(b"CF-IPCountry", true) && !is_unkeyed_in_profile_rfc(b"Accept", false));
     }
 
     #[test]

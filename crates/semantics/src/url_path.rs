@@ -9,7 +9,7 @@
 //! | NUL, line ends and other control characters, encoded | no path |
 //! | `.`, `..`, encoded or not | resolved here, so no `..` ever reaches the kernel; a `..` that leads above the root: no path |
 //! | `//` | `/`, as nginx and Apache have it |
-//! | `%2f`, `\`, `%5c` | a separator to some programs, part of a name to others: a path, but the name of no file ([`UrlPath::is_odd`]) |
+//! | `%2f`, `\`, `%5c` | a separator to some programs, part of a name to others: a path, but the name of no file ([`UrlPath::is_ambiguous`]) |
 //!
 //! Bytes above 0x7F stay as they are: a name is bytes to the kernel, and an overlong UTF-8 form of `/` or `.` is neither of them.
 
@@ -17,14 +17,14 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlPath {
     text: Vec<u8>,
-    is_odd: bool,
+    is_ambiguous: bool,
 }
 
 impl UrlPath {
     /// Reads the path of a request-target, without its query. `None`: it is no path.
     pub fn read(path: &str) -> Option<Self> {
         let mut plain = PlainPath::with_capacity(path.len());
-        let mut is_odd = false;
+        let mut is_ambiguous = false;
         let mut segment = Vec::new();
         for raw in path.strip_prefix('/')?.split('/') {
             segment.clear();
@@ -32,10 +32,10 @@ impl UrlPath {
             if segment.iter().any(u8::is_ascii_control) {
                 return None;
             }
-            is_odd |= segment.iter().any(|byte| matches!(byte, b'/' | b'\\'));
+            is_ambiguous |= segment.iter().any(|byte| matches!(byte, b'/' | b'\\'));
             plain.push(&segment)?;
         }
-        Some(Self { text: plain.into_text(), is_odd })
+        Some(Self { text: plain.into_text(), is_ambiguous })
     }
 
     /// The decoded path: it begins with `/`, and ends with `/` where it names a directory. No segment is empty or a dot segment.
@@ -44,8 +44,8 @@ impl UrlPath {
     }
 
     /// Whether a segment contains a byte that some programs read as a separator and others as part of a name.
-    pub fn is_odd(&self) -> bool {
-        self.is_odd
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_ambiguous
     }
 
     /// The rest of the path after `prefix`, which has to end at the end of a segment. The rest is empty, or begins with `/`.
@@ -189,9 +189,9 @@ mod tests {
     #[test]
     fn separators_of_other_systems_and_encoded_ones_are_odd() {
         for path in ["/a%2fb", "/..%2F..%2fetc", "/a\\b", "/%5c..%5c", "/%2f"] {
-            assert!(UrlPath::read(path).is_some_and(|path| path.is_odd()), "{path}");
+            assert!(UrlPath::read(path).is_some_and(|path| path.is_ambiguous()), "{path}");
         }
-        assert!(!UrlPath::read("/a%25/b").unwrap().is_odd());
+        assert!(!UrlPath::read("/a%25/b").unwrap().is_ambiguous());
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn what_is_read_has_no_dot_segment_and_reads_the_same_again(path in "/([a-z%0-9A-F./\\\\;]|%2e|%2f|/\\.\\./){0,40}") {
-            if let Some(read) = UrlPath::read(&path).filter(|path| !path.is_odd()) {
+            if let Some(read) = UrlPath::read(&path).filter(|path| !path.is_ambiguous()) {
                 let text = read.text();
                 proptest::prop_assert!(text.starts_with(b"/") && !text.contains(&0));
                 let mut segments = text.split(|byte| *byte == b'/').skip(1).peekable();

@@ -12,7 +12,7 @@ use crate::directives::directives;
 use crate::effective::{effective_update, with_key};
 use crate::set_cookies::sets_cookie;
 use crate::storable::forbids;
-use crate::stored_fields::{complete_date, storable_fields};
+use crate::stored_fields::{add_missing_date, storable_fields};
 use crate::vary::{Vary, vary};
 use crate::{Freshness, Now, Policy, Reason, corrected_initial_age, freshness};
 use http::StatusCode;
@@ -120,7 +120,7 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
     if let Some(reason) = forbids(update, &directives(update, policy), policy) {
         return Some(reason);
     }
-    if policy.guards_visitors() && sets_cookie(&update.fields) {
+    if policy.protects_visitors() && sets_cookie(&update.fields) {
         return Some(Reason::SetCookie);
     }
     match vary(&update.fields) {
@@ -167,7 +167,7 @@ pub(crate) fn updated(
 ) -> ResponseHead {
     let mut result = stored.clone();
     let mut new = storable_fields(update, policy);
-    complete_date(&mut new, response_time);
+    add_missing_date(&mut new, response_time);
     if identifies(stored, update) {
         new.retain(|name, _| !describes_content(name));
     } else {

@@ -16,8 +16,8 @@
 
 use crate::{Policy, classes, cookies};
 use kasoku_wire::Fields;
-use kasoku_wire::field::accept_language::{Preference, QUALITY_ONE, preferences};
 use kasoku_wire::field::list;
+use kasoku_wire::field::quality_list::{Preference, QUALITY_ONE, preferences};
 use std::io::Write;
 
 /// The most fields that may be nominated; a response that nominates more is treated like `Vary: *`.
@@ -81,7 +81,7 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
 
 /// Whether the visitor's class enters the key in place of that field's value.
 fn is_class(name: &str, policy: &Policy) -> bool {
-    policy.grant.is_granting() && policy.grant.has_as_class(name.as_bytes())
+    policy.grant.is_granting() && policy.grant.keys_by_class(name.as_bytes())
 }
 
 /// Whether the origin gets that field, at least in part.

@@ -132,7 +132,7 @@ pub fn start(program: &ProgramSpec<'_>) -> io::Result<Started> {
 /// Makes the kernel keep how a program has ended until it is waited for. If the parent of this process ignores SIGCHLD, this process
 /// inherits that setting; the kernel would then drop endings, and could give a program's number to the next process at once. To be
 /// called once, before the first [`start`].
-pub fn keep_endings() {
+pub fn reset_sigchld() {
     // SAFETY: no handler is installed, and the default of SIGCHLD does nothing.
     #[allow(unsafe_code)]
     unsafe {

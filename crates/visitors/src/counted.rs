@@ -42,7 +42,7 @@ impl CountedVisitors {
     }
 
     /// The application has just counted a visitor by itself.
-    pub fn is_counted(&self, site: u64, address: IpAddr, now_ms: u64) {
+    pub fn note_counted(&self, site: u64, address: IpAddr, now_ms: u64) {
         self.known.change(self.id(site, address), |last| *last = Some(now_ms));
     }
 
@@ -70,7 +70,7 @@ mod tests {
         assert!(due(0) && due(0));
         assert_eq!((claim(0), claim(0)), (true, false));
         assert_eq!((due(599_999), due(600_000)), (false, true));
-        counted.is_counted(1, visitor, 500_000);
+        counted.note_counted(1, visitor, 500_000);
         assert_eq!((due(600_000), claim(1_100_000)), (false, true));
         assert!(counted.is_due(2, visitor, EVERY, 0), "at another site");
         assert!(counted.is_due(1, [198, 51, 100, 8].into(), EVERY, 0), "another visitor");
@@ -81,7 +81,7 @@ mod tests {
         let counted = CountedVisitors::default();
         let visitor = |number: u32| IpAddr::from(number.to_be_bytes());
         let count = 4 * VISITORS_MAX as u32;
-        (0..count).for_each(|number| counted.is_counted(1, visitor(number), 0));
+        (0..count).for_each(|number| counted.note_counted(1, visitor(number), 0));
         let known = (0..count).filter(|number| !counted.is_due(1, visitor(*number), EVERY, 0)).count();
         assert!((1..=VISITORS_MAX).contains(&known), "{known}");
     }

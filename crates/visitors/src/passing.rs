@@ -38,7 +38,7 @@ pub fn passes(request: &Fields, route: RouteRules<'_>, is_anonymous: bool) -> Op
 
 /// The same as [`passes`], with the name of the cookie.
 pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: bool) -> Option<GrantRefusal<'r>> {
-    if !has_a_say(route) {
+    if !may_pass_by_sender(route) {
         // A request with a session passes even on a route that says nothing else of visitors.
         return session(request, &route.declared.session);
     }
@@ -90,7 +90,7 @@ pub fn listed<'r>(request: &'r Fields, route: RouteRules<'_>) -> Option<&'r [u8]
 /// Whether requests of the route may pass because of their sender: a lifetime is granted, or the operator has set which cookies
 /// pass. An application that ties sessions to addresses needs the client's address, and may get it only for an answer that is not
 /// shared.
-pub fn has_a_say(route: RouteRules<'_>) -> bool {
+pub fn may_pass_by_sender(route: RouteRules<'_>) -> bool {
     let is_said = route.declared.cookies.others == Some(OtherCookies::Pass) || !route.declared.cookies.pass.is_empty();
     route.policy.grant.is_granting() || is_said
 }
@@ -116,7 +116,7 @@ pub fn is_of_a_visitor(request: &Fields, response: &Fields, route: RouteRules<'_
 }
 
 /// The parts of a received request that are in the key or kept back: each field line (for Cookie, each cookie), and the reason.
-pub fn kept_apart<'r>(
+pub fn keyed_and_withheld<'r>(
     received: &'r Fields,
     route: RouteRules<'r>,
 ) -> impl Iterator<Item = (&'r [u8], &'r [u8], Ground)> {

@@ -77,7 +77,7 @@ impl<'s> ScanTargets<'s> {
     }
 
     /// The result for a response that can't be searched.
-    pub fn unseen(&self) -> ScanResult {
+    pub fn unsearched(&self) -> ScanResult {
         let reason = match self.page {
             _ if !self.secrets.is_empty() => Some(Reason::CookieValueUnchecked),
             Some(_) => Some(Reason::PageUnchecked),
@@ -92,7 +92,7 @@ impl<'s> ScanTargets<'s> {
             return Reason::CookieValueInResponse.into();
         }
         if begins_wide(body) {
-            return self.unseen();
+            return self.unsearched();
         }
         let has_any = |texts: &[String]| texts.iter().any(|text| memmem::find(body, text.as_bytes()).is_some());
         let reason = match self.page {

@@ -21,7 +21,7 @@
 //! reads. A status line (`HTTP/1.1 200 OK`) is not a field, so it is refused here. The type of the body is not checked.
 
 use crate::http1::grammar::trim_ows;
-use crate::http1::head::{HeadLine, says_its_row, split_field};
+use crate::http1::head::{HeadLine, impl_display_from_row, split_field};
 use crate::http1::{HeadError, HeadLimits, connection_options};
 use crate::{Fields, ResponseHead};
 use http::StatusCode;
@@ -37,7 +37,7 @@ pub enum CgiHead {
 }
 
 /// Fields that name a file to send in the place of a body.
-const NAMING: [&str; 3] = ["x-sendfile", "x-lighttpd-send-file", "x-accel-redirect"];
+const FILE_NAMING_FIELDS: [&str; 3] = ["x-sendfile", "x-lighttpd-send-file", "x-accel-redirect"];
 
 /// Why the output of a program is refused. The fault lies with the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +77,7 @@ impl CgiError {
     }
 }
 
-says_its_row!(CgiError);
+impl_display_from_row!(CgiError);
 
 /// Parses the head at the front of `buf`. Returns it and its length in bytes, the empty line included; `None`: need more.
 ///
@@ -93,7 +93,7 @@ pub fn parse_cgi_head(buf: &[u8], limits: &HeadLimits) -> Result<Option<(CgiHead
         let Some(line) = next_line(rest, limits.head_bytes_max.saturating_sub(used))? else { return Ok(None) };
         rest = line.rest;
         if line.text.is_empty() {
-            let head = meaning(fields, limits)?;
+            let head = interpret_fields(fields, limits)?;
             return Ok(Some((head, buf.len() - rest.len())));
         }
         if fields.len() == limits.fields_max {
@@ -122,10 +122,10 @@ fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<HeadLine<'_>>, HeadE
 }
 
 /// What the fields of a complete head ask for.
-fn meaning(mut fields: Fields, limits: &HeadLimits) -> Result<CgiHead, CgiError> {
+fn interpret_fields(mut fields: Fields, limits: &HeadLimits) -> Result<CgiHead, CgiError> {
     let count = |name| fields.count(name);
     match [count("status"), count("location"), count("content-type")] {
-        [0, 0, 0] if !NAMING.iter().any(|name| fields.contains(name)) => return Err(CgiError::NoCgiField),
+        [0, 0, 0] if !FILE_NAMING_FIELDS.iter().any(|name| fields.contains(name)) => return Err(CgiError::NoCgiField),
         [0..=1, 0..=1, 0..=1] => {}
         _ => return Err(CgiError::CgiFieldRepeated),
     }

@@ -1,4 +1,4 @@
-//! `POST /explain`, and `POST /doctor`.
+//! Tests of `POST /explain` and `POST /doctor`.
 
 use super::*;
 use kasoku_testkit::{get as on_get, ok};

@@ -1,4 +1,4 @@
-//! `/top` of an engine that serves.
+//! Tests of `/top`, on an engine that serves.
 
 use super::*;
 use kasoku_testkit::{get as expects, ok, post};
@@ -48,7 +48,7 @@ fn top_says_which_urls_are_missed_and_slow_and_how_many_are_hits() {
     let rates = top["rates"].as_array().unwrap();
     assert_eq!(rates.len(), 3);
     let since_start = &rates[2];
-    // 2 hits of the 7 that were no error: 2 misses and passes of pages, the form and the purge.
+    // 2 hits of the 7 requests that were no error. The others: a miss, two passes of the cart, the form and the purge.
     assert_eq!(since_start["hit_ratio"], 0.2857);
     assert_eq!(since_start["origin_head_seconds_95"], 0.001);
     assert!(since_start["requests_per_second"].as_f64().unwrap() > 0.0);

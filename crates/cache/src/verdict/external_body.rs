@@ -17,7 +17,7 @@ impl FillWriter {
         self.validated().is_some_and(|base| base.body.external_body().is_some())
     }
 
-    /// What a response with an external body means: [`Verdict::Kept`] or [`Verdict::Private`].
+    /// What a response with an external body means: [`Verdict::External`] or [`Verdict::Private`].
     pub fn on_external_body(self, exchange: &OriginExchange<'_>, external_body: ExternalBody) -> Verdict {
         let meta = match self.may_keep(exchange) {
             Ok(meta) => meta,
@@ -28,7 +28,7 @@ impl FillWriter {
         let entry = Arc::new(Entry::new(Arc::new(meta), body, &key, &cache.0.budget));
         let is_stored = cache.save_external_body(&key, &entry, || self.is_poisoned());
         self.settle(entry, Reason::Collapsed);
-        Verdict::Kept { is_stored }
+        Verdict::External { is_stored }
     }
 
     fn may_keep(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {

@@ -16,23 +16,25 @@ fn answer(sessions: &mut Sessions, asked: &Asked) -> Answer {
     let user = session.as_deref().and_then(|id| sessions.of(id).get("user").cloned());
     let whom = user.clone().unwrap_or_else(|| "anonymous".to_owned());
     let page = Answer::page(format!("{} for {whom}", asked.path()));
-    let kept_apart = "Cache-Control: must-revalidate, no-cache, private";
+    let keyed_and_withheld = "Cache-Control: must-revalidate, no-cache, private";
     let gone = "Expires: Sun, 19 Nov 1978 05:00:00 GMT";
     match (asked.method(), asked.path()) {
         ("POST", "/user/login") => {
             let (id, _) = sessions.start(None);
             sessions.of(&id).insert("user".to_owned(), asked.parameter("name").unwrap().to_owned());
-            Answer::to("/user/1").cookie(SESSION, &id).field(kept_apart).field(gone)
+            Answer::to("/user/1").cookie(SESSION, &id).field(keyed_and_withheld).field(gone)
         }
         ("GET", "/user/logout") => {
             sessions.destroy(session.as_deref().unwrap_or_default());
-            Answer::to("/").no_cookie(SESSION).field(kept_apart).field(gone)
+            Answer::to("/").no_cookie(SESSION).field(keyed_and_withheld).field(gone)
         }
-        ("POST", "/node/1") => Answer::to("/node/1").field(kept_apart).field(gone),
-        ("POST", _) => Answer { status: "303 See Other", ..Answer::to("/node/1") }.field(kept_apart).field(gone),
+        ("POST", "/node/1") => Answer::to("/node/1").field(keyed_and_withheld).field(gone),
+        ("POST", _) => {
+            Answer { status: "303 See Other", ..Answer::to("/node/1") }.field(keyed_and_withheld).field(gone)
+        }
         // A module has switched the page cache off for this one.
-        ("GET", "/contact") => page.field(kept_apart).field(gone),
-        _ if user.is_some() => page.field(kept_apart).field(gone),
+        ("GET", "/contact") => page.field(keyed_and_withheld).field(gone),
+        _ if user.is_some() => page.field(keyed_and_withheld).field(gone),
         _ => page.field("Cache-Control: max-age=900, public").field("Vary: Cookie").field(gone),
     }
 }

@@ -53,9 +53,9 @@ enum FirstClientEvent {
     /// A stored response answers.
     Stored(Arc<Entry>, Reason),
     /// The response is for this client as it is; others get what is kept of it. The flag: whether that is stored.
-    Kept(Box<Response>, bool),
+    PrivateWithStoredCopy(Box<Response>, bool),
     /// The response is for this client alone, for this reason.
-    Yours(Box<Response>, Reason),
+    Private(Box<Response>, Reason),
     /// There is no response.
     Failed(Error),
 }
@@ -103,33 +103,33 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
             let stored = reason == Reason::Revalidated;
             Answer::Stored(entry, CacheStatus { detail: Some(reason), stored, ..status })
         }
-        Ok(FirstClientEvent::Kept(response, stored)) => {
+        Ok(FirstClientEvent::PrivateWithStoredCopy(response, stored)) => {
             Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { stored, ..status })
         }
-        Ok(FirstClientEvent::Yours(response, Reason::ObjectTooLarge)) if is_whole_for_a_part(exchange, &response) => {
+        Ok(FirstClientEvent::Private(response, Reason::ObjectTooLarge)) if is_whole_for_a_part(exchange, &response) => {
             drop(response);
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
         // The answer to an anonymous request need not be the answer for this visitor.
-        Ok(FirstClientEvent::Yours(
+        Ok(FirstClientEvent::Private(
             response,
             reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::LeakGuard),
         )) => {
             drop(response);
-            ask_as_oneself(exchange, routed, reason).await
+            retry_as_visitor(exchange, routed, reason).await
         }
         // A stream of events: only the client's own request says where to go on (Last-Event-ID), and whose events are meant.
-        Ok(FirstClientEvent::Yours(response, Reason::EndlessStream)) if routed.route.policy.grant.is_granting() => {
+        Ok(FirstClientEvent::Private(response, Reason::EndlessStream)) if routed.route.policy.grant.is_granting() => {
             drop(response);
-            ask_as_oneself(exchange, routed, Reason::EndlessStream).await
+            retry_as_visitor(exchange, routed, Reason::EndlessStream).await
         }
         // The answer to the anonymous request opens a session or sends its client away, but this visitor has a session, which was
         // set aside: the visitor must get the page for that session.
-        Ok(FirstClientEvent::Yours(response, _)) if is_for_the_session(exchange, routed, &response.head) => {
+        Ok(FirstClientEvent::Private(response, _)) if is_for_the_session(exchange, routed, &response.head) => {
             drop(response);
-            ask_as_oneself(exchange, routed, Reason::PassSession).await
+            retry_as_visitor(exchange, routed, Reason::PassSession).await
         }
-        Ok(FirstClientEvent::Yours(response, reason)) => {
+        Ok(FirstClientEvent::Private(response, reason)) => {
             if reason == Reason::SetCookie {
                 exchange.extras().notes.sets(&routed.route, &response.head.fields);
             }
@@ -141,7 +141,7 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
 }
 
 /// Asks once more, with all that the client has sent, since the answer to the anonymous request is not for this client.
-pub(crate) async fn ask_as_oneself(exchange: &Exchange, routed: &Routed, reason: Reason) -> Answer {
+pub(crate) async fn retry_as_visitor(exchange: &Exchange, routed: &Routed, reason: Reason) -> Answer {
     exchange.extras().notes.passes(reason, &exchange.request.head.fields, routed, false);
     Box::pin(pass(exchange, routed, None, reason)).await
 }

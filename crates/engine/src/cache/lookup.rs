@@ -40,7 +40,7 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         return fetch::pass(exchange, routed, None, reason).await;
     }
     if is_blocked(exchange, routed) {
-        return fetch::ask_as_oneself(exchange, routed, Reason::LeakGuard).await;
+        return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuard).await;
     }
     let request = routed.shared(&exchange.request.head, &exchange.peer);
     let mut has_changed = false;
@@ -93,13 +93,13 @@ async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has
         let is_probe = reader.is_probe();
         found = match join(exchange, request, reader, reason).await {
             FillResult::Answer(answer) => return *answer,
-            FillResult::Nothing => return alone(exchange, routed, request, Reason::HitForMiss).await,
-            FillResult::AskYourself(reason) => return fetch::ask_as_oneself(exchange, routed, reason).await,
+            FillResult::NotForThisClient => return alone(exchange, routed, request, Reason::HitForMiss).await,
+            FillResult::PassInstead(reason) => return fetch::retry_as_visitor(exchange, routed, reason).await,
             FillResult::OtherVariant(meta) => cache.look_up_variant(request, &meta, exchange.worker.now()),
             // The failed request was anonymous, so it did not fail because of what a client sent.
             FillResult::Failure(why) if is_probe => return failed(why, reason),
             FillResult::Failure(why) if has_failed => {
-                return match exchange.worker.enter_alone() {
+                return match exchange.worker.enter_uncollapsed() {
                     Some(_place) => alone(exchange, routed, request, Reason::HitForMiss).await,
                     None => failed(why, reason),
                 };
@@ -143,7 +143,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
         // The leak guard compares another page of this URL pattern: only requests for that page wait for the result.
         Lookup::Fill(writer, _) if matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Pending)) => {
             writer.release(Reason::LeakGuardPending);
-            fetch::ask_as_oneself(exchange, routed, Reason::LeakGuardPending).await
+            fetch::retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await
         }
         Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, reason).await,
         Lookup::Probe(writer, ..) => {
@@ -155,7 +155,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
             Answer::Synthetic(Fault::Origin(why), Some(status))
         }
         Lookup::Pass(reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::EndlessStream)) => {
-            fetch::ask_as_oneself(exchange, routed, reason).await
+            fetch::retry_as_visitor(exchange, routed, reason).await
         }
         Lookup::Pass(reason) => fetch::pass(exchange, routed, None, reason).await,
         Lookup::Unavailable(reason) => {
@@ -174,9 +174,9 @@ enum FillResult {
     /// The fill failed, perhaps because of the request that was sent: this client's own may fare better.
     Failure(Reason),
     /// The response is not for this client.
-    Nothing,
+    NotForThisClient,
     /// The answer to an anonymous request is for no client, for this reason: this client's own request has to be sent.
-    AskYourself(Reason),
+    PassInstead(Reason),
 }
 
 /// Joins a fill: waits for the head, checks whether the response is for this client as well, and streams it.
@@ -225,9 +225,11 @@ async fn join(exchange: &Exchange, request: &SharedRequest, reader: FillReader, 
             | Reason::LeakGuard
             | Reason::LeakGuardPending),
         )) => {
-            return FillResult::AskYourself(why);
+            return FillResult::PassInstead(why);
         }
-        Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return FillResult::Nothing,
+        Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => {
+            return FillResult::NotForThisClient;
+        }
     };
     FillResult::Answer(Box::new(answer))
 }

@@ -7,7 +7,7 @@ use crate::request::route::Routed;
 use kasoku_origin::group::{Attempts, Group, NextOrigin};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{Error, NoInterim, NoUpload, OriginRegistry};
-use kasoku_programs::{Circumstances, OpenFiles, Request};
+use kasoku_programs::{ConnectionInfo, OpenFiles, Request};
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ pub(crate) async fn send_isolated(
     now: Now,
 ) -> Result<Response, Error> {
     let (client, route) = (Client::new(), &routed.route);
-    let circumstances = Circumstances { is_https: routed.scheme == "https", remote, ..Circumstances::default() };
+    let circumstances = ConnectionInfo { is_https: routed.scheme == "https", remote, ..ConnectionInfo::default() };
     let (gateway, limits) = (&route.gateway, &route.origin);
     let asked =
         Request { head: request, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };

@@ -15,7 +15,7 @@ use kasoku_options::{Gateway, OriginAddress, OriginEndpoint};
 use kasoku_options::{Options, OriginHealth, OriginLimits};
 use kasoku_origin::health::{Blame, CheckResult, HealthChange};
 use kasoku_origin::{OriginRegistry, OriginState};
-use kasoku_programs::{Circumstances, OpenFiles, Request};
+use kasoku_programs::{ConnectionInfo, OpenFiles, Request};
 use kasoku_wire::RequestHead;
 use std::collections::HashMap;
 use std::io;
@@ -150,7 +150,7 @@ impl HealthCheck {
     }
 
     async fn find_out(&self, client: &Rc<Client>) -> CheckResult {
-        let circumstances = Circumstances::default();
+        let circumstances = ConnectionInfo::default();
         let (head, gateway, limits) = (&self.request, &self.gateway, &self.limits);
         let request =
             Request { head, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };

@@ -189,7 +189,7 @@ impl OriginCall<'_> {
     ) -> Result<Reply, Error> {
         let Self { worker, route, fetch_context, request } = *self;
         let mut asking = Attempts::new(fetch_context.key_hash, is_repeatable(request, upload));
-        let mut interim = Watched { interim, has_come: false, has_invited: false };
+        let mut interim = Watched { interim, has_come: false, has_sent_continue: false };
         let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
         let mut failure = Error::Down;
         while let Some(choice) = next(worker, route, &mut asking).await {
@@ -262,14 +262,14 @@ impl OriginCall<'_> {
 struct Watched<'a, I> {
     interim: &'a mut I,
     has_come: bool,
-    has_invited: bool,
+    has_sent_continue: bool,
 }
 
 impl<I: Interim> Interim for Watched<'_, I> {
     async fn interim(&mut self, mut head: ResponseHead) {
         if head.status == StatusCode::CONTINUE {
             // A 100 says nothing of the answer, so another origin may still be asked. The client needs it once.
-            if std::mem::replace(&mut self.has_invited, true) {
+            if std::mem::replace(&mut self.has_sent_continue, true) {
                 return;
             }
         } else {

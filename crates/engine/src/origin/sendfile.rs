@@ -30,7 +30,9 @@ use crate::sites::ActiveRoute;
 use http::StatusCode;
 use kasoku_cache::ExternalBody;
 use kasoku_origin::Error;
-use kasoku_programs::{OpenFile, SendfileName, SendfileTarget, Telling, find_named, respond_named, tags_no_content};
+use kasoku_programs::{
+    OpenFile, SendfileContext, SendfileName, SendfileTarget, find_named, respond_named, tags_no_content,
+};
 use kasoku_semantics::accel_expires;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -236,7 +238,7 @@ fn respond(route: &ActiveRoute, file: OpenFile, said: &ResponseHead, asked: &Req
     } else {
         asked
     };
-    let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
+    let telling = SendfileContext { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
     respond_named(file, completed(said), telling).with_body(Body::Program)
 }
 

@@ -94,11 +94,11 @@ impl Body {
 
     /// After the end: whether the body may be incomplete, since nothing tells its length. The client that asked may have it; it
     /// must not be stored.
-    pub(crate) fn is_doubtful(&self) -> bool {
+    pub(crate) fn may_be_incomplete(&self) -> bool {
         match self {
             Self::Http(_) => false,
-            Self::Program(body) => body.is_doubtful(),
-            Self::Begun(body) => body.rest.is_doubtful(),
+            Self::Program(body) => body.may_be_incomplete(),
+            Self::Begun(body) => body.rest.may_be_incomplete(),
         }
     }
 

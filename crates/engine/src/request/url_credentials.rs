@@ -125,15 +125,15 @@ fn is_plain(target: &[u8]) -> bool {
     // A table: most targets are shorter than what a search has to set up.
     #[expect(clippy::indexing_slicing, reason = "what is not there does not compile")]
     static IS_ODD: [bool; 256] = {
-        let mut is_odd = [false; 256];
+        let mut is_ambiguous = [false; 256];
         let mut number = 0;
         while number < ODD.len() {
-            is_odd[ODD[number] as usize] = true;
+            is_ambiguous[ODD[number] as usize] = true;
             number += 1;
         }
-        is_odd
+        is_ambiguous
     };
-    !target.iter().any(|byte| IS_ODD.get(usize::from(*byte)).is_some_and(|is_odd| *is_odd))
+    !target.iter().any(|byte| IS_ODD.get(usize::from(*byte)).is_some_and(|is_ambiguous| *is_ambiguous))
 }
 
 fn is_in_path(path: &str, is_credential: impl FnMut(&str) -> bool) -> bool {

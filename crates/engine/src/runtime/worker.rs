@@ -46,7 +46,7 @@ use tokio::sync::{Notify, mpsc};
 pub(crate) const READ_BYTES: usize = 16 << 10;
 
 /// The most requests of one worker that fetch for themselves at a time, after the fills that they joined failed.
-const ALONE_MAX: usize = 16;
+const UNCOLLAPSED_MAX: usize = 16;
 
 /// The parts of a worker that are not shared by the process.
 pub(crate) struct WorkerParts {
@@ -230,9 +230,9 @@ impl Worker {
 
     /// A place among the requests that fetch for themselves after two fills failed that they had joined; `None` when there are
     /// enough of them, so that not all requests go to an origin in trouble.
-    pub(crate) fn enter_alone(self: &Rc<Self>) -> Option<UncollapsedSlot> {
+    pub(crate) fn enter_uncollapsed(self: &Rc<Self>) -> Option<UncollapsedSlot> {
         let alone = self.alone.get();
-        (alone < ALONE_MAX).then(|| {
+        (alone < UNCOLLAPSED_MAX).then(|| {
             self.alone.set(alone + 1);
             UncollapsedSlot(self.clone())
         })

@@ -17,7 +17,7 @@ use crate::runtime::worker_loads::WorkerLoads;
 use crate::server::event_loop::{ReloadCommand, Seed};
 use crate::server::listening::{Inherited, Listening};
 use crate::server::start_error::StartError;
-use crate::sites::{guarded_as, sites};
+use crate::sites::{guard_rules_hash, sites};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
 use kasoku_options::{Listener, Options, object_bytes_limit};
@@ -191,7 +191,7 @@ impl Engine {
             log.finish();
         }
         let options = self.handle.options();
-        self.handle.guard().keep_only(&guarded_as(&sites(&options)));
+        self.handle.guard().keep_only(&guard_rules_hash(&sites(&options)));
         let names: Vec<&str> = options.sites.iter().map(|site| site.name.as_str()).collect();
         self.handle.metrics().keep_only_sites(&names);
         self.follow_origins();

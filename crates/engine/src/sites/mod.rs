@@ -40,13 +40,13 @@ pub(crate) struct ActiveRoute {
     /// Its origins, as a worker spreads requests over them.
     pub(crate) group: Group,
     /// A hash of the rules under which its URL patterns are known.
-    pub(crate) guarded_as: Arc<str>,
+    pub(crate) guard_rules_hash: Arc<str>,
     /// The site's hosts as its URL patterns name them.
     pub(crate) guarded_hosts: Arc<GuardedHosts>,
     /// A hash of which origins are asked about sessions, and how. What is known of a session holds only under the same hash.
-    pub(crate) asked_about_sessions: u64,
+    pub(crate) session_rules_hash: u64,
     /// A hash of the site's name: an application's visitors are counted under it.
-    pub(crate) counted_as: u64,
+    pub(crate) site_name_hash: u64,
     /// A hash of all that decides from which responses codings may be made.
     pub(crate) compression_mark: u64,
 }
@@ -65,8 +65,8 @@ pub(crate) fn sites(options: &options::Options) -> Vec<ActiveSite> {
 }
 
 /// The names under which the URL patterns of these sites are known.
-pub(crate) fn guarded_as(sites: &[ActiveSite]) -> Vec<Arc<str>> {
-    sites.iter().flat_map(ActiveSite::routes).map(|route| route.guarded_as.clone()).collect()
+pub(crate) fn guard_rules_hash(sites: &[ActiveSite]) -> Vec<Arc<str>> {
+    sites.iter().flat_map(ActiveSite::routes).map(|route| route.guard_rules_hash.clone()).collect()
 }
 
 impl ActiveSite {
@@ -78,7 +78,7 @@ impl ActiveSite {
             made.guarded_hosts = hosts.clone();
             let mut hasher = DefaultHasher::new();
             (&*declared.name, path, made.policy.rules, &*made.guard).hash(&mut hasher);
-            made.guarded_as = format!("{:016x}", hasher.finish()).into();
+            made.guard_rules_hash = format!("{:016x}", hasher.finish()).into();
             Arc::new(made)
         };
         Self {
@@ -115,9 +115,9 @@ impl ActiveRoute {
         RouteRules { declared: &self.declared, policy: &self.policy }
     }
 
-    /// The route that is made of a declared one. `tagged_as`: the site whose tags its responses get; `counted_as`: the site under
+    /// The route that is made of a declared one. `tagged_as`: the site whose tags its responses get; `site_name_hash`: the site under
     /// which visitors are counted.
-    pub(crate) fn of(declared: options::Route, tagged_as: &str, counted_as: u64) -> Self {
+    pub(crate) fn of(declared: options::Route, tagged_as: &str, site_name_hash: u64) -> Self {
         let mut policy = (*declared.policy).clone();
         if policy.grant.is_granting() {
             policy.grant.dropped_cookies = [&declared.session.cookies[..], &declared.cookies.noise].concat();
@@ -130,10 +130,10 @@ impl ActiveRoute {
         Self {
             policy: Arc::new(policy),
             group: Group::default(),
-            guarded_as: Arc::default(),
+            guard_rules_hash: Arc::default(),
             guarded_hosts: Arc::default(),
-            asked_about_sessions: of_sessions(&declared),
-            counted_as,
+            session_rules_hash: of_sessions(&declared),
+            site_name_hash,
             compression_mark: of_compression(&declared.compression),
             declared,
         }
@@ -254,7 +254,7 @@ mod tests {
         let asked = |change: fn(&mut options::Route)| {
             let mut route = options::Route::new(Profile::Safe, Vec::new());
             change(&mut route);
-            ActiveRoute::of(route, "", 0).asked_about_sessions
+            ActiveRoute::of(route, "", 0).session_rules_hash
         };
         fn rules(route: &mut options::Route) -> &mut SessionRules {
             Arc::make_mut(&mut route.session)

@@ -53,18 +53,18 @@ pub(crate) enum Served {
     /// The visitor's own request has reached the application, which has counted it.
     ByApplication,
     /// Neither: the answer is no page and was not counted, or no beacon is configured.
-    Otherwise,
+    NotCounted,
 }
 
 /// What the application knows of the visitor who gets this answer, before it goes out.
 pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
     let Some(route) = exchange.route.as_deref().filter(|route| route.beacons.is_any()) else {
-        return Served::Otherwise;
+        return Served::NotCounted;
     };
     let is_granting = route.policy.grant.is_granting();
     let of_page = |head: &ResponseHead| match is_page(head) && is_granting {
         true => Served::FromMemory,
-        false => Served::Otherwise,
+        false => Served::NotCounted,
     };
     match answer {
         Answer::Stored(entry, _) => of_page(&entry.meta.head),
@@ -73,7 +73,7 @@ pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
         Answer::Origin(response, ConditionEvaluator::Cache, _) if is_granting => of_page(&response.head),
         // Where no lifetime is granted, the application sees whose request it is, whether its answer may be stored or not.
         Answer::Origin(response, ..) if is_counted(response) => Served::ByApplication,
-        _ => Served::Otherwise,
+        _ => Served::NotCounted,
     }
 }
 
@@ -94,15 +94,15 @@ fn is_page(head: &ResponseHead) -> bool {
 
 /// Called after an answer has gone out: sends the beacons that are due for its visitor, or notes that the application has counted
 /// the visitor.
-pub(crate) fn follows(exchange: &Exchange, delivered: &Delivered, served: Served) {
+pub(crate) fn after_delivery(exchange: &Exchange, delivered: &Delivered, served: Served) {
     let Some(route) = exchange.route.as_deref() else { return };
     let is_of_a_visitor = |address: &IpAddr| !address.is_unspecified();
     let address = || client(&exchange.peer, &exchange.request.head.fields).filter(is_of_a_visitor);
     match served {
-        Served::Otherwise => {}
+        Served::NotCounted => {}
         Served::ByApplication => {
             if let Some(address) = address() {
-                exchange.worker.counted.is_counted(route.counted_as, address, exchange.now().mono_ms);
+                exchange.worker.counted.note_counted(route.site_name_hash, address, exchange.now().mono_ms);
             }
         }
         Served::FromMemory => {
@@ -128,10 +128,10 @@ fn was_seen_by(exchange: &Exchange, route: &ActiveRoute, address: IpAddr) {
     let (worker, rules) = (&exchange.worker, &*route.beacons);
     let now_ms = exchange.now().mono_ms;
     if let Some(target) = &rules.visitor
-        && worker.counted.is_due(route.counted_as, address, rules.every, now_ms)
+        && worker.counted.is_due(route.site_name_hash, address, rules.every, now_ms)
         && sending::has_room(worker)
         && let Some(beacon) = beacon(exchange, target)
-        && worker.counted.claim(route.counted_as, address, rules.every, now_ms)
+        && worker.counted.claim(route.site_name_hash, address, rules.every, now_ms)
     {
         sending::send(worker, beacon);
     }

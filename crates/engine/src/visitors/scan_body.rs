@@ -48,7 +48,7 @@ pub(crate) async fn look_through(
     }
     Ok(match read_or_why(head, body, charge).await? {
         Ok((body, trailers)) => ScanResult { body: body.clone(), ..targets.judge(&body, trailers.as_ref()) },
-        Err(unread) => ScanResult { is_late: matches!(unread, Unread::Late), ..targets.unseen() },
+        Err(unread) => ScanResult { is_late: matches!(unread, Unread::Late), ..targets.unsearched() },
     })
 }
 

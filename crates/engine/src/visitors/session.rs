@@ -28,7 +28,12 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::iter;
 
 /// What is known of the visitor behind a request; `None` for most requests: they have no cookie, or the rules know no session.
-pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Option<RequestIdentity> {
+pub(crate) fn identify_visitor(
+    sessions: &Sessions,
+    routed: &Routed,
+    request: &Fields,
+    now_ms: u64,
+) -> Option<RequestIdentity> {
     identify(sessions, &routed.route.session, routed.session_place(), request, now_ms, |pages| fits(pages, routed))
 }
 
@@ -37,7 +42,7 @@ fn fits(pattern: &UrlPattern, routed: &Routed) -> bool {
 }
 
 /// Notes that a request goes to the application for its visitor alone, for that reason.
-pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
+pub(crate) fn note_pass(exchange: &Exchange, routed: &Routed, reason: Reason) {
     let Exchange { worker, settings, request, .. } = exchange;
     if settings.session_cookies.is_empty() || !request.head.fields.contains("cookie") {
         return;
@@ -104,7 +109,7 @@ fn leaves_behind(routed: &Routed) -> impl Iterator<Item = ShownBy> {
 
 /// Notes that a request goes to the application with session cookies although its answer may be shared. No session is known of
 /// such a request.
-pub(crate) fn goes_on(exchange: &Exchange, outgoing: &Fields) -> Option<PassingRequest> {
+pub(crate) fn note_fill_with_cookies(exchange: &Exchange, outgoing: &Fields) -> Option<PassingRequest> {
     let changing = cookies_of(exchange, outgoing);
     let sessions = &exchange.worker.sessions;
     (!changing.is_empty())
@@ -129,11 +134,11 @@ pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fie
 
 /// Notes what the answer to a passed request sets. A session that it opens has the content that the request's URL leaves in a
 /// session. The session is known to be anonymous where neither the request nor the answer could identify its visitor.
-pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHead) {
+pub(crate) fn note_set_cookie(exchange: &Exchange, routed: &Routed, response: &ResponseHead) {
     let (request, fields) = (&exchange.request.head.fields, &response.fields);
     let now_ms = exchange.worker.now().mono_ms;
     let passed = passed(&exchange.request.head, routed);
-    let is_harmless = passed.is_answer(response);
+    let is_harmless = passed.is_harmless_answer(response);
     if let Some(mut extras) = exchange.existing_extras()
         && let Some(ongoing) = extras.session.as_mut()
     {
@@ -161,7 +166,7 @@ pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHea
 }
 
 /// Notes that a request has been answered with that status, and has the application asked about its session where that is due.
-pub(crate) fn answered(exchange: &Exchange, status: StatusCode) {
+pub(crate) fn note_answered(exchange: &Exchange, status: StatusCode) {
     let Some(ongoing) = exchange.existing_extras().and_then(|mut extras| extras.session.take()) else { return };
     let Ongoing { passing, asks, is_logout, .. } = *ongoing;
     let worker = &exchange.worker;

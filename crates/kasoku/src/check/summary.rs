@@ -1,7 +1,7 @@
-//! What a configuration comes to, in a few lines: where it listens, what it may hold, and which origins its sites have.
+//! Sums up a configuration in a few lines: where it listens, how much memory and disk it may use, and which origins its sites have.
 //!
-//! It says what was understood, so that an operator sees a site or an origin that was meant otherwise. No origin is asked, as `nginx -t` and
-//! `haproxy -c` ask none.
+//! It shows what Kasoku has understood, so that an operator notices a site or an origin that was meant otherwise. It asks no origin,
+//! like `nginx -t` and `haproxy -c`.
 
 use kasoku_options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Site};
 use std::fmt::Display;
@@ -14,7 +14,7 @@ const LISTED_MAX: usize = 4;
 
 const NAME_COLUMNS: usize = 16;
 
-/// Its lines, without the one that says that it is fine.
+/// The lines of the summary, without the first one, which says that the configuration is ok.
 pub(super) fn lines(options: &Options) -> Vec<String> {
     let listeners: Vec<_> = options.listeners.iter().map(|listener| listener.address.to_string()).collect();
     let mut lines = vec![line("listens at", &listed(&listeners)), line("admin", &admin(options))];
@@ -31,7 +31,7 @@ pub(super) fn lines(options: &Options) -> Vec<String> {
 
 fn line(name: &str, value: &impl Display) -> String {
     let line = format!("  {name:<NAME_COLUMNS$} {value}");
-    // A path may have in it what a terminal obeys.
+    // A path may contain control characters, which a terminal would obey.
     line.chars().map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
 
@@ -101,7 +101,7 @@ fn described(address: &OriginAddress) -> String {
     format!("{address} ({kind})")
 }
 
-/// As it is written in a configuration: the largest unit of which it is a whole number.
+/// A size as a configuration has it: in the largest unit of which it is a whole multiple.
 fn size(bytes: u64) -> String {
     let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));

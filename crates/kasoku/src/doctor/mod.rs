@@ -1,5 +1,5 @@
-//! `kasoku doctor`: what keeps requests from being served from memory, what that costs, and the lines that would help. The program that runs
-//! knows; here it is asked, and what it says is written for people.
+//! `kasoku doctor`: says what keeps requests from being served from memory, what that costs, and which lines of configuration would
+//! help. The running program makes the diagnosis; this command asks for it and writes it for people.
 
 mod render;
 
@@ -7,7 +7,7 @@ use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
 use clap::Args;
 use std::process::ExitCode;
 
-/// What is looked at.
+/// The arguments of `kasoku doctor`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DoctorFlags {
     /// Only this site: a host, as visitors ask for it

@@ -1,12 +1,13 @@
-//! A diagnosis as text: patterns that differ by visitor first, then what took the application longest, and in few lines what no configuration can help.
+//! Writes a diagnosis as text: first patterns whose pages differ by visitor, then what took the application longest, and last, in few
+//! lines, what no configuration can help.
 
 use crate::explain::{difference_lines, duration, number, printable, text};
 use serde_json::Value;
 
-/// Where the values begin.
+/// The column in which the values begin.
 const COLUMN: usize = 10;
 
-/// The whole of it.
+/// Writes the whole diagnosis.
 pub(crate) fn render(said: &Value) -> String {
     let mut lines = Vec::new();
     let seconds = number(said, "/seconds");
@@ -46,7 +47,7 @@ pub(crate) fn render(said: &Value) -> String {
     lines.join("\n")
 }
 
-/// What can be done about pages that differ, by the places where they do: no list of noise covers a form.
+/// What the operator can do about pages that differ, by the places where they differ: `guard-noise` can't cover a form.
 fn ways_out(state: &Value) -> &'static str {
     let differences = state.pointer("/differences").and_then(Value::as_array).cloned().unwrap_or_default();
     let is_in = |places: &[&str]| differences.iter().any(|one| places.contains(&text(one, "/place").as_str()));
@@ -61,7 +62,7 @@ fn ways_out(state: &Value) -> &'static str {
     }
 }
 
-/// What the configuration can't help, by the reason for that: most sites have many of these, and nothing is to be done about them here.
+/// Lists what no configuration can help, grouped by reason and in a line each: most sites have many of these.
 fn without_help(lines: &mut Vec<String>, findings: &[Value]) {
     let mut by_reason: Vec<(String, Vec<&Value>)> = Vec::new();
     for one in findings {

@@ -1,5 +1,5 @@
-//! `kasoku explain`: why a request gets what it gets. The program that runs knows; here it is asked, and what it says is
-//! written for people.
+//! `kasoku explain`: says why a request gets what it gets. The running program makes the explanation; this command asks for it and
+//! writes it for people.
 
 mod render;
 
@@ -9,7 +9,7 @@ pub(crate) use render::{difference_lines, duration, number, printable, text};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-/// What is explained.
+/// The arguments of `kasoku explain`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExplainFlags {
     /// The URL, as a visitor asks for it

@@ -1,13 +1,13 @@
-//! An explanation as text: the way of the request from top to bottom, each line that has a say with what it means, and at
-//! the end what would help.
+//! Writes an explanation as text: the way of the request from top to bottom, each line of the configuration and of the messages that
+//! matters, with its meaning, and at the end what would help.
 //!
-//! The sentences are the program's; here is only their order. What was sent by visitors and applications is masked and
-//! made printable where it comes from, and once more here, since it goes to a terminal.
+//! The running program makes the sentences; this module only arranges them. The running program masks and escapes what visitors and
+//! applications have sent; this module drops control characters once more, since the text goes to a terminal.
 
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Where the second column begins.
+/// The column in which the values begin.
 const COLUMN: usize = 10;
 
 /// How many tags are shown.
@@ -65,7 +65,7 @@ impl ExplainPage {
         }
     }
 
-    /// Each line of the configuration, the request and the response that has a say, and all that it says.
+    /// Writes each line of the configuration, the request and the response that matters, with all points about it.
     fn points(&mut self, said: &Value) {
         let none = Vec::new();
         let points = said.pointer("/points").and_then(Value::as_array).unwrap_or(&none);
@@ -104,7 +104,7 @@ impl ExplainPage {
         self.line(&line);
     }
 
-    /// What is known of its URL pattern.
+    /// Writes what the leak guard knows of the request's URL pattern.
     fn guard(&mut self, said: Option<&Value>) {
         let Some(said) = said.filter(|said| !said.is_null()) else { return };
         let pattern = text(said, "/pattern");
@@ -172,7 +172,7 @@ impl ExplainPage {
         }
     }
 
-    /// That a visitor with a session gets what everybody gets.
+    /// Warns that visitors with a session get the page that all others get.
     fn warning(&mut self, said: Option<&Value>) {
         let Some(said) = said.filter(|said| !said.is_null()) else { return };
         let cookie = text(said, "/cookie");
@@ -185,7 +185,7 @@ impl ExplainPage {
         self.listed(["if wrong", "or"], said, "/changes");
     }
 
-    /// All of these together, each with what it may lead to.
+    /// Lists changes that have to be made together, each with its dangers.
     fn changes(&mut self, first: &str, said: &Value, pointer: &str) {
         self.listed([first, "and"], said, pointer);
     }
@@ -220,7 +220,7 @@ impl ExplainPage {
     }
 }
 
-/// `response`, and which.
+/// The heading above the lines of the response: which response it is.
 fn response_title(said: &Value) -> String {
     match said.pointer("/answer/status").and_then(Value::as_u64) {
         Some(status) => format!("response, asked for just now: {status}"),
@@ -266,14 +266,14 @@ fn stored(said: &Value) -> String {
     printable(&line)
 }
 
-/// What has been made of what is stored, with each one's length.
+/// The codings that are stored of a response, each with its length in bytes.
 fn codings(entry: &Value) -> String {
     let made = entry.pointer("/codings").and_then(Value::as_object);
     let made: Vec<String> = made.into_iter().flatten().map(|(name, bytes)| format!("{name} {bytes}")).collect();
     if made.is_empty() { String::new() } else { format!(" ({})", made.join(", ")) }
 }
 
-/// A name, and where it is written.
+/// A name, and the place in the configuration where it stands.
 fn named(said: &Value, pointer: &str) -> String {
     let name = text(said, &format!("{pointer}/name"));
     match said.pointer(&format!("{pointer}/place")).and_then(Value::as_str) {
@@ -287,14 +287,15 @@ pub(crate) fn text(said: &Value, pointer: &str) -> String {
     printable(said.pointer(pointer).and_then(Value::as_str).unwrap_or_default())
 }
 
-/// A list of texts in one line; `*` is all that has tags.
+/// A list of texts in one line; `*` stands for all that has tags.
 fn texts(said: &Value, pointer: &str) -> String {
     let all = said.pointer(pointer).and_then(Value::as_array);
     let texts: Vec<String> = all.into_iter().flatten().filter_map(Value::as_str).map(printable).collect();
     if texts == ["*"] { "all that has tags".to_owned() } else { texts.join(" ") }
 }
 
-/// The tags by which it is purged; an application's policy may have dozens that are the same for all of its pages.
+/// The tags by which the page can be purged. An application's policy may add dozens that all of its pages share, so only the first
+/// are shown.
 fn tags(said: &Value) -> String {
     let none = Vec::new();
     let all = said.pointer("/tags").and_then(Value::as_array).unwrap_or(&none);
@@ -305,7 +306,7 @@ fn tags(said: &Value) -> String {
     }
 }
 
-/// Where the pages of a pattern differ: a line for each answer.
+/// The places where the pages of a pattern differ: a line for the anonymous page, and a line for the page of the visitor or account.
 pub(crate) fn difference_lines(said: &Value) -> Vec<String> {
     let whose =
         if said.pointer("/is_of_account").and_then(Value::as_bool) == Some(true) { "account" } else { "visitor" };
@@ -332,7 +333,7 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
-/// Without what a terminal would obey.
+/// Drops control characters, which a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }

@@ -1,7 +1,7 @@
-//! The screen: a title, bars, rates, and the list of URLs below them.
+//! Draws the screen of `kasoku top`: a title, bars, rates, and the list of URLs below them.
 //!
-//! What has no room is left out, the least worth first: columns of tables, rows of the rates, bars. Nothing wraps. On a wide screen the
-//! rates stand beside the bars, on others below them.
+//! Parts that have no room are left out, the least important first: columns of tables, rows of the rates, bars. Nothing wraps. On a
+//! wide screen the rates stand beside the bars, on others below them.
 //!
 //! | file | what |
 //! |---|---|
@@ -29,21 +29,21 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
-/// From so many columns on the rates stand beside the bars.
+/// The width from which the rates stand beside the bars, in columns.
 const COLUMNS_WIDE: u16 = 120;
 
-/// Lines that the URLs have at least, the two of their heading included, where the screen has as many.
+/// The lines that the URLs get at least, including the two of their heading, if the screen has as many.
 const URL_LINES_MIN: u16 = 6;
 
-/// Bars that there are at least.
+/// The fewest bars on a screen.
 const BARS_MIN: u16 = 2;
 
 const BETWEEN: u16 = 3;
 
-/// An address that is cut shorter tells nothing.
+/// The width below which an address is left out: cut shorter, it tells nothing.
 const PROGRAM_COLUMNS_MIN: usize = 12;
 
-/// Draws all of it; `trouble` is what is wrong at present.
+/// Draws the whole screen. `trouble` is why the last question got no answer.
 pub(super) fn draw(frame: &mut Frame<'_>, moment: &TopSnapshot, view: &mut View, trouble: Option<&str>, look: Theme) {
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1)];
     let [title_row, message, rest] = Layout::vertical(rows).areas(frame.area());
@@ -62,7 +62,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, moment: &TopSnapshot, view: &mut View,
     urls::draw(frame, below, moment, view, look);
 }
 
-/// What is looked at, what matters most first.
+/// The parts of the title, the most important first.
 pub(super) fn title(moment: &TopSnapshot, program: &str) -> Vec<String> {
     let plural = if moment.workers == 1 { "" } else { "s" };
     let (version, up) = (plain(&moment.version), span(moment.uptime_seconds));
@@ -74,7 +74,7 @@ pub(super) fn title(moment: &TopSnapshot, program: &str) -> Vec<String> {
     parts
 }
 
-/// The keys keep their place where half of the line is left for the program; what has no room beside them is left out.
+/// The keys stay if half of the line is left for the program. Parts of the title that have no room beside the keys are left out.
 fn draw_title(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, view: &View, look: Theme) {
     let (between, keys) = (BETWEEN as usize, "? help  q quit");
     let columns = area.width as usize;
@@ -110,7 +110,7 @@ fn draw_message(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: Option<
     frame.render_widget(line, area);
 }
 
-/// The rates left, the bars right; what is left for the URLs.
+/// Draws the rates on the left and the bars on the right. Returns the area that is left for the URLs.
 fn beside(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, bars: &[Bar<'_>], look: Theme) -> Rect {
     let height = rates::LINES.max(height_of(bars)).min(area.height.saturating_sub(URL_LINES_MIN + 1));
     let rows = [Constraint::Length(height), Constraint::Length(1), Constraint::Fill(1)];
@@ -138,7 +138,7 @@ fn height_of(bars: &[Bar<'_>]) -> u16 {
     u16::try_from(bars.len()).unwrap_or(u16::MAX)
 }
 
-/// What fits of a text of ASCII, with a mark where it was cut.
+/// Cuts an ASCII text to so many columns, with a mark where it was cut.
 fn cut(text: String, columns: usize, look: Theme) -> String {
     match text.get(..columns.saturating_sub(1)) {
         Some(begin) if text.len() > columns => format!("{begin}{}", look.cut()),

@@ -1,4 +1,4 @@
-//! A moment as plain text, for files, pipes and scripts: all columns, no colours, URLs in full.
+//! Writes a snapshot as plain text, for files, pipes and scripts: all columns, no colours, URLs in full.
 
 use super::draw::{Column, NO_URLS, RATES, URL_COLUMNS, headings, is_text, title};
 use super::snapshot::{TopOrigin, TopSnapshot, Used};
@@ -6,13 +6,13 @@ use super::view::{Order, View};
 use super::written::{binary_bytes, plain, rate, span};
 use std::fmt::Write;
 
-/// URLs of each list.
+/// The most URLs in each list.
 const URLS_MAX: usize = 20;
 
 const NAME_COLUMNS: usize = 28;
 const CELL_COLUMNS: usize = 14;
 
-/// All of it; `program` is where the program answers.
+/// The whole text. `program` is the address at which the program answers.
 pub(super) fn text(moment: &TopSnapshot, program: &str) -> String {
     let mut lines = vec![title(moment, program).join("   "), String::new()];
     if let Some(idle) = moment.idle() {

@@ -1,13 +1,13 @@
-//! What `/top` said at one moment.
+//! Reads an answer of `/top`.
 //!
-//! A program of another version may say less or more: what is missing is 0, empty or unknown, and what is new is not looked at. Only
-//! the rates and the URLs have to be there, or it is something else that answers. Every text in it came from outside; whoever shows one
-//! escapes it with [`super::written::plain`].
+//! A program of another version may say less or more: missing values are 0, empty or unknown, and new ones are ignored. Only the
+//! rates and the URLs have to be there; without them, the answer is not from Kasoku. Each text comes from outside: a caller that
+//! shows one escapes it with [`super::written::plain`].
 
 use super::written::span;
 use serde_json::Value;
 
-/// What a request was.
+/// How a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultKind {
     Hit,
@@ -18,7 +18,7 @@ pub(super) enum ResultKind {
 }
 
 impl ResultKind {
-    /// The best for the visitor first.
+    /// All kinds, the best for the visitor first.
     pub(super) const ALL: [Self; 5] = [Self::Hit, Self::Revalidated, Self::Miss, Self::Pass, Self::Error];
 
     pub(super) fn name(self) -> &'static str {
@@ -48,15 +48,15 @@ pub(super) struct TopSnapshot {
     pub(super) version: String,
     pub(super) uptime_seconds: f64,
     pub(super) workers: u64,
-    /// Of the last seconds, the last minute, and since the start.
+    /// For the last seconds, the last minute, and since the start.
     pub(super) rates: Vec<TopRates>,
-    /// Of the last minute, the oldest first.
+    /// For each second of the last minute, the oldest first.
     pub(super) seconds: Vec<TopSecond>,
     pub(super) memory: Option<Used>,
-    /// Bodies of requests that are on disk until they are complete.
+    /// Bodies of requests, which are on disk until they are complete.
     pub(super) request_buffer: Option<Used>,
     pub(super) origins: Vec<TopOrigin>,
-    /// How far the URLs' numbers go back.
+    /// How far back the URLs' numbers go.
     pub(super) urls_seconds: f64,
     pub(super) urls: Vec<TopRow>,
 }
@@ -68,11 +68,11 @@ pub(super) struct TopRates {
     pub(super) hit_ratio: Option<f64>,
     /// In the order of [`ResultKind::ALL`], per second.
     pub(super) kinds: [f64; ResultKind::ALL.len()],
-    /// The class (`2xx`), and how many per second.
+    /// The class of statuses (`2xx`), and its answers per second.
     pub(super) answers: Vec<(String, f64)>,
     pub(super) origin_requests: f64,
     pub(super) origin_mean: Option<f64>,
-    /// `None` beside a mean: it is beyond what is measured.
+    /// 95 of 100 heads came within so many seconds. `None` beside a mean: it is more than is measured.
     pub(super) origin_95: Option<f64>,
     pub(super) body_bytes: f64,
 }
@@ -83,7 +83,7 @@ pub(super) struct TopSecond {
     pub(super) hit_ratio: Option<f64>,
 }
 
-/// So much of so much, in bytes.
+/// How much is used, and how much may be, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Used {
     pub(super) bytes: f64,
@@ -103,20 +103,20 @@ pub(super) struct TopOrigin {
 #[derive(Debug, Default)]
 pub(super) struct TopRow {
     pub(super) url: String,
-    /// At least so many: what of them may have been other URLs' is left out, as it is in the sums below.
+    /// Requests that were certainly for this URL: those that may have been for others are subtracted, and missing in the sums below.
     pub(super) requests: f64,
-    /// Those that were revalidated included.
+    /// Including those that were revalidated.
     pub(super) misses: f64,
     pub(super) body_bytes: f64,
     pub(super) origin_max: Option<f64>,
     pub(super) origin_mean: Option<f64>,
-    /// What the last request was.
+    /// How the last request was answered.
     pub(super) last: Option<ResultKind>,
     pub(super) reason: String,
 }
 
 impl TopSnapshot {
-    /// That nobody asks for anything, where nobody does; a screen of zeros does not say whether something is wrong.
+    /// Says that there are no requests, if there are none: a screen of zeros does not say whether something is wrong.
     pub(super) fn idle(&self) -> Option<String> {
         let of_late = self.rates.split_last().map_or(&[][..], |(_, of_late)| of_late);
         if self.rates.iter().all(|rates| rates.requests <= 0.0) {
@@ -128,7 +128,7 @@ impl TopSnapshot {
         }
     }
 
-    /// `None`: it is something else.
+    /// `None`: `said` is no answer of `/top`.
     pub(super) fn read(said: &str) -> Option<Self> {
         let said: Value = serde_json::from_str(said).ok()?;
         ["rates", "urls"].iter().all(|key| said.get(key).is_some_and(Value::is_array)).then_some(())?;

@@ -1,7 +1,8 @@
-//! Colours and symbols, and where to do without them.
+//! The colours and symbols of `kasoku top`, and what replaces them on terminals without them.
 //!
-//! The sixteen colours that a terminal's theme decides about, so that they can be read on light and on dark ones. With `NO_COLOR` there are
-//! none, and what only a colour would tell is told by a letter; a locale other than UTF-8 gets ASCII alone.
+//! It uses the sixteen colours that the terminal's theme defines, so that they are legible on light and on dark backgrounds. With
+//! `NO_COLOR` or `TERM=dumb` there are none, and letters replace what only a colour would tell. In a locale other than UTF-8, all is
+//! ASCII.
 
 use super::snapshot::ResultKind;
 use ratatui::style::{Color, Modifier, Style};
@@ -28,7 +29,7 @@ pub(super) struct Theme {
 }
 
 impl Theme {
-    /// As the environment wants it.
+    /// The theme that the environment asks for.
     pub(super) fn of_environment() -> Self {
         let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
@@ -51,7 +52,7 @@ impl Theme {
         })
     }
 
-    /// Of a class of statuses; what is as it should be has none.
+    /// The style of a class of statuses; only classes of errors have a colour.
     pub(super) fn class(self, class: &str) -> Style {
         match class.as_bytes().first() {
             Some(b'4') => self.colour(Color::Yellow),
@@ -60,7 +61,7 @@ impl Theme {
         }
     }
 
-    /// A bar that is so full, from 0 to 1.
+    /// The style of a bar that is filled by this ratio, from 0 to 1.
     pub(super) fn fullness(self, ratio: f64) -> Style {
         self.colour(match ratio {
             ..0.75 => Color::Blue,
@@ -77,7 +78,7 @@ impl Theme {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// Names of columns and numbers: less than the numbers themselves.
+    /// Names of columns and numbers are dimmer than the numbers themselves.
     pub(super) fn label(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
@@ -90,12 +91,12 @@ impl Theme {
         if self.is_ascii { ASCII_BARS } else { bar::Set { full: bar::SEVEN_EIGHTHS, ..bar::NINE_LEVELS } }
     }
 
-    /// What fills a bar, and what is left of it.
+    /// The symbols of the filled and of the empty part of a bar.
     pub(super) fn gauge(self) -> (&'static str, &'static str) {
         if self.is_ascii { ("#", ".") } else { ("\u{2501}", "\u{2500}") }
     }
 
-    /// One part of the bar of kinds; lower than its line, so that bars of lines one below the other do not touch.
+    /// The symbol of a kind in the bar of kinds. It is lower than its line, so that the bars of adjacent lines do not touch.
     pub(super) fn part(self, kind: ResultKind) -> &'static str {
         match kind {
             _ if self.has_colours && !self.is_ascii => bar::SEVEN_EIGHTHS,
@@ -107,12 +108,12 @@ impl Theme {
         }
     }
 
-    /// What stands where a text was cut.
+    /// The mark where a text was cut.
     pub(super) fn cut(self) -> &'static str {
         if self.is_ascii { "~" } else { "\u{2026}" }
     }
 
-    /// Beside the name of the column by which it is sorted.
+    /// The mark beside the name of the column that the list is sorted by.
     pub(super) fn sorted(self) -> &'static str {
         if self.is_ascii { "v" } else { "\u{25be}" }
     }

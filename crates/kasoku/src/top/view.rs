@@ -1,4 +1,4 @@
-//! What the operator wants to see: the order, the filter, how far down; and what keys change of it.
+//! What the operator has chosen to see in `kasoku top`: order, filter and position; and the keys that change them.
 
 use super::snapshot::{ResultKind, TopRow, TopSnapshot};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -6,10 +6,10 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 /// The longest filter, in characters.
 const FILTER_CHARACTERS_MAX: usize = 60;
 
-/// How far a page down goes, in URLs.
+/// How many URLs Page Down and Page Up move.
 const PAGE: usize = 10;
 
-/// What comes first in the list of URLs.
+/// What the list of URLs is sorted by, the largest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Requests,
@@ -29,16 +29,16 @@ impl Order {
     }
 }
 
-/// What keys mean at present.
+/// What the keys do at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Watching,
-    /// A filter is written.
+    /// The operator is writing a filter.
     Filtering,
     Help,
 }
 
-/// What follows from a key.
+/// What a key leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyResult {
     GoOn,
@@ -53,7 +53,7 @@ pub(super) struct View {
     pub(super) mode: Mode,
     /// How many URLs are above the first that is shown.
     pub(super) skipped: usize,
-    /// Where the program answers that is looked at.
+    /// The address of the program that is watched.
     pub(super) program: String,
 }
 
@@ -64,7 +64,7 @@ impl Default for View {
 }
 
 impl View {
-    /// A key was pressed.
+    /// Handles a key.
     pub(super) fn press(&mut self, key: KeyEvent) -> KeyResult {
         if key.kind == KeyEventKind::Release {
             return KeyResult::GoOn;
@@ -122,7 +122,7 @@ impl View {
         }
     }
 
-    /// The URLs that are wanted, in their order: those with the filter in their address, their kind or their reason.
+    /// The URLs that have the filter in their address, kind or reason, in the chosen order. Limits `skipped` to their number.
     pub(super) fn urls<'m>(&mut self, moment: &'m TopSnapshot) -> Vec<&'m TopRow> {
         let wanted = self.filter.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);

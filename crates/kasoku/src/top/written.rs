@@ -1,6 +1,6 @@
-//! Numbers and texts as people read them.
+//! Formats numbers and texts for people.
 
-/// A time that something took.
+/// The time that something took.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
         ..0.0995 => format!("{:.1} ms", seconds * 1e3),
@@ -10,12 +10,12 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// The same, where it may be unknown.
+/// The same, with `-` for an unknown time.
 pub(super) fn optional_time(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), time)
 }
 
-/// A time that has gone by.
+/// A time that has gone by, such as an uptime.
 pub(super) fn span(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
@@ -36,7 +36,7 @@ pub(super) fn bytes(count: f64) -> String {
     }
 }
 
-/// The same as settings are written, where it is held against one: 64 MiB.
+/// Bytes in the units of settings (64 MiB), for a number that is shown beside a setting.
 pub(super) fn binary_bytes(count: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power = units.len().min(1 + (count.max(1.0).log2() / 10.0) as usize) - 1;
@@ -45,7 +45,7 @@ pub(super) fn binary_bytes(count: f64) -> String {
     format!("{number:.decimals$} {}", units.get(power).unwrap_or(&"B"))
 }
 
-/// Per second: with tenths while they tell something.
+/// A rate per second, with tenths below 100,000.
 pub(super) fn rate(per_second: f64) -> String {
     if per_second < 99_999.95 { format!("{per_second:.1}") } else { format!("{per_second:.0}") }
 }
@@ -54,7 +54,7 @@ pub(super) fn share(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
 }
 
-/// Printable ASCII alone: what visitors ask for must not reach the operator's terminal as it is.
+/// Escapes all but printable ASCII: URLs that visitors ask for must not reach the operator's terminal as they are.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if matches!(c, ' '..='~') { c.to_string() } else { c.escape_unicode().to_string() }).collect()
 }

@@ -154,7 +154,7 @@ fn is_plain(path: &[RewritePiece]) -> bool {
     let Some(read) = SentPath::read(&sample, &mut memory) else { return false };
     let segments = sample.split('/').count() - 1;
     let is_kept = read.names.len() + usize::from(read.is_directory) == segments;
-    is_kept && UrlPath::read(&sample).is_some_and(|path| !path.is_odd())
+    is_kept && UrlPath::read(&sample).is_some_and(|path| !path.is_ambiguous())
 }
 
 /// Splits a side into literals, which are never empty, and the texts between braces.

@@ -75,10 +75,10 @@ fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
     (0..3).for_each(|_| fail(&health, Blame::Connection, 10));
     assert_eq!(health.claim(&rules, 10), Availability::Refused);
     assert_eq!(health.claim_anyway(&rules, 10), Availability::Trial(1));
-    assert_eq!(health.claim_anyway(&rules, 60), Availability::Tried(TRIAL_WAIT_MAX - Duration::from_millis(50)));
+    assert_eq!(health.claim_anyway(&rules, 60), Availability::TrialRunning(TRIAL_WAIT_MAX - Duration::from_millis(50)));
     assert_eq!(
         health.claim_anyway(&rules, 500),
-        Availability::Tried(Duration::ZERO),
+        Availability::TrialRunning(Duration::ZERO),
         "it takes too long to be waited for"
     );
     assert_eq!(
@@ -87,7 +87,7 @@ fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
         "a trial that hangs holds up nobody for ever"
     );
     health.end_trial(1);
-    assert!(matches!(health.claim_anyway(&rules, 1_010), Availability::Tried(_)), "the second one runs");
+    assert!(matches!(health.claim_anyway(&rules, 1_010), Availability::TrialRunning(_)), "the second one runs");
     fail(&health, Blame::Connection, 1_020);
     health.end_trial(2);
     assert_eq!(health.claim_anyway(&rules, 1_020), Availability::Trial(3));
@@ -161,7 +161,10 @@ fn checks_take_an_origin_away_and_bring_it_back() {
     for _ in 0..3 {
         check(false);
     }
-    assert_eq!((health.status(u64::MAX), health.claim(&rules, u64::MAX)), (HealthStatus::Shut, Availability::Refused));
+    assert_eq!(
+        (health.status(u64::MAX), health.claim(&rules, u64::MAX)),
+        (HealthStatus::ChecksFailed, Availability::Refused)
+    );
     assert_eq!(health.claim_anyway(&rules, u64::MAX), Availability::Refused, "its checks ask it");
     health.is_unchecked();
     assert_eq!(health.status(0), HealthStatus::Up);
@@ -181,7 +184,7 @@ fn the_first_check_that_passes_counts() {
     for _ in 0..3 {
         health.checked(CheckResult::Failed, health.mark(), &rules, 0);
     }
-    assert_eq!(health.status(0), HealthStatus::Shut);
+    assert_eq!(health.status(0), HealthStatus::ChecksFailed);
     assert!(matches!(health.checked(CheckResult::Passed, health.mark(), &rules, 0), Some(HealthChange::Up(_))));
     assert_eq!(health.status(0), HealthStatus::Up);
 }
@@ -196,7 +199,7 @@ fn a_check_without_an_answer_does_not_count_while_requests_are_answered() {
             health.checked(result, sent, &rules, 0);
         }
         let is_said_by_the_application = result == CheckResult::Failed;
-        assert_eq!(health.status(0) == HealthStatus::Shut, is_said_by_the_application, "{result:?}");
+        assert_eq!(health.status(0) == HealthStatus::ChecksFailed, is_said_by_the_application, "{result:?}");
     }
 }
 
@@ -212,7 +215,7 @@ fn an_origin_that_its_checks_could_not_reach_is_tried_and_its_next_check_decides
     health.connected();
     assert_eq!(health.status(0), HealthStatus::Suspect { is_due: false });
     check(CheckResult::Failed);
-    assert_eq!(health.status(0), HealthStatus::Shut, "it is there, and not ready");
+    assert_eq!(health.status(0), HealthStatus::ChecksFailed, "it is there, and not ready");
     assert!(matches!(check(CheckResult::Passed), Some(HealthChange::Up(_))));
     assert_eq!(health.status(0), HealthStatus::Up);
 }

@@ -31,7 +31,7 @@ pub struct CgiBody {
     pub(super) decoder: BodyDecoder,
     pub(super) length: BodyLength,
     pub(super) pause_max: Duration,
-    pub(super) is_doubtful: bool,
+    pub(super) may_be_incomplete: bool,
 }
 
 impl CgiBody {
@@ -41,8 +41,8 @@ impl CgiBody {
     }
 
     /// After the end: whether the body may be incomplete, since the program has exited with an error and the head has no Content-Length.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.is_doubtful
+    pub(crate) fn may_be_incomplete(&self) -> bool {
+        self.may_be_incomplete
     }
 
     /// The next piece. No data follows the end or an error.
@@ -78,7 +78,7 @@ impl CgiBody {
                         if self.decoder.finish_on_close().is_err() {
                             return Err(output.broken().await);
                         }
-                        self.is_doubtful = is_doubtful(output).await?;
+                        self.may_be_incomplete = may_be_incomplete(output).await?;
                         return Ok(BodyPiece::End(None));
                     }
                 }
@@ -88,7 +88,7 @@ impl CgiBody {
 }
 
 /// Whether a body that ended with the output may be incomplete; an error if it certainly is.
-async fn is_doubtful(output: &Output) -> Result<bool, Error> {
+async fn may_be_incomplete(output: &Output) -> Result<bool, Error> {
     match output.running.ending().await {
         None | Some(Ending::Exit(0)) => Ok(false),
         Some(ending) if !matches!(ending, Ending::Signal(_)) => {

@@ -14,13 +14,13 @@ use tokio::net::unix::pipe;
 const LAST_READS_MAX: usize = 4;
 
 /// See the [module](self).
-pub(super) struct Complaints {
+pub(super) struct StderrReader {
     pipe: pipe::Receiver,
     buffer: BytesMut,
     log: ErrorLog,
 }
 
-impl Complaints {
+impl StderrReader {
     pub(super) fn new(pipe: pipe::Receiver, log: ErrorLog) -> Self {
         Self { pipe, buffer: BytesMut::new(), log }
     }

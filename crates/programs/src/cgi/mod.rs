@@ -1,7 +1,7 @@
 //! Runs a CGI program (RFC 3875) for one request.
 //!
 //! ```text
-//! search -> place -> launch -> accompany, input, complaints   (tasks)
+//! search -> place -> launch -> supervise, input, complaints   (tasks)
 //!                          \-> head -> CgiBody
 //! ```
 //!
@@ -22,7 +22,7 @@
 //! **The end of the output** is the answer's end. But the kernel closes the pipe of a killed program as it closes that of a finished
 //! one. So without a Content-Length an answer is complete only if its program exits with 0 or works on. If a signal has ended the
 //! program, the answer is broken. If it has exited with another code, the client gets the answer and the cache does not store it
-//! (`CgiBody::is_doubtful`): it may be complete, as other servers assume, or only what a script had printed when it died.
+//! (`CgiBody::may_be_incomplete`): it may be complete, as other servers assume, or only what a script had printed when it died.
 //!
 //! **No process is left behind.** The reader of the output holds a `program::RunningProgram`. If it is dropped, because the answer is
 //! not needed any more, comes too late or is malformed, the program's process group is ended. A program that has finished its answer
@@ -80,7 +80,7 @@ pub async fn send<U: Upload + 'static>(
     let input = Input::of(upload.take().filter(|_| !matches!(body, BodyLength::None)));
     counters.connection();
     choice.origin.health.connected();
-    output::answer(launched.accompanied(input, request)?, &script, request, interim).await
+    output::answer(launched.supervised(input, request)?, &script, request, interim).await
 }
 
 /// Sends a health check: runs a program, however many run already. Its body is not read.
@@ -91,7 +91,7 @@ pub async fn probe(programs: &Path, request: &Request<'_>) -> Result<ResponseHea
     };
     let place = Arc::<PermitPool>::default().take(1, 0, Duration::ZERO).await?;
     let running = launch::launch(&script, &root, request, BodyLength::None, place).await?;
-    match output::answer(running.accompanied(Input::none(), request)?, &script, request, &mut NoInterim).await? {
+    match output::answer(running.supervised(Input::none(), request)?, &script, request, &mut NoInterim).await? {
         Reply::Response(response) => Ok(response.head),
         Reply::LocalRedirect(path) => Ok(ResponseHead::new(StatusCode::FOUND).with("Location", path)),
     }

@@ -46,7 +46,7 @@ pub(super) async fn answer(
     } else {
         let decoder = BodyDecoder::new(length, &request.limits.body);
         let pause_max = request.limits.between_bytes_timeout;
-        let body = CgiBody { output: Some(output), decoder, length, pause_max, is_doubtful: false };
+        let body = CgiBody { output: Some(output), decoder, length, pause_max, may_be_incomplete: false };
         OriginBody::Cgi(Box::new(body))
     };
     Ok(Reply::Response(Response { head, body }))

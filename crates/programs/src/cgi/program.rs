@@ -1,6 +1,6 @@
 //! A running program, and the task that sees to its end.
 //!
-//! The task ([`accompany`]) holds the program, its place and its standard error. The reader of the output holds the other end,
+//! The task ([`supervise`]) holds the program, its place and its standard error. The reader of the output holds the other end,
 //! [`RunningProgram`]. The reader says farewell ([`RunningProgram::leave`]) when the program's answer is complete; otherwise it just
 //! drops it.
 //!
@@ -13,7 +13,7 @@
 //!
 //! A group is ended by SIGTERM, then SIGKILL as soon as its leader has ended, after [`KILL_AFTER`] at the latest.
 
-use super::complaints::Complaints;
+use super::complaints::StderrReader;
 use super::input::{Input, InputTask};
 use super::launch::Launched;
 use crate::gateway::log::ErrorLog;
@@ -52,7 +52,7 @@ pub(super) struct RunningProgram {
 
 impl Launched {
     /// Registers the program with this worker's event loop, and starts the tasks that belong to it.
-    pub(super) fn accompanied(self, input: Input, request: &Request<'_>) -> Result<RunningProgram, Error> {
+    pub(super) fn supervised(self, input: Input, request: &Request<'_>) -> Result<RunningProgram, Error> {
         let limits = request.limits;
         let process = Rc::new(self.started.register().map_err(Error::NotStarted)?);
         let registered = || -> io::Result<_> {
@@ -63,10 +63,10 @@ impl Launched {
         let (stdin, output, stderr) = registered().map_err(Error::NotStarted)?;
         let request_id = request.circumstances.request_id.clone();
         let log = ErrorLog::new(self.program.clone(), &request_id);
-        let complaints = Complaints::new(stderr, log);
+        let complaints = StderrReader::new(stderr, log);
         let ends_at = Instant::now() + limits.programs.run_timeout;
         let (farewell, left) = oneshot::channel();
-        tokio::task::spawn_local(accompany(process.clone(), self.place, complaints, left, ends_at));
+        tokio::task::spawn_local(supervise(process.clone(), self.place, complaints, left, ends_at));
         let input = input.start(stdin, limits.between_bytes_timeout);
         Ok(RunningProgram { output, input, process, farewell, ends_at, program: self.program, request_id })
     }
@@ -138,10 +138,10 @@ impl RunningProgram {
 }
 
 /// See the [module](self).
-async fn accompany(
+async fn supervise(
     process: Rc<ChildProcess>,
     place: Permit,
-    mut complaints: Complaints,
+    mut complaints: StderrReader,
     left: oneshot::Receiver<pipe::Receiver>,
     ends_at: Instant,
 ) {

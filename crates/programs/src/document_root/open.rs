@@ -35,7 +35,7 @@ pub(super) enum OpenPurpose {
     /// To be read.
     Read,
     /// To check that it exists. That takes no permission to read it, so a script may be readable for its interpreter alone.
-    Look,
+    Exists,
 }
 
 /// What is at a name.
@@ -82,7 +82,7 @@ pub(super) fn open(
     let name = if name.is_empty() { b"." } else { name };
     // NONBLOCK: opening a pipe would wait for its writer.
     let flags = match purpose {
-        OpenPurpose::Look => OFlags::PATH | OFlags::CLOEXEC,
+        OpenPurpose::Exists => OFlags::PATH | OFlags::CLOEXEC,
         OpenPurpose::Read => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
     };
     let bounds = match links {
@@ -130,7 +130,7 @@ fn medium(file: &OwnedFd, stat: &Stat, purpose: OpenPurpose, wait: Wait) -> Resu
     #[allow(clippy::useless_conversion, reason = "its type differs between systems")]
     let (device, now) = (u64::from(stat.st_dev), Instant::now());
     match (purpose, wait) {
-        (OpenPurpose::Look, _) => Ok(Medium::Unknown),
+        (OpenPurpose::Exists, _) => Ok(Medium::Unknown),
         (OpenPurpose::Read, Wait::Never) => Medium::known(device, now).ok_or(Errno::AGAIN),
         (OpenPurpose::Read, Wait::Allowed) => {
             Ok(Medium::known(device, now).unwrap_or_else(|| Medium::asked(file, device, now)))

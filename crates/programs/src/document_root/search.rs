@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// How a directory without an index file counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum WithoutIndex {
+pub(super) enum MissingIndexPolicy {
     /// It exists, and clients may not have it.
     Forbidden,
     /// It is missing, so that the next candidate is tried. A directory then counts only if the name ends in a slash.
@@ -40,13 +40,13 @@ pub(super) struct Search<'a> {
 
 impl Search<'_> {
     /// What is at that name.
-    pub(super) fn at(&self, name: &[u8], without_index: WithoutIndex) -> io::Result<ResolvedPath> {
+    pub(super) fn at(&self, name: &[u8], without_index: MissingIndexPolicy) -> io::Result<ResolvedPath> {
         if let Some(hidden) = names::first_hidden(name) {
             // The PATH_INFO behind a script may hold any name.
             return self.script_before(name, hidden);
         }
         let kind = self.kind(name);
-        match self.open(name, if kind == FileKind::Static { OpenPurpose::Read } else { OpenPurpose::Look })? {
+        match self.open(name, if kind == FileKind::Static { OpenPurpose::Read } else { OpenPurpose::Exists })? {
             OpenResult::File(file) => Ok(self.file(kind, file, name, b"")),
             OpenResult::Directory => self.directory(name, without_index),
             OpenResult::Absent => Ok(ResolvedPath::Missing),
@@ -63,7 +63,7 @@ impl Search<'_> {
         if let Some(hidden) = names::first_hidden(name) {
             return is_script_before(hidden);
         }
-        Ok(match self.open(name, OpenPurpose::Look)? {
+        Ok(match self.open(name, OpenPurpose::Exists)? {
             OpenResult::File(_) => !names::is_backup(name),
             OpenResult::Directory | OpenResult::Denied(_) | OpenResult::Broken(_) => true,
             OpenResult::Absent => false,
@@ -71,16 +71,16 @@ impl Search<'_> {
         })
     }
 
-    fn directory(&self, name: &[u8], without_index: WithoutIndex) -> io::Result<ResolvedPath> {
+    fn directory(&self, name: &[u8], without_index: MissingIndexPolicy) -> io::Result<ResolvedPath> {
         let is_meant = name.ends_with(b"/");
-        if without_index == WithoutIndex::Missing && !is_meant {
+        if without_index == MissingIndexPolicy::Missing && !is_meant {
             return Ok(ResolvedPath::Missing);
         }
         let name = name.strip_suffix(b"/").unwrap_or(name);
         for index in &self.rules.gateway.index {
             let index = [name, b"/", index.as_bytes()].concat();
             let kind = self.kind(&index);
-            match self.open(&index, if kind == FileKind::Static { OpenPurpose::Read } else { OpenPurpose::Look })? {
+            match self.open(&index, if kind == FileKind::Static { OpenPurpose::Read } else { OpenPurpose::Exists })? {
                 OpenResult::File(..) if self.below == name => return Ok(self.redirect()),
                 OpenResult::File(file) => return Ok(self.file(kind, file, &index, b"")),
                 OpenResult::Denied(why) => return Ok(self.forbidden(&index, why)),
@@ -89,8 +89,8 @@ impl Search<'_> {
             }
         }
         Ok(match without_index {
-            WithoutIndex::Missing => ResolvedPath::Missing,
-            WithoutIndex::Forbidden => self.forbidden(name, "a directory without an index file"),
+            MissingIndexPolicy::Missing => ResolvedPath::Missing,
+            MissingIndexPolicy::Forbidden => self.forbidden(name, "a directory without an index file"),
         })
     }
 
@@ -107,7 +107,7 @@ impl Search<'_> {
         let mut ends = &ends[..];
         while let Some((low, [end, high @ ..])) = ends.split_at_checked(ends.len() / 2) {
             let Some((script, info)) = name.split_at_checked(*end) else { break };
-            match self.open(script, OpenPurpose::Look)? {
+            match self.open(script, OpenPurpose::Exists)? {
                 OpenResult::Directory => ends = high,
                 OpenResult::Absent | OpenResult::BeyondFile => ends = low,
                 OpenResult::Denied(why) => return Ok(self.forbidden(script, why)),

@@ -31,7 +31,8 @@ use kasoku_origin::permits::Permit;
 use kasoku_semantics::coding::accepted;
 use kasoku_wire::ResponseHead;
 pub use named::{
-    SendfileName, SendfileTarget, Telling, find as find_named, refused, respond as respond_named, tags_no_content,
+    SendfileContext, SendfileName, SendfileTarget, find as find_named, refused, respond as respond_named,
+    tags_no_content,
 };
 pub use parts::FileParts;
 use siblings::{Negotiated, with_siblings};

@@ -131,7 +131,7 @@ fn candidates(rules: &SendfileRules, named: SendfileName<'_>) -> Result<Vec<Cand
             }
             // A path that leads above the root or that can be read in two ways is refused; nginx calls it unsafe.
             let path =
-                UrlPath::read(path).filter(|path| !path.is_odd()).ok_or(SendfileNameError::OutsideDirectories)?;
+                UrlPath::read(path).filter(|path| !path.is_ambiguous()).ok_or(SendfileNameError::OutsideDirectories)?;
             let below = |(prefix, directory): &(String, PathBuf)| {
                 let rest = path.text().strip_prefix(prefix.as_bytes())?;
                 Some((directory.clone(), [b"/", rest].concat()))
@@ -182,7 +182,7 @@ fn plain(path: &[u8]) -> Option<Vec<u8>> {
 
 /// The request, and how the file is sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Telling<'a> {
+pub struct SendfileContext<'a> {
     /// The client's request: its method, conditions and range.
     pub asked: &'a RequestHead,
     /// The charset of texts if the application sends no Content-Type; empty: none is said.
@@ -211,10 +211,10 @@ const REPLACED: [&str; 11] = [
 /// The file as the response to a request, under the application's head.
 ///
 /// If the application's status is not 200, the file is the page of that status: it is sent whole, without validators.
-pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) -> Response {
+pub fn respond(file: OpenFile, application: ResponseHead, telling: SendfileContext<'_>) -> Response {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = Now { unix_ms: i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX), mono_ms: 0 };
-    let Telling { asked, charset, limits, rate_max } = telling;
+    let SendfileContext { asked, charset, limits, rate_max } = telling;
     let mut whole = completed(application, &file, charset, now);
     let is_evaluated = whole.status == StatusCode::OK && matches!(asked.method, Method::GET | Method::HEAD);
     // Whether Last-Modified is a strong validator depends on the time of the answer. The sender of the response adds Date itself.

@@ -54,7 +54,7 @@ pub struct GatewayBody {
     pub(super) left: u64,
     pub(super) pause_max: Duration,
     pub(super) upload: UploadTask,
-    pub(super) is_doubtful: bool,
+    pub(super) may_be_incomplete: bool,
 }
 
 impl GatewayBody {
@@ -73,8 +73,8 @@ impl GatewayBody {
     }
 
     /// After the end: whether the body may be incomplete, since the program has failed and the head has no Content-Length.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.is_doubtful
+    pub(crate) fn may_be_incomplete(&self) -> bool {
+        self.may_be_incomplete
     }
 
     /// The next piece. No data follows the end or an error.
@@ -110,7 +110,7 @@ impl GatewayBody {
                 Some(next) => piece = next,
                 None if matches!(self.length, BodyLength::Length(_)) => return Err(Error::ClosedEarly),
                 None => {
-                    self.is_doubtful = source.has_failed();
+                    self.may_be_incomplete = source.has_failed();
                     return Ok(BodyPiece::End(None));
                 }
             }

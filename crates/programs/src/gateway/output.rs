@@ -29,8 +29,8 @@ pub(crate) async fn reply(
             let left = if let BodyLength::Length(bytes) = length { bytes } else { u64::MAX };
             let pause_max = request.limits.between_bytes_timeout;
             let ahead = ahead.freeze();
-            let is_doubtful = false;
-            let body = GatewayBody { source: Some(source), ahead, length, left, pause_max, upload, is_doubtful };
+            let may_be_incomplete = false;
+            let body = GatewayBody { source: Some(source), ahead, length, left, pause_max, upload, may_be_incomplete };
             Ok(Reply::Response(Response { head, body: OriginBody::Program(Box::new(body)) }))
         }
     }

@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Keeps the processes of one program, as the [belongings](OriginState::belongings) of its origin. Dropping it ends them.
+/// Keeps the processes of one program, as the [kind_state](OriginState::kind_state) of its origin. Dropping it ends them.
 #[derive(Debug, Default)]
 pub(crate) struct Supervisor(Mutex<Option<SupervisorThread>>);
 
@@ -55,9 +55,9 @@ impl Supervisor {
         program: &SpawnedProgram,
         timeout: Duration,
     ) -> Result<Lease, Error> {
-        // An origin has one kind, so its belongings can't be of another type.
+        // An origin has one kind, so its kind_state can't be of another type.
         let is_none = || Error::Unreachable(io::ErrorKind::Unsupported.into());
-        let slots = origin.belongings::<Self>().ok_or_else(is_none)?.slots(program)?;
+        let slots = origin.kind_state::<Self>().ok_or_else(is_none)?.slots(program)?;
         let taken = async {
             loop {
                 let gone = slots.gone.notified();

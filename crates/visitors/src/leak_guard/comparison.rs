@@ -273,7 +273,7 @@ impl<F: Fetcher> Comparison<'_, F> {
     }
 
     async fn fetch_as(&self, visitor: &SyntheticVisitor) -> Option<FetchedPage> {
-        self.fetch(&visitor.dress(self.request), Some(visitor.address())).await
+        self.fetch(&visitor.request_as_visitor(self.request), Some(visitor.address())).await
     }
 
     /// Fetches the anonymous page again; `None`: the fetch failed, or the status has changed.

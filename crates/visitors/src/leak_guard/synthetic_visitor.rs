@@ -55,7 +55,7 @@ impl SyntheticVisitor {
     /// The visitor of that number. It sends the `anonymous` request, and asks for another language than that of `page`.
     pub(crate) fn new(number: u64, grant: &Grant, anonymous: &RequestHead, page: &[u8]) -> Self {
         // Fields that are in the key stay as they are.
-        let is_own = |name: &str| grant.reaches_origin(name.as_bytes()) && !grant.has_as_class(name.as_bytes());
+        let is_own = |name: &str| grant.reaches_origin(name.as_bytes()) && !grant.keys_by_class(name.as_bytes());
         let devices: &[&[&'static str]] = match grant.key_device {
             true if classes::device_name(&anonymous.fields) == "mobile" => &[&MOBILE],
             true => &[&DESKTOP],
@@ -92,7 +92,7 @@ impl SyntheticVisitor {
     }
 
     /// The anonymous request, sent as this visitor.
-    pub(crate) fn dress(&self, anonymous: &RequestHead) -> RequestHead {
+    pub(crate) fn request_as_visitor(&self, anonymous: &RequestHead) -> RequestHead {
         let mut head = anonymous.clone();
         let address = self.address().to_string();
         for name in ["Forwarded", "X-Forwarded-For", "X-Real-IP"] {
@@ -218,7 +218,7 @@ mod tests {
         let mut addresses = HashSet::new();
         for number in numbers() {
             let visitor = SyntheticVisitor::new(number, &plain, &asked, b"<html lang=\"fr\">");
-            let sent = visitor.dress(&asked);
+            let sent = visitor.request_as_visitor(&asked);
             let address = visitor.address().to_string();
             assert!(address.starts_with("203.0.113.") || address.starts_with("198.51.100."), "{address}");
             let field = |name: &str| String::from_utf8(sent.fields.only(name).unwrap().to_vec()).unwrap();
@@ -250,7 +250,7 @@ mod tests {
             let mut asked = anonymous(&[("Accept-Language", language), ("Referer", "http://a/")]);
             asked.fields.set("User-Agent", classes::device(&anonymous(&[("User-Agent", agent)]).fields));
             for number in numbers() {
-                let sent = SyntheticVisitor::new(number, &keyed, &asked, b"").dress(&asked);
+                let sent = SyntheticVisitor::new(number, &keyed, &asked, b"").request_as_visitor(&asked);
                 assert_eq!(class(&sent.fields), class(&asked.fields));
                 assert_ne!(sent.fields.only("user-agent"), asked.fields.only("user-agent"));
                 assert_eq!(sent.fields.only("referer"), Some(&b"http://a/"[..]));

@@ -43,14 +43,15 @@ impl PassedRequest<'_> {
     /// Whether the request may be harmless, and carries no session.
     pub fn is_by_anonymous(&self) -> bool {
         (self.is_listed || self.is_of_a_page(Reason::PageTextMissing))
-            && has_only(&self.head.fields, |name| is_of_anybody(name, self.route))
+            && has_only(&self.head.fields, |name| identifies_no_visitor(name, self.route))
     }
 
     /// Whether this answer is that of a harmless request.
-    pub fn is_answer(&self, response: &ResponseHead) -> bool {
+    pub fn is_harmless_answer(&self, response: &ResponseHead) -> bool {
         let sessions = &self.route.declared.session.cookies;
         let has_session = cookies::has_any(sessions, &self.head.fields);
-        let may_be_set = |name| is_of_anybody(name, self.route) || (!has_session && cookies::is_any(sessions, name));
+        let may_be_set =
+            |name| identifies_no_visitor(name, self.route) || (!has_session && cookies::is_any(sessions, name));
         !response.status.is_redirection() && set_cookies::names(&response.fields).all(may_be_set)
     }
 
@@ -66,7 +67,7 @@ impl PassedRequest<'_> {
 
 /// Whether a request identifies its visitor by nothing but, at most, the cookie of a session.
 pub fn names_a_session_at_most(request: &Fields, route: RouteRules<'_>) -> bool {
-    has_only(request, |name| route.declared.session.is_about(name) || is_of_anybody(name, route))
+    has_only(request, |name| route.declared.session.is_about(name) || identifies_no_visitor(name, route))
 }
 
 /// Whether a request passes because the page is its visitor's, and not because the request may change something.
@@ -80,6 +81,6 @@ fn has_only(request: &Fields, mut names_nobody: impl FnMut(&[u8]) -> bool) -> bo
 }
 
 /// Whether a cookie identifies no visitor: it is noise, or in the key.
-fn is_of_anybody(name: &[u8], route: RouteRules<'_>) -> bool {
+fn identifies_no_visitor(name: &[u8], route: RouteRules<'_>) -> bool {
     cookies::is_any(&route.declared.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
 }

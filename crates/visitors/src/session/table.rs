@@ -189,7 +189,7 @@ impl Sessions {
     }
 
     /// Notes that a request of the session is served anonymously, so that it is known since when the session only reads.
-    pub fn reads(&self, id: SessionId, now_ms: u64) {
+    pub fn note_read(&self, id: SessionId, now_ms: u64) {
         self.activities.see(id.cookies(), now_ms);
     }
 
@@ -237,7 +237,7 @@ impl Sessions {
     }
 
     /// Takes the application's answer to a probe; `None`: it could not be understood.
-    pub fn found(&self, ticket: ProbeTicket, is_anonymous: Option<bool>, now_ms: u64) {
+    pub fn report_probe(&self, ticket: ProbeTicket, is_anonymous: Option<bool>, now_ms: u64) {
         let ProbeTicket { id, serial } = ticket;
         let together = self.activities.of(id.cookies(), now_ms);
         let has_changed_nothing = together.is_known && together.serial < serial;

@@ -29,7 +29,7 @@ pub fn parse(value: &[u8], now: i64) -> Option<i64> {
 // All three formats are UTC, and any other zone makes the date invalid.
 fn parse_text(text: &str, now: i64) -> Option<i64> {
     let text = text.trim();
-    let seconds = unix_seconds(text).or_else(|| whatever_weekday(text))?;
+    let seconds = unix_seconds(text).or_else(|| parse_with_any_weekday(text))?;
     if is_rfc850(text) { century(text, seconds, now) } else { Some(seconds) }
 }
 
@@ -40,7 +40,7 @@ fn unix_seconds(text: &str) -> Option<i64> {
 
 /// Parses a date with a wrong weekday, which httpdate refuses. Day, month and year identify the date, so a weekday that the origin
 /// computed wrongly does not matter.
-fn whatever_weekday(text: &str) -> Option<i64> {
+fn parse_with_any_weekday(text: &str) -> Option<i64> {
     let mut buffer = [0; DATE_BYTES_MAX];
     WEEKDAYS.iter().find_map(|names| {
         let rest = names.iter().find_map(|name| text.strip_prefix(name))?;
@@ -110,7 +110,7 @@ fn century(text: &str, seconds: i64, now: i64) -> Option<i64> {
         // The date is parsed again in the preferred format, so that leap years come out right.
         let year = century * 100 + year;
         // A weekday that is right in one century may be wrong in another.
-        whatever_weekday(&format!("Mon, {day} {month} {year} {rest}"))
+        parse_with_any_weekday(&format!("Mon, {day} {month} {year} {rest}"))
     };
     let centuries = [21, 20, 19];
     Some(centuries.into_iter().filter_map(in_century).find(|time| *time <= now + 50 * YEAR).unwrap_or(seconds))

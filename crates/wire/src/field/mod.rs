@@ -5,12 +5,12 @@
 //! than the value is long, and works in time linear in its length. The result shows invalid input, so that the caller can choose
 //! the safe side.
 
-pub mod accept_language;
 pub mod age;
 pub mod cache_control;
 pub mod content_range;
 pub mod date;
 pub mod etag;
 pub mod list;
+pub mod quality_list;
 pub mod range;
 pub mod targeted;

@@ -192,7 +192,7 @@ pub(super) fn parse_fields_into(section: &FieldSection<'_>, fields: &mut Fields)
 
 /// Implements `Display`, `Error` and `From<HeadError>` for an error with a variant `Head(HeadError)`. That variant prints as its
 /// [`HeadError`], any other as the text in its row.
-macro_rules! says_its_row {
+macro_rules! impl_display_from_row {
     ($error:ident) => {
         impl std::fmt::Display for $error {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -212,7 +212,7 @@ macro_rules! says_its_row {
         }
     };
 }
-pub(crate) use says_its_row;
+pub(crate) use impl_display_from_row;
 
 /// Which fault made httparse refuse the lines of `block`. Slow, and only for the report.
 fn first_fault(block: &[u8]) -> HeadError {

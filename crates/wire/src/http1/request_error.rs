@@ -1,6 +1,6 @@
 //! Every reason to refuse a request, with the status to answer.
 
-use super::head::{HeadError, says_its_row};
+use super::head::{HeadError, impl_display_from_row};
 use http::StatusCode;
 
 /// Why a request is refused. The fault lies with the client; the connection is closed after the answer.
@@ -107,4 +107,4 @@ impl RequestError {
     }
 }
 
-says_its_row!(RequestError);
+impl_display_from_row!(RequestError);

@@ -4,7 +4,7 @@
 //! deviation: a status line that ends after the code, which many origins send.
 
 use super::grammar::is_text;
-use super::head::{self, HeadError, says_its_row};
+use super::head::{self, HeadError, impl_display_from_row};
 use super::limits::HeadLimits;
 use crate::ResponseHead;
 use http::{StatusCode, Version};
@@ -74,7 +74,7 @@ impl ResponseError {
     }
 }
 
-says_its_row!(ResponseError);
+impl_display_from_row!(ResponseError);
 
 /// Parses the head of a response, interim or final, at the front of `buf`. Returns the head and its length in bytes. `None`: need
 /// more.

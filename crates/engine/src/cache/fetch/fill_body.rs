@@ -22,8 +22,8 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
             Ok(BodyPiece::End(trailers)) => {
                 // Before the readers see the end.
                 time.has_ended(worker.moment().mono_us);
-                if response.body.is_doubtful() {
-                    body.mark_doubtful();
+                if response.body.may_be_incomplete() {
+                    body.mark_possibly_incomplete();
                 }
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
                 if body.finish(trailers) {

@@ -65,7 +65,7 @@ impl FillTask {
 
     /// Spawns the task. If its request carries session cookies, it counts as a request that may change these sessions.
     pub(super) fn spawn(self, exchange: &Exchange, writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
-        match session::goes_on(exchange, &writer.request().head().fields) {
+        match session::note_fill_with_cookies(exchange, &writer.request().head().fields) {
             None => tokio::task::spawn_local(self.run(writer, events)),
             Some(passing) => tokio::task::spawn_local(async move {
                 self.run(writer, events).await;
@@ -91,7 +91,7 @@ impl FillTask {
                     return self.fail(writer, error, replaced.is_some(), events);
                 }
             };
-            let UnjudgedResponse { request, mut response, is_left_alone, .. } = heard;
+            let UnjudgedResponse { request, mut response, is_too_long_to_store, .. } = heard;
             match verdict {
                 Verdict::Write(body) => {
                     // The client that began the fill may have left; others may wait, and the response is worth storing.
@@ -108,11 +108,14 @@ impl FillTask {
                     let _ = events.send(FirstClientEvent::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
-                Verdict::Kept { is_stored } => {
+                Verdict::External { is_stored } => {
                     if is_stored {
                         self.worker.cells.count(Counter::Stored);
                     }
-                    let _ = events.send(FirstClientEvent::Kept(Box::new(self.for_the_first(response)), is_stored));
+                    let _ = events.send(FirstClientEvent::PrivateWithStoredCopy(
+                        Box::new(self.for_the_first(response)),
+                        is_stored,
+                    ));
                     return;
                 }
                 // The response goes through piece by piece, and nothing of it is kept.
@@ -126,12 +129,12 @@ impl FillTask {
                 //# storage as promptly as possible after forwarding it.
                 Verdict::Private(reason) => {
                     // Clients get the same lifetime as with a stored response.
-                    if is_left_alone {
+                    if is_too_long_to_store {
                         let (policy, now) = (&self.route.policy, self.worker.now());
                         let freshness = freshness(&request, &response.head, request_time, now, policy);
                         announce_lifetime(&request, &mut response.head, &freshness, policy);
                     }
-                    let _ = events.send(FirstClientEvent::Yours(Box::new(response), reason));
+                    let _ = events.send(FirstClientEvent::Private(Box::new(response), reason));
                     return;
                 }
                 Verdict::AskAgain(again) => writer = again,
@@ -165,10 +168,19 @@ impl FillTask {
         };
         // What completes a part that is stored already is no answer by itself.
         let is_answer = request.fields.only("range") == writer.request().head().fields.only("range");
-        let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
-        let one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
+        let is_too_long_to_store = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
+        let one_client = one_client.or(is_too_long_to_store.then_some(Reason::ObjectTooLarge));
         let response_time = self.worker.now();
-        UnjudgedResponse { request, request_time, response, response_time, said, file, one_client, is_left_alone }
+        UnjudgedResponse {
+            request,
+            request_time,
+            response,
+            response_time,
+            said,
+            file,
+            one_client,
+            is_too_long_to_store,
+        }
     }
 
     /// Decides what becomes of an answer: by its head, and by its body where that has to be looked through first.
@@ -198,10 +210,10 @@ impl FillTask {
         }
         let file = file.take().filter(|_| !is_in_head);
         let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
-        let look = if may_be_stored { self.look(request, exchange.response, is_file) } else { GuardDecision::No };
+        let look = if may_be_stored { self.look(request, exchange.response, is_file) } else { GuardDecision::Share };
         let mut targets =
             ScanTargets::of(self.route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
-        if matches!(look, GuardDecision::At(_)) {
+        if matches!(look, GuardDecision::Compare(_)) {
             targets = targets.compared();
         }
         let (mut is_outage, mut is_late) = (false, false);
@@ -211,7 +223,7 @@ impl FillTask {
                 Ok(found) => {
                     self.count(found.reason);
                     (is_outage, is_late) = (found.reason == Some(Reason::Outage), found.is_late);
-                    writer.has_texts_of(found.excepted);
+                    writer.set_excepted_tags(found.excepted);
                     (one_client, body) = (found.reason, found.body);
                 }
                 Err(error) => return Err((writer, error)),
@@ -219,9 +231,11 @@ impl FillTask {
         }
         if one_client.is_none() {
             one_client = match look {
-                GuardDecision::No => None,
+                GuardDecision::Share => None,
                 GuardDecision::Refuse(reason) => Some(reason),
-                GuardDecision::At(ticket) => Box::pin(self.compare(ticket, request, exchange.response, body)).await,
+                GuardDecision::Compare(ticket) => {
+                    Box::pin(self.compare(ticket, request, exchange.response, body)).await
+                }
             };
         }
         drop(charge);
@@ -240,9 +254,9 @@ impl FillTask {
             Some(pattern)
                 if is_to_be_compared(self.route.visitor_rules(), request, head, is_file, self.worker.now()) =>
             {
-                leak_guard::look(&self.worker, pattern)
+                leak_guard::decide(&self.worker, pattern)
             }
-            _ => GuardDecision::No,
+            _ => GuardDecision::Share,
         }
     }
 
@@ -314,7 +328,7 @@ struct UnjudgedResponse {
     /// Why the answer is for the client that asked alone.
     one_client: Option<Reason>,
     /// Whether it is a file that is too long to be stored.
-    is_left_alone: bool,
+    is_too_long_to_store: bool,
 }
 
 /// Whether a response is from a file that is too long to be stored: the kernel has the file in memory already, and sends it from
@@ -360,7 +374,7 @@ impl Interim for Relay<'_> {
     async fn interim(&mut self, mut head: ResponseHead) {
         // It is unknown yet whether the page that follows is shared, and a page that is shared sets no session.
         let FillTask { route, interim, .. } = self.0;
-        if route.policy.guards_visitors() {
+        if route.policy.protects_visitors() {
             head.fields.remove("set-cookie");
         }
         let _ = interim.try_send(head);

@@ -43,7 +43,7 @@ use std::sync::Arc;
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, request, .. } = exchange;
     let audience = audience(exchange, routed, upgrade);
-    session::passes(exchange, routed, reason);
+    session::note_pass(exchange, routed, reason);
     let mut outgoing = forward(request, routed, &exchange.peer, audience, upgrade);
     if audience == Audience::OneClient {
         outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut RequestIdDigits::default()));
@@ -87,7 +87,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             if let Some(fresh) = &fresh {
                 fresh.add_to(&mut response.head);
             }
-            session::opens(exchange, routed, &response.head);
+            session::note_set_cookie(exchange, routed, &response.head);
             keep_choice(exchange, routed, response.head.status);
             let (audience, writer, status) = match one_client {
                 // The reason for which the request passed says more.

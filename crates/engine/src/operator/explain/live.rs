@@ -47,7 +47,7 @@ pub(super) struct Live {
     pub(super) request: RequestHead,
     pub(super) head: ResponseHead,
     names_a_file: bool,
-    is_left_alone: bool,
+    is_too_long_to_store: bool,
     /// Why the answer is for the client that asked alone, as far as its body and head show.
     is_of_one_client: Option<Reason>,
     /// The name of the dropped cookie whose value stands in the answer.
@@ -82,8 +82,8 @@ impl Answered {
         let (freshness, objections) = would_store(cache, request, &live);
         // An answer that names a file must say itself how long that holds.
         let is_silent = live.names_a_file && !freshness.is_explicit();
-        let is_left_alone = live.is_left_alone.then_some(Reason::ObjectTooLarge);
-        let first = [is_silent.then_some(Reason::Sendfile), is_left_alone];
+        let is_too_long_to_store = live.is_too_long_to_store.then_some(Reason::ObjectTooLarge);
+        let first = [is_silent.then_some(Reason::Sendfile), is_too_long_to_store];
         let mut objections: Vec<Reason> = first.into_iter().flatten().chain(objections).collect();
         // A fill looks through the body only where nothing else keeps the answer from being stored.
         if objections.is_empty() {
@@ -197,7 +197,7 @@ async fn exchange(
     }
     let response_time = clock.now();
     let names_a_file = sendfile::names_a_file(&response.head);
-    let (is_file, is_left_alone) = (response.body.is_file(), is_of_a_long_file(route, &response));
+    let (is_file, is_too_long_to_store) = (response.body.is_file(), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
     let targets = ScanTargets::of(route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
     let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
@@ -237,7 +237,7 @@ async fn exchange(
         request,
         head,
         names_a_file,
-        is_left_alone,
+        is_too_long_to_store,
         is_of_one_client,
         cookie_in_it,
         has_token: false,

@@ -202,7 +202,8 @@ impl EngineHandle {
         let peer = Peer::UNKNOWN;
         let upgrade = forward::upgrade(&asked.request, &asked.routed);
         let (received, now) = (&asked.request.head.fields, self.now());
-        let identity = session::see(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
+        let identity =
+            session::identify_visitor(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
         let passing = pass_reason(&asked.request, &asked.routed, upgrade, identity.is_anonymous)
             .or_else(|| part_passes(received, &asked.routed, self.cache(), now));
         let pattern = asked.routed.pattern(received);

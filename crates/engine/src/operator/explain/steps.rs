@@ -232,7 +232,7 @@ impl Explaining<'_> {
                 let reasons: Vec<Reason> = refusal.into_iter().collect();
                 let freshness = &entry.meta.freshness;
                 // The head as the application sent it.
-                own = entry.meta.as_said(policy);
+                own = entry.meta.origin_head(policy);
                 all.extend(evidence::of_response(outgoing, &own, freshness, &reasons, policy, now));
             }
             (None, None) => {
@@ -319,7 +319,7 @@ impl Explaining<'_> {
             LookupOutcome::Pass(_) | LookupOutcome::Refused(_) => {}
             _ if !route.policy.grant.is_granting() => {}
             _ => {
-                for (name, value, ground) in passing::kept_apart(received, route.visitor_rules()) {
+                for (name, value, ground) in passing::keyed_and_withheld(received, route.visitor_rules()) {
                     let side = if ground.is_in_key() { Side::Neither } else { Side::For };
                     tell(name, value, side, Because::Ground(ground));
                 }

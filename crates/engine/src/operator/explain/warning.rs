@@ -75,7 +75,7 @@ impl Explaining<'_> {
             return Some(found);
         }
         let entry = self.inspection.entry.as_ref().filter(|_| matches!(outcome, LookupOutcome::Hit(_)))?;
-        self.line_of(&entry.meta.as_said(self.shared.policy()), &entry.meta.freshness)
+        self.line_of(&entry.meta.origin_head(self.shared.policy()), &entry.meta.freshness)
     }
 
     fn line_of(&self, said: &ResponseHead, freshness: &Freshness) -> Option<(String, String)> {

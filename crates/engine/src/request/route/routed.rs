@@ -101,13 +101,13 @@ impl Routed {
 
     fn make_pattern(&self, request: &Fields) -> Option<Pattern> {
         let route = &*self.route;
-        let named = PatternNames { rules: &route.guarded_as, host: route.guarded_hosts.name(self.authority()) };
+        let named = PatternNames { rules: &route.guard_rules_hash, host: route.guarded_hosts.name(self.authority()) };
         Pattern::of(route.visitor_rules(), named, self.read_target(), request)
     }
 
     /// Where the request's session is known: authority and rules.
     pub(crate) fn session_place(&self) -> SessionPlace<'_> {
-        SessionPlace { authority: self.authority(), rules: self.route.asked_about_sessions }
+        SessionPlace { authority: self.authority(), rules: self.route.session_rules_hash }
     }
 
     /// Whether one of these patterns fits the URL, in any reading. Few requests need this, so the path may be read into memory of its own.

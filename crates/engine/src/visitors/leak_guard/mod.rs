@@ -26,18 +26,18 @@ use kasoku_visitors::pattern::Pattern;
 /// What a fill does with a response that may have to be compared.
 pub(crate) enum GuardDecision {
     /// The response is shared as it is.
-    No,
+    Share,
     /// The response is not shared, for this reason.
     Refuse(Reason),
     /// The response is compared first.
-    At(ComparisonTicket),
+    Compare(ComparisonTicket),
 }
 
 /// Decides by what is known of the pattern, or by a comparison of this page.
-pub(crate) fn look(worker: &Worker, pattern: &Pattern) -> GuardDecision {
+pub(crate) fn decide(worker: &Worker, pattern: &Pattern) -> GuardDecision {
     match worker.guard.begin(pattern, worker.now().mono_ms) {
-        GuardStep::Check(ticket) => GuardDecision::At(ticket),
-        GuardStep::Known(PatternVerdict::Verified(_)) => GuardDecision::No,
+        GuardStep::Check(ticket) => GuardDecision::Compare(ticket),
+        GuardStep::Known(PatternVerdict::Verified(_)) => GuardDecision::Share,
         GuardStep::Known(PatternVerdict::Blocked(_)) => GuardDecision::Refuse(Reason::LeakGuard),
         GuardStep::Known(PatternVerdict::Pending | PatternVerdict::Unknown) => {
             GuardDecision::Refuse(Reason::LeakGuardPending)

@@ -5,7 +5,7 @@
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
 use crate::sites::ActiveRoute;
-use kasoku_semantics::downstream::is_never_stored;
+use kasoku_semantics::downstream::requires_validation;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::session::expired_cookies;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
         let (sessions, now_ms) = (&exchange.worker.sessions, exchange.worker.now().mono_ms);
         sessions.is_still_over(session.id, passes.is_some(), &route.session, now_ms)
     };
-    if let Some(route) = exchange.route.as_ref().filter(|_| is_never_stored(fields)).filter(is_still_over) {
+    if let Some(route) = exchange.route.as_ref().filter(|_| requires_validation(fields)).filter(is_still_over) {
         let authority = exchange.uri.split('/').nth(2).unwrap_or_default();
         let ended = expired_cookies::lines(&route.session.cookies, &exchange.request.head.fields, authority);
         let mut extras = exchange.extras();

@@ -177,7 +177,7 @@ impl ProbeSlot {
 
     fn found(mut self, is_anonymous: Option<bool>) {
         if let Some(ticket) = self.ticket.take() {
-            self.worker.sessions.found(ticket, is_anonymous, self.worker.now().mono_ms);
+            self.worker.sessions.report_probe(ticket, is_anonymous, self.worker.now().mono_ms);
         }
     }
 }
@@ -186,7 +186,7 @@ impl Drop for ProbeSlot {
     fn drop(&mut self) {
         self.worker.probes.set(self.worker.probes.get() - 1);
         if let Some(ticket) = self.ticket.take() {
-            self.worker.sessions.found(ticket, None, self.worker.now().mono_ms);
+            self.worker.sessions.report_probe(ticket, None, self.worker.now().mono_ms);
         }
     }
 }

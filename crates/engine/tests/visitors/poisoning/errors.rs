@@ -32,9 +32,9 @@ const ERRORS: [&str; 18] = [
 ];
 
 /// An application that does this to a request which it finds odd, and gives the page to any other.
-fn vexed(is_odd: fn(&Asked) -> bool, does: impl Fn() -> Does + Send + Sync + 'static) -> Application {
+fn vexed(is_ambiguous: fn(&Asked) -> bool, does: impl Fn() -> Does + Send + Sync + 'static) -> Application {
     Application::start(move |asked| {
-        if is_odd(asked) { does() } else { Does::Answer(ok(&["Cache-Control: public, max-age=60"], PAGE)) }
+        if is_ambiguous(asked) { does() } else { Does::Answer(ok(&["Cache-Control: public, max-age=60"], PAGE)) }
     })
 }
 

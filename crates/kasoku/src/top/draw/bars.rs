@@ -1,4 +1,4 @@
-//! One line for each: a label, a bar, and the number. Lines that have no room are those at the end.
+//! Draws the bars: a label, a bar and a number in one line each. Without room for all, the last lines are left out.
 
 use super::cut;
 use crate::top::snapshot::{ResultKind, TopOrigin, TopRates, TopSnapshot, Used};
@@ -13,23 +13,23 @@ use ratatui::widgets::Sparkline;
 const LABEL_COLUMNS: u16 = 11;
 const VALUE_COLUMNS: u16 = 19;
 
-/// No bar is longer: a sparkline has a column for each second of a minute.
+/// The longest bar: a sparkline has a column for each second of a minute.
 const BAR_COLUMNS_MAX: u16 = 60;
 
-/// The bar of an origin's connections, beside its address.
+/// The width of the bar of an origin's connections, beside its address.
 const CONNECTIONS_COLUMNS: u16 = 10;
 
-/// Steps of a sparkline.
+/// The levels of a sparkline.
 const LEVELS: f64 = 8.0;
 
-/// Origins that have a line of their own, on a screen that is high enough for all else, and on others.
+/// The most origins that have a line of their own: on a screen of at least [`LINES_LOW`] lines, and on a lower one.
 const ORIGINS_MAX: usize = 6;
 const ORIGINS_MAX_LOW: usize = 2;
 
-/// A screen of fewer lines is low.
+/// A screen with fewer lines is low.
 const LINES_LOW: u16 = 30;
 
-/// One line.
+/// One line of the bars.
 pub(super) struct Bar<'m> {
     label: &'static str,
     drawn: Drawn<'m>,
@@ -44,17 +44,17 @@ impl Bar<'_> {
 }
 
 enum Drawn<'m> {
-    /// Levels from 0 to 8, the youngest at the right.
+    /// Levels from 0 to 8, the latest at the right.
     Sparkline(Vec<u64>),
     Gauge(f64),
-    /// How the answers are made up.
+    /// The shares of the kinds of answers.
     Kinds(&'m TopRates),
-    /// No bar: all of the line.
+    /// No bar: the text takes the whole line.
     Text(Line<'static>),
     Origin(&'m TopOrigin),
 }
 
-/// All of them, what matters most first.
+/// All bars, the most important first.
 pub(super) fn of(moment: &TopSnapshot, lines: u16, look: Theme) -> Vec<Bar<'_>> {
     let mut bars = Vec::new();
     match moment.idle() {
@@ -90,7 +90,7 @@ fn add_requests<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, look: Them
     }
 }
 
-/// What is nothing has no column, what is little has a low one.
+/// The level of a ratio from 0 to 1: at least 1, so that a small value differs from none, which is level 0.
 fn level(ratio: f64) -> u64 {
     1 + (ratio * (LEVELS - 1.0)).round() as u64
 }
@@ -115,7 +115,7 @@ fn gauge(label: &'static str, used: Used, look: Theme) -> Bar<'static> {
     Bar { label, drawn: Drawn::Gauge(ratio), value, style: look.fullness(ratio) }
 }
 
-/// Those that are down first: nobody must look for them.
+/// Adds the origins, first those that are down, so that an operator need not look for them.
 fn add_origins<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, origins_max: usize, look: Theme) {
     let mut origins: Vec<&TopOrigin> = moment.origins.iter().collect();
     origins.sort_by_key(|origin| origin.is_up);
@@ -178,7 +178,7 @@ fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Theme) {
         }
         Drawn::Origin(origin) => {
             let text = plain(&origin.address);
-            // The end of an address, its port, tells it from others: it comes before the bar.
+            // The end of an address, its port, tells it from others, so the address takes precedence over the bar.
             let has_room = text.len() + 1 + CONNECTIONS_COLUMNS as usize <= area.width as usize;
             let gauge_columns = if has_room { CONNECTIONS_COLUMNS } else { 0 };
             let columns = [Constraint::Fill(1), Constraint::Length(gauge_columns)];
@@ -205,14 +205,14 @@ fn draw_gauge(frame: &mut Frame<'_>, area: Rect, ratio: f64, style: Style, look:
     frame.render_widget(Line::from_iter(parts), area);
 }
 
-/// So many cells for each; what is there at all has one.
+/// Shares out `cells` among the parts by their size. Each part above 0 gets at least one cell.
 fn in_cells(parts: &[f64; ResultKind::ALL.len()], cells: usize) -> [usize; ResultKind::ALL.len()] {
     let sum: f64 = parts.iter().sum();
     if sum <= 0.0 || cells < parts.len() {
         return [0; ResultKind::ALL.len()];
     }
     let mut counts = parts.map(|part| if part > 0.0 { ((part / sum * cells as f64) as usize).max(1) } else { 0 });
-    // The largest has what is left, and gives what others have too much.
+    // The largest part gets the cells that rounding has left, and gives those that the others have too many.
     let others: usize = counts.iter().sum();
     if let Some(largest) = counts.iter_mut().max() {
         *largest = (*largest + cells).saturating_sub(others);

@@ -1,4 +1,4 @@
-//! What keys and colours mean.
+//! Draws the help page: what keys and colours mean.
 
 use crate::top::snapshot::ResultKind;
 use crate::top::theme::Theme;
@@ -27,7 +27,7 @@ fn kind_means(kind: ResultKind) -> &'static str {
     }
 }
 
-/// Lines are short enough for 60 columns.
+/// Each line fits into 60 columns.
 const NOTES: [&str; 5] = [
     "",
     "hit ratio   hits among all but errors, each second",

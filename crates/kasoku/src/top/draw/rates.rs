@@ -1,4 +1,4 @@
-//! The numbers of the last seconds, the last minute, and since the start, side by side.
+//! The table of rates: the numbers of the last seconds, the last minute, and since the start, side by side.
 
 use crate::top::snapshot::{ResultKind, TopRates, TopSnapshot};
 use crate::top::theme::Theme;
@@ -11,21 +11,21 @@ use ratatui::text::{Line, Span};
 const NAME_COLUMNS: u16 = 27;
 const CELL_COLUMNS: u16 = 13;
 
-/// How wide it is with all of it.
+/// The width of the whole table.
 pub(super) const COLUMNS: u16 = NAME_COLUMNS + 3 * CELL_COLUMNS;
 
-/// How many lines it has with all rows.
+/// The number of lines with all rows.
 pub(super) const LINES: u16 = 11;
 
-/// Fewer are not worth drawing.
+/// A table of fewer lines is not drawn.
 pub(super) const LINES_MIN: u16 = 3;
 
-/// A row, and its cells.
+/// A row: its name, and how a cell is made.
 pub(in crate::top) struct RateRow {
     pub(in crate::top) name: &'static str,
-    /// What its name is coloured by.
+    /// The kind of answer that gives the name its colour.
     kind: Option<ResultKind>,
-    /// Rows of larger numbers are the first to go.
+    /// Rows of higher rank are left out first.
     rank: usize,
     pub(in crate::top) cell: fn(&TopRates) -> String,
 }
@@ -38,7 +38,7 @@ const fn of_kind(kind: ResultKind, name: &'static str, rank: usize, cell: fn(&To
     RateRow { name, kind: Some(kind), rank, cell }
 }
 
-/// All rows, as they stand.
+/// All rows, in the order of the screen.
 pub(in crate::top) const ROWS: [RateRow; LINES as usize - 1] = [
     row("requests per second", 0, |rates| rate(rates.requests)),
     of_kind(ResultKind::Hit, "hits", 1, |rates| part(rates, ResultKind::Hit)),
@@ -56,7 +56,7 @@ pub(in crate::top) const ROWS: [RateRow; LINES as usize - 1] = [
     row("sent per second", 6, |rates| bytes(rates.body_bytes)),
 ];
 
-/// Of all requests, so that the kinds add up.
+/// The share of all requests that are of this kind, so that the kinds add up.
 fn part(rates: &TopRates, wanted: ResultKind) -> String {
     let sum: f64 = rates.kinds.iter().sum();
     let count =
@@ -64,7 +64,7 @@ fn part(rates: &TopRates, wanted: ResultKind) -> String {
     share((sum > 0.0).then(|| count / sum))
 }
 
-/// What stands above the column of each window.
+/// The heading of each column, which stands for a span of time.
 pub(in crate::top) fn headings(moment: &TopSnapshot) -> impl Iterator<Item = String> + '_ {
     let last = moment.rates.len().saturating_sub(1);
     moment.rates.iter().enumerate().map(move |(at, rates)| match at {
@@ -73,7 +73,7 @@ pub(in crate::top) fn headings(moment: &TopSnapshot) -> impl Iterator<Item = Str
     })
 }
 
-/// Draws what fits: fewer windows where it is narrow, fewer rows where it is low.
+/// Draws what fits: fewer columns if the area is narrow, fewer rows if it is low.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, look: Theme) {
     let windows = (area.width.saturating_sub(NAME_COLUMNS) / CELL_COLUMNS) as usize;
     let heading: String = headings(moment).take(windows).map(|text| cell(&text)).collect();

@@ -1,4 +1,4 @@
-//! The screen at its sizes.
+//! Tests of the screen at several sizes.
 
 use super::*;
 use ratatui::Terminal;
@@ -172,7 +172,7 @@ Not from memory  in the last 7 min 1 s
     );
 }
 
-/// What a program says that nobody has asked for anything, or nobody for a minute.
+/// The answer of a program that has had no request in the last minute, and so many per second since its start.
 fn idle_moment(since_the_start: f64) -> TopSnapshot {
     let rates = |seconds: f64, requests: f64| json!({ "seconds": seconds, "requests_per_second": requests });
     let said = json!({

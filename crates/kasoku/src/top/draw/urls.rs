@@ -1,4 +1,4 @@
-//! The list of URLs: those that most often were no hits, and those that took their origins longest.
+//! The list of URLs: those that were most often not served from memory, and those that took their origins longest.
 
 use super::cut;
 use crate::top::snapshot::{ResultKind, TopRow, TopSnapshot};
@@ -10,24 +10,24 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
-/// Of seven columns of the screen, so many are the URL's at least.
+/// The part of the screen's width that the URL gets at least, in sevenths.
 const URL_SEVENTHS_MIN: u16 = 3;
 
-/// What stands in the place of an empty list.
+/// The text that stands in place of an empty list.
 pub(in crate::top) const NO_URLS: &str = "none: no request, or all from memory";
 
-/// What is told of a URL besides its address.
+/// A column of the list, apart from the URL.
 pub(in crate::top) struct Column {
     pub(in crate::top) name: &'static str,
     pub(in crate::top) columns: u16,
-    /// By which order it is the column that counts.
+    /// The order that sorts the list by this column.
     order: Option<Order>,
-    /// Columns of larger numbers are the first to go.
+    /// Columns of higher rank are left out first.
     rank: usize,
     pub(in crate::top) cell: fn(&TopRow) -> String,
 }
 
-/// All of them, as they stand.
+/// All columns, in the order of the screen.
 pub(in crate::top) const COLUMNS: [Column; 7] = [
     Column { name: "requests", columns: 9, order: Some(Order::Requests), rank: 0, cell: |url| count(url.requests) },
     Column { name: "misses", columns: 8, order: Some(Order::Misses), rank: 1, cell: |url| count(url.misses) },
@@ -48,7 +48,7 @@ fn count(number: f64) -> String {
     if number > 0.0 { format!("{number:.0}") } else { "-".to_owned() }
 }
 
-/// At most five letters.
+/// The kind of the last request, in at most five letters.
 fn kind(url: &TopRow) -> &'static str {
     match url.last {
         Some(ResultKind::Revalidated) => "reval",
@@ -57,7 +57,7 @@ fn kind(url: &TopRow) -> &'static str {
     }
 }
 
-/// Whether words stand in it, and not numbers.
+/// Whether the column holds words, not numbers.
 pub(in crate::top) fn is_text(column: &Column) -> bool {
     matches!(column.name, "kind" | "reason")
 }
@@ -108,7 +108,7 @@ fn name(column: &Column, view: &View, look: Theme) -> Cell<'static> {
     Cell::from(if is_text(column) { line } else { line.right_aligned() })
 }
 
-/// The columns that leave enough for the URL, that by which it is sorted before all others.
+/// The columns that leave enough room for the URL. The column that the list is sorted by takes precedence over all others.
 fn that_fit(columns: u16, order: Order) -> Vec<&'static Column> {
     let mut left = columns - columns / 7 * URL_SEVENTHS_MIN;
     let mut ranked: Vec<_> = COLUMNS.iter().collect();

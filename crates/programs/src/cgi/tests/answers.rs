@@ -7,7 +7,7 @@ fn a_document_has_its_status_fields_and_body() {
         let whole = site.whole(get("/a.cgi")).await.unwrap();
         assert_eq!((whole.status, whole.head.reason.as_slice(), whole.body.as_str()), (418, &b"Teapot"[..], "hello"));
         assert_eq!(whole.head.fields.first("x-a"), Some(&b"b"[..]));
-        assert!(!whole.head.fields.contains("status") && !whole.is_doubtful);
+        assert!(!whole.head.fields.contains("status") && !whole.may_be_incomplete);
         site.until_idle().await;
     });
 }

@@ -68,10 +68,10 @@ fn a_program_that_ends_with_an_error_has_said_all_or_not() {
     play(async {
         let mut site = Site::with(&format!("{HEAD} echo perhaps half; exit 2"));
         let whole = site.whole(get("/a.cgi")).await.unwrap();
-        assert!(whole.is_doubtful && whole.body == "perhaps half\n");
+        assert!(whole.may_be_incomplete && whole.body == "perhaps half\n");
         // With a Content-Length, there is no doubt.
         let mut site = Site::with("printf 'Content-Type: text/plain\\nContent-Length: 3\\n\\nabc'; exit 2");
-        assert!(!site.whole(get("/a.cgi")).await.unwrap().is_doubtful);
+        assert!(!site.whole(get("/a.cgi")).await.unwrap().may_be_incomplete);
     });
 }
 
@@ -83,7 +83,7 @@ fn who_closes_its_output_and_works_on_has_answered_and_keeps_its_place() {
         let held = site.held();
         let mut work = site.work();
         let whole = site.whole(get("/a.cgi")).await.unwrap();
-        assert_eq!((whole.body.as_str(), whole.is_doubtful), ("ok\n", false));
+        assert_eq!((whole.body.as_str(), whole.may_be_incomplete), ("ok\n", false));
         // Lets the program's task hear of the answer's end.
         tokio::task::yield_now().await;
         assert_eq!(site.running(), 1);

@@ -8,7 +8,7 @@ mod paths;
 
 use super::*;
 use crate::OpenFiles;
-use crate::{Circumstances, Limits, Response};
+use crate::{ConnectionInfo, Limits, Response};
 use bytes::Bytes;
 use http::Method;
 use kasoku_options::OriginAddress as Address;
@@ -36,7 +36,7 @@ struct Site {
     _home: Arc<Home>,
     limits: Limits,
     gateway: Gateway,
-    circumstances: Circumstances,
+    circumstances: ConnectionInfo,
     origins: OriginRegistry,
     /// The statuses of the interim responses.
     interim: Vec<u16>,
@@ -57,7 +57,7 @@ struct Whole {
     status: u16,
     head: ResponseHead,
     body: String,
-    is_doubtful: bool,
+    may_be_incomplete: bool,
 }
 
 impl Site {
@@ -73,7 +73,7 @@ impl Site {
             directory,
             limits,
             gateway: Gateway::default(),
-            circumstances: Circumstances { request_id: "id".to_owned(), ..Circumstances::default() },
+            circumstances: ConnectionInfo { request_id: "id".to_owned(), ..ConnectionInfo::default() },
             origins: OriginRegistry::default(),
             interim: Vec::new(),
         }
@@ -180,7 +180,7 @@ async fn read(response: Response) -> Result<Whole, Error> {
         text.extend_from_slice(&data);
     }
     let body_text = String::from_utf8(text).unwrap();
-    Ok(Whole { status: head.status.as_u16(), head, body: body_text, is_doubtful: body.is_doubtful() })
+    Ok(Whole { status: head.status.as_u16(), head, body: body_text, may_be_incomplete: body.may_be_incomplete() })
 }
 
 /// A pipe that programs hold open. Its end of file tells that all of them have ended.

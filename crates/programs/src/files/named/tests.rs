@@ -456,8 +456,11 @@ fn answered(application: ResponseHead, method: Method, fields: &[(&str, &str)]) 
     let mut asked = RequestHead::new(method, "");
     asked.fields = fields.iter().copied().collect();
     let limits = Limits::default();
-    let response =
-        respond(file, application, Telling { asked: &asked, charset: "utf-8", limits: &limits, rate_max: None });
+    let response = respond(
+        file,
+        application,
+        SendfileContext { asked: &asked, charset: "utf-8", limits: &limits, rate_max: None },
+    );
     let sent = matches!(response.body, OriginBody::File(_)).then(|| response.body.length()).flatten();
     (response.head, sent)
 }

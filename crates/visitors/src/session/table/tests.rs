@@ -57,7 +57,7 @@ impl One {
 
     fn found(&self, is_anonymous: bool, now_ms: u64) {
         let ticket = self.asks(Reason::PassSession, now_ms).unwrap();
-        self.sessions.found(ticket, Some(is_anonymous), now_ms);
+        self.sessions.report_probe(ticket, Some(is_anonymous), now_ms);
     }
 }
 
@@ -105,12 +105,12 @@ fn an_answer_that_was_overtaken_counts_for_nothing() {
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
     // The visitor logs in meanwhile.
     drop(one.passes(Reason::Method, 1));
-    one.sessions.found(ticket, Some(true), 2);
+    one.sessions.report_probe(ticket, Some(true), 2);
     assert!(!one.status(2).is_anonymous);
     // A request that is not answered yet may log in as well.
     let ticket = one.asks(Reason::Method, 3).unwrap();
     let passing = one.passes(Reason::PassSession, 4);
-    one.sessions.found(ticket, Some(true), 5);
+    one.sessions.report_probe(ticket, Some(true), 5);
     assert!(!one.status(5).is_anonymous);
     drop(passing);
     assert!(one.sessions.ticket(one.id, &one.rules, 6).is_some());
@@ -125,14 +125,14 @@ fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
     assert!(!is_anonymous_there(1), "nobody has asked there");
     drop(one.passes_at(there, Reason::PassSession, 1));
     let ticket = one.sessions.ticket(there, &one.rules, 1).unwrap();
-    one.sessions.found(ticket, Some(true), 1);
+    one.sessions.report_probe(ticket, Some(true), 1);
     assert!(one.status(1).is_anonymous && is_anonymous_there(1), "who only reads there changes nothing here");
     drop(one.passes_at(there, Reason::Method, 2));
     assert!(!one.status(2).is_anonymous && !is_anonymous_there(2));
     // A probe's answer that was on its way does not count either.
     let ticket = one.asks(Reason::PassSession, 3).unwrap();
     drop(one.passes_at(there, Reason::Method, 4));
-    one.sessions.found(ticket, Some(true), 5);
+    one.sessions.report_probe(ticket, Some(true), 5);
     assert!(!one.status(5).is_anonymous);
 }
 
@@ -143,7 +143,7 @@ fn an_answer_about_a_session_that_was_forgotten_meanwhile_counts_for_nothing() {
     one.sessions.states.clear();
     // There are as many requests as before, and one of them has logged in.
     drop(one.passes(Reason::Method, 1));
-    one.sessions.found(ticket, Some(true), 2);
+    one.sessions.report_probe(ticket, Some(true), 2);
     assert!(!one.status(2).is_anonymous);
 }
 
@@ -152,7 +152,7 @@ fn one_asks_at_a_time_and_not_again_at_once() {
     let one = One::new(rules());
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
     assert_eq!(one.asks(Reason::PassSession, 1), None);
-    one.sessions.found(ticket, None, 2);
+    one.sessions.report_probe(ticket, None, 2);
     one.found(false, 3);
     assert!(!one.status(3).is_anonymous);
     assert_eq!(one.asks(Reason::PassSession, 100_000), None, "a member's");
@@ -169,7 +169,7 @@ fn what_is_known_is_renewed_before_it_is_void() {
     assert!(!one.status(150_000).is_to_be_renewed && one.status(150_001).is_to_be_renewed);
     assert_eq!(one.sessions.ticket(one.id, &one.rules, 150_000), None);
     let ticket = one.sessions.ticket(one.id, &one.rules, 150_001).unwrap();
-    one.sessions.found(ticket, Some(true), 150_100);
+    one.sessions.report_probe(ticket, Some(true), 150_100);
     assert!(one.status(450_099).is_anonymous);
 }
 
@@ -238,7 +238,7 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     drop(one.passes(Reason::PassUrl, 0));
     assert_eq!(one.sessions.ticket(one.id, &one.rules, 9_999), None);
     let ticket = one.sessions.ticket(one.id, &one.rules, 10_000).unwrap();
-    one.sessions.found(ticket, Some(true), 10_000);
+    one.sessions.report_probe(ticket, Some(true), 10_000);
     assert!(one.status(10_000).is_anonymous);
     // Later requests do not shorten the time of the content.
     let tells = CookiePattern { name: "login".to_owned(), value: "none".to_owned() };
@@ -261,13 +261,13 @@ fn that_it_is_somebodys_is_learned_although_they_read_on() {
     let one = One::new(rules());
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
     drop(one.passes(Reason::PassSession, 1));
-    one.sessions.found(ticket, Some(false), 2);
+    one.sessions.report_probe(ticket, Some(false), 2);
     assert_eq!(one.sessions.ticket(one.id, &one.rules, 3), None, "a member's");
     // The answer does not count if the visitor has logged out.
     let one = One::new(rules());
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
     drop(one.passes(Reason::PassUrl, 1));
-    one.sessions.found(ticket, Some(false), 2);
+    one.sessions.report_probe(ticket, Some(false), 2);
     assert!(one.sessions.ticket(one.id, &one.rules, 3).is_some());
 }
 
@@ -292,7 +292,7 @@ fn what_one_of_its_cookies_was_used_for_counts_for_all_sessions_with_it() {
     let both = one.of("a", "sid=1; member=2");
     drop(one.passes_at(both, Reason::PassSession, 4));
     let ticket = one.sessions.ticket(both, &one.rules, 4).unwrap();
-    one.sessions.found(ticket, Some(true), 4);
+    one.sessions.report_probe(ticket, Some(true), 4);
     let is_anonymous =
         |at| one.sessions.status(both, &one.rules, &fields("sid=1; member=2"), at, |_| false).is_anonymous;
     assert!(is_anonymous(4));
@@ -326,7 +326,7 @@ fn a_change_that_was_forgotten_does_not_bring_back_what_was_known_before() {
     drop(one.sessions.passes(None, SessionEffect::Changes(changing), 1));
     one.sessions.activities.clear();
     assert!(!one.status(2).is_anonymous, "nobody knows");
-    one.sessions.reads(one.id, 2);
+    one.sessions.note_read(one.id, 2);
     assert!(!one.status(2).is_anonymous, "seen again");
     one.found(true, 3);
     assert!(one.status(3).is_anonymous);
