@@ -1,4 +1,4 @@
-//! Requests: what a client asks, drawn at random, and what the checker needs to remember of it.
+//! Requests: a client draws them at random, and the checker finds in them what it needs to know.
 
 use crate::claim::Claim;
 use crate::coded_tags::coded_tag;
@@ -9,10 +9,10 @@ use crate::ranges::Spec;
 use crate::world::World;
 use std::collections::HashMap;
 
-/// What one client has seen, by page, label and variant: where its conditions come from.
+/// The claims that one client has seen, by page, label and variant. Its conditions are made from them.
 pub type Seen = HashMap<(u32, Visitor, u8), Claim>;
 
-/// Cache directives of a request; seconds.
+/// The cache directives of a request; numbers are seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
     /// Wants a validation.
@@ -21,24 +21,24 @@ pub struct Directives {
     pub no_store: bool,
     /// Wants a stored response or none.
     pub only_if_cached: bool,
-    /// Wants nothing older.
+    /// Wants no response of a greater age.
     pub max_age: Option<u64>,
-    /// Wants it to stay fresh so long.
+    /// Wants a response that stays fresh so long.
     pub min_fresh: Option<u64>,
-    /// Accepts it to be stale so long.
+    /// Accepts a response that has been stale so long.
     pub max_stale: Option<u64>,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Ask<'w> {
-    /// Its number, which the origin repeats.
+    /// Its number, which the origin repeats in the claim.
     pub id: u64,
-    /// What is asked for.
+    /// The page that is asked for.
     pub page: &'w Page,
     /// GET, HEAD, POST, PUT, DELETE or OPTIONS.
     pub method: &'static str,
-    /// Who asks.
+    /// The visitor who asks.
     pub visitor: Visitor,
     /// X-Lang; 0: none.
     pub language: u8,
@@ -62,16 +62,16 @@ pub struct Ask<'w> {
     pub upload: Option<(usize, bool)>,
     /// Microseconds of the world's clock, taken before the first byte goes out.
     pub sent_at: u64,
-    /// The oldest version that it may get, taken at the same time.
+    /// The oldest version that the request may get, taken at the same time.
     pub floor: u32,
     /// How often the page had been invalidated by then.
     pub invalidations: u32,
-    /// Whether it was expected to be stored.
+    /// Whether the page was expected to be stored.
     pub is_expected: bool,
 }
 
 impl<'w> Ask<'w> {
-    /// A plain GET by nobody, sent now.
+    /// A plain anonymous GET, sent now.
     pub fn plain(world: &World, page: &'w Page) -> Self {
         Self {
             id: world.number(),
@@ -95,9 +95,9 @@ impl<'w> Ask<'w> {
         }
     }
 
-    /// Any request; a safe one where `only_safe`.
+    /// A random request; with `only_safe`, a safe one.
     pub fn any(world: &'w World, random: &mut Random, seen: &Seen, only_safe: bool) -> Self {
-        // Some pages are asked for all the time, most hardly ever.
+        // Some pages are asked for all the time, most of them hardly ever.
         let pages = world.pages.len() as f64;
         let share = random.below(1 << 20) as f64 / f64::from(1 << 20);
         let page = &world.pages[(pages * share.powi(3)) as usize];
@@ -171,7 +171,7 @@ impl<'w> Ask<'w> {
         }
     }
 
-    /// The variant that it selects.
+    /// The variant that the request selects.
     pub fn variant(&self) -> u8 {
         self.page.variant(self.language, self.takes_gzip)
     }
@@ -224,7 +224,7 @@ impl<'w> Ask<'w> {
         out + "\r\n"
     }
 
-    /// All of it, as it goes over the wire.
+    /// The whole request, as it goes over the wire.
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = self.head().into_bytes();
         match self.upload {
@@ -243,8 +243,8 @@ impl<'w> Ask<'w> {
     }
 }
 
-/// That tag, or the one of a coding of the same; also for clients that do not accept it, as a cache would send it that keeps all
-/// forms of a page.
+/// The tag itself, or the tag of a coded form of the same page. Also for clients that do not accept the coding: a cache that keeps
+/// all forms of a page would send such a tag.
 fn any_form(random: &mut Random, tag: &str) -> String {
     match random.below(10) {
         0..=5 => tag.to_owned(),

@@ -2,23 +2,23 @@
 
 use crate::wire::Fields;
 
-/// What the cache says it did.
+/// What the cache says that it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatus {
-    /// Answered without the origin.
+    /// The cache answered without asking the origin.
     pub hit: bool,
-    /// Why the request went on.
+    /// Why the request went to the origin.
     pub fwd: Option<String>,
-    /// The origin's answer is being stored.
+    /// The cache stores the origin's answer.
     pub stored: bool,
-    /// Another request's answer was awaited.
+    /// The request has joined another request's fill.
     pub collapsed: bool,
-    /// By which rule.
+    /// The rule that decided.
     pub detail: Option<String>,
 }
 
 impl CacheStatus {
-    /// Reads the only member that there can be here.
+    /// Reads the field, which has one member here.
     pub fn of(fields: &Fields) -> Self {
         let mut status = Self::default();
         for parameter in fields.only("cache-status").unwrap_or_default().split(';').skip(1) {

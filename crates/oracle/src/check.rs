@@ -1,20 +1,19 @@
-//! The checker: given a request and its response, what is wrong?
+//! The checker: says what is wrong with the response to a request.
 //!
-//! Everything follows from the page's properties, the claim in the head, the bytes, and the history of versions; the program
-//! under test is believed in one thing only: in Cache-Status it says *by which rule* it used a stored response, and that rule
-//! must be allowed for the page and the request, and its bound is the one that is checked.
+//! Everything follows from the page's properties, the claim in the head, the bytes, and the history of versions. The checker believes
+//! the program under test in one thing only: in Cache-Status it says *by which rule* it used a stored response. The page and the
+//! request must allow that rule, and the checker applies the rule's bound.
 //!
-//! **How stale is too stale.** A response with lifetime L was made by the origin at a time that is in the claim, and its
-//! version was current then. A cache counts the age in two spans, before the response's receipt and after it, each rounded
-//! down to whole seconds (RFC 9111 section 4.2.3; the resolution of Age). So `age < L` means less than L + 1 s between the
-//! claim and the decision to serve, and `age <= L` (max-age, max-stale, min-fresh) less than L + 2 s. Where a client is known to
-//! have had the head that the origin made for it, the cache had it by then, only the second span counts from there, and
-//! the bound is a second lower. The decision comes
-//! after the request was sent, however late threads are scheduled, so with the time of *sending* the bound holds without any
-//! allowance for load. What is left is [`SLACK_MICROS`]: clocks that count milliseconds, and a worker that reads its clock once
-//! for a turn of its event loop, of which one may last this long.
+//! **How stale is too stale.** The origin made a response with lifetime L at a time that is in the claim, and its version was current
+//! then. A cache counts the age in two spans, before and after it received the response, each rounded down to whole seconds (RFC 9111
+//! section 4.2.3; the resolution of Age). So `age < L` means less than L + 1 s between the claim and the decision to serve, and
+//! `age <= L` (max-age, max-stale, min-fresh) less than L + 2 s. If a client is known to have had the head that the origin made for
+//! it, the cache had it by then: only the second span counts from there, and the bound is a second lower. The decision comes after
+//! the request was sent, however late threads are scheduled, so a bound from the time of *sending* needs no allowance for load.
+//! [`SLACK_MICROS`] covers the rest: clocks that count milliseconds, and a worker that reads its clock once for a turn of its event
+//! loop, of which one may last this long.
 //!
-//! What a response made for this very request says must have been made after the request was sent: no slack at all.
+//! A response that was made for this very request must have been made after the request was sent: no slack at all.
 
 use crate::ask::Ask;
 use crate::cache_status::CacheStatus;
@@ -25,10 +24,10 @@ use crate::page::{Audience, DISCONNECTED_SECONDS, Validator};
 use crate::world::World;
 use kasoku_semantics::policy::Profile;
 
-/// See the [module](self), in microseconds.
+/// The slack in microseconds; see the [module](self).
 pub const SLACK_MICROS: u64 = 250_000;
 
-/// What is wrong; empty: nothing.
+/// What is wrong with the response; empty: nothing.
 pub fn check(world: &World, ask: &Ask<'_>, got: &Got) -> Vec<String> {
     let mut wrong = Vec::new();
     if got.ends_with_connection && ask.minor == 1 {
@@ -49,7 +48,7 @@ pub fn check(world: &World, ask: &Ask<'_>, got: &Got) -> Vec<String> {
     wrong
 }
 
-/// Answers without a claim are the program's own: few are in order here.
+/// Checks an answer without a claim. It is the program's own, and few of these are in order here.
 fn own_answer(ask: &Ask<'_>, got: &Got) -> Option<String> {
     let cache = got.cache();
     match got.head.status {
@@ -61,7 +60,7 @@ fn own_answer(ask: &Ask<'_>, got: &Got) -> Option<String> {
     }
 }
 
-/// Version, variant and validators say the same.
+/// Checks that version, variant and validators agree.
 fn identity(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     if claim.of.variant != ask.variant() {
         return Err(format!("mixed variants: variant {} to a request for {}", claim.of.variant, ask.variant()));
@@ -83,7 +82,7 @@ fn identity(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     Ok(())
 }
 
-/// A private page's visitor is who asked; a shared page carries none.
+/// Checks that a personal page is the asking visitor's own, and that a shared page has no visitor.
 fn visitor(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     let (page, cache) = (ask.page, got.cache());
     let own = page.label(ask.visitor);
@@ -101,7 +100,7 @@ fn visitor(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     if claim.of.visitor != expected {
         return Err(format!("foreign visitor: the page of {} for {}", claim.of.visitor, ask.visitor));
     }
-    // A 304 in profile rfc may keep the cookie of an earlier response; in profile safe none is kept.
+    // A 304 in profile rfc may keep the cookie of an earlier response; in profile safe, no stored response has a cookie.
     let cookie = got.head.fields.only("set-cookie");
     if page.profile == Profile::Safe && cookie.is_some_and(|cookie| cookie != format!("s={}", ask.id)) {
         return Err(format!("a cookie for somebody else: {cookie:?}"));
@@ -109,7 +108,7 @@ fn visitor(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     Ok(())
 }
 
-/// No staler than allowed.
+/// Checks that the response is no staler than allowed.
 fn age(world: &World, ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     let cache = got.cache();
     if ask.directives.only_if_cached && !cache.hit {
@@ -126,7 +125,7 @@ fn age(world: &World, ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), Str
     if let Some(since) = heard.map(|heard| ask.sent_at.saturating_sub(heard)).filter(|it| *it > allowed_since_heard) {
         return Err(format!("too stale: received {since} µs before, {allowed_since_heard} are allowed"));
     }
-    // The same by the history alone, so that it does not hang on the head.
+    // The same check by the history alone, independent of the time in the head.
     let ended = world.ended(claim.of.page, claim.of.version);
     if let Some(ended) = ended.filter(|ended| ended.saturating_add(allowed) < ask.sent_at) {
         let ago = ask.sent_at - ended;
@@ -141,7 +140,7 @@ fn age(world: &World, ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), Str
     Ok(())
 }
 
-/// By how much a reused response may be older than the request.
+/// By how many microseconds a reused response may be older than the request.
 fn allowed_micros(ask: &Ask<'_>, cache: &CacheStatus) -> Result<u64, String> {
     let caching = &ask.page.caching;
     let lifetime = caching.lifetime.ok_or("a no-cache response was used without validation")?;
@@ -158,7 +157,7 @@ fn allowed_micros(ask: &Ask<'_>, cache: &CacheStatus) -> Result<u64, String> {
         "hit-stale-disconnected" if may_be_stale && caching.stale_if_error.is_none() => {
             Some(lifetime + DISCONNECTED_SECONDS + 1)
         }
-        // Whoever waited for another's fill gets what a look-up would have given at that moment.
+        // A request that has joined another's fill gets what a look-up would have given at that moment.
         _ if cache.collapsed => {
             let stale = caching.stale_while_revalidate.max(max_stale.map_or(0, |seconds| seconds + 1));
             Some(lifetime + stale + 1)

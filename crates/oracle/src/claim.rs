@@ -1,9 +1,9 @@
 //! What a response says it is, and the bytes that prove it.
 //!
-//! Each response of the origin carries a [`Claim`] in the field X-Oracle: which representation, made when, for which
-//! request. The body repeats the representation every 64 bytes, numbered, so that any slice of it can be checked: given
-//! the claim and the offset each byte is known. Head and body must agree, so a cache that mixes them is seen, and bytes
-//! that are not as they should be still say where they come from ([`Representation::parse`]).
+//! Each response of the origin carries a [`Claim`] in the field X-Oracle: which representation it is, when it was made, and for which
+//! request. The body repeats the representation every 64 bytes, numbered, so that any slice of it can be checked: the claim and the
+//! offset determine each byte. Head and body must agree, so a cache that mixes them is detected, and wrong bytes still say where they
+//! come from ([`Representation::parse`]).
 
 /// The field that carries the claim.
 pub const FIELD: &str = "X-Oracle";
@@ -11,31 +11,31 @@ pub const FIELD: &str = "X-Oracle";
 /// The length of one record of a body, in bytes: 64 of them in 4 KiB.
 pub const RECORD_BYTES: usize = 64;
 
-/// Which bytes.
+/// Which bytes a body has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Representation {
     /// The page's number.
     pub page: u32,
-    /// Whose it is; 0: everybody's.
+    /// The visitor whose label it has; 0: it is the same for all.
     pub visitor: u16,
     /// Which variant.
     pub variant: u8,
     /// Which version.
     pub version: u32,
-    /// The bytes of the whole.
+    /// The length of the whole body, in bytes.
     pub length: u64,
 }
 
 /// What a response says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Which bytes.
+    /// The representation.
     pub of: Representation,
     /// When the origin chose the version, in microseconds of the world's clock.
     pub at: u64,
     /// The request that the origin answered.
     pub by: u64,
-    /// A number of its own for each response of the origin.
+    /// A number that no other response of the origin has.
     pub serial: u64,
     /// The other page that an unsafe request changed, and its new version.
     pub also: Option<(u32, u32)>,
@@ -53,7 +53,7 @@ impl Representation {
         record
     }
 
-    /// Reads the record at the start of `bytes`: what they are, and the number of the record.
+    /// Reads the record at the start of `bytes`: the representation that it belongs to, and the number of the record.
     pub fn parse(bytes: &[u8]) -> Option<(Self, u64)> {
         let text = std::str::from_utf8(bytes.get(..44)?).ok()?;
         let is_aligned = [8, 13, 16, 25, 34, 43].iter().all(|space| text.as_bytes()[*space] == b' ');
@@ -65,14 +65,14 @@ impl Representation {
         Some((Self { page, visitor, variant, version: version as u32, length }, number))
     }
 
-    /// The bytes from `first` on, as many as `count`; both within the length.
+    /// `count` bytes, from the offset `first` on; both lie within the length.
     pub fn bytes(&self, first: u64, count: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(count as usize + 2 * RECORD_BYTES);
         let start = first / RECORD_BYTES as u64;
         let end = (first + count).div_ceil(RECORD_BYTES as u64);
         let mut record = self.record(start);
         for number in start..end {
-            // The number's eight digits are all that differs from record to record.
+            // Records differ only in the eight digits of their number.
             record[35..43].copy_from_slice(&hex(number));
             out.extend_from_slice(&record);
         }
@@ -82,7 +82,7 @@ impl Representation {
         out
     }
 
-    /// Compares bytes that lie at `first` with what they must be; `Err` says what they are instead.
+    /// Compares bytes that lie at the offset `first` with what they must be; `Err` says what they are instead.
     pub fn matches(&self, first: u64, bytes: &[u8]) -> Result<(), String> {
         let count = bytes.len() as u64;
         if first + count > self.length {
@@ -93,7 +93,7 @@ impl Representation {
             return Ok(());
         }
         let Some(at) = expected.iter().zip(bytes).position(|(one, other)| one != other) else { return Ok(()) };
-        // Offsets of records only fit the body that they come from, so look at each place near the difference.
+        // Foreign bytes may have records at other offsets, so look for one at each place near the difference.
         let near = at.saturating_sub(RECORD_BYTES)..(at + RECORD_BYTES).min(bytes.len());
         let found = near
             .filter_map(|from| Self::parse(bytes.get(from..)?).map(|(of, number)| (of, number, from)))
@@ -129,7 +129,7 @@ impl Claim {
         format!("{page} {visitor} {variant} {version} {length} {at} {by} {serial}{also}")
     }
 
-    /// Reads it.
+    /// Reads the value of the field.
     pub fn parse(value: &str) -> Option<Self> {
         let numbers: Option<Vec<u64>> = value.split(' ').map(|part| part.parse().ok()).collect();
         let numbers = numbers?;

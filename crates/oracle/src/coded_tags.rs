@@ -1,9 +1,9 @@
-//! The entity tags of coded forms.
+//! The entity tags of the coded forms of a page.
 
-/// The codings that clients here accept, where they accept any.
+/// The codings that clients here accept, if they accept any.
 pub const ACCEPTED: [&str; 2] = ["gzip", "br"];
 
-/// The tag of a coded form; the one of the uncoded form ends in a quote.
+/// The tag of a coded form, made of the tag of the uncoded form.
 pub fn coded_tag(tag: &str, coding: &str) -> String {
     match tag.strip_suffix('"') {
         Some(start) => format!("{start}-{coding}\""),

@@ -1,4 +1,4 @@
-//! The bytes of a response against what its head claims: whole, in part, in several parts, none.
+//! Checks the bytes of a response against the claim in its head: a whole page, a part, several parts, or none.
 
 use crate::ask::Ask;
 use crate::claim::Claim;
@@ -41,7 +41,7 @@ fn head_only(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     }
 }
 
-/// Content-Length, where there is one.
+/// Checks Content-Length, if there is one.
 fn announced(got: &Got, length: u64) -> Result<(), String> {
     match got.head.fields.only("content-length") {
         Some(said) if said != length.to_string() => Err(format!("wrong length: Content-Length {said}, not {length}")),
@@ -49,7 +49,7 @@ fn announced(got: &Got, length: u64) -> Result<(), String> {
     }
 }
 
-/// The client must have asked, with a validator of the very version that it is told to keep.
+/// The client must have asked with a validator of the very version that the 304 tells it to keep.
 fn not_modified(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     if !got.body.is_empty() {
         return Err("304 with a body".to_owned());
@@ -102,7 +102,7 @@ fn part(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     if sent != asked { Err(format!("206 with bytes {sent:?}, asked for {asked:?}")) } else { Ok(()) }
 }
 
-/// 416: none of the ranges lies within the length that it names.
+/// Checks a 416: none of the ranges may lie within the length that it names.
 pub fn unsatisfiable(ask: &Ask<'_>, got: &Got) -> Result<(), String> {
     let length = got.head.fields.only("content-range").and_then(|value| value.strip_prefix("bytes */")?.parse().ok());
     let length: u64 = length.ok_or("416 without a length")?;

@@ -9,11 +9,11 @@ use crate::wire::ResponseHead;
 pub struct Got {
     /// Status and fields.
     pub head: ResponseHead,
-    /// What came of the body.
+    /// The body, as far as it came.
     pub body: Vec<u8>,
     /// Whether the framing says that this is all of it.
     pub is_whole: bool,
-    /// Whether the body's end was that of the connection.
+    /// Whether the body ended with the connection.
     pub ends_with_connection: bool,
 }
 
@@ -23,7 +23,7 @@ impl Got {
         Claim::parse(self.head.fields.only(FIELD)?)
     }
 
-    /// What the cache says it did.
+    /// What the cache says that it did.
     pub fn cache(&self) -> CacheStatus {
         CacheStatus::of(&self.head.fields)
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Processor time for each second of wall time, in seconds.
+/// The most processor time for each second of wall time, in seconds.
 const CORES_MAX: f64 = 1.3;
 /// Ticks of /proc/self/stat in a second (USER_HZ, which is 100 on Linux).
 const TICKS: f64 = 100.0;
@@ -23,7 +23,7 @@ impl Governor {
         Self(AtomicU64::new(5_000))
     }
 
-    /// A client's pause between two requests.
+    /// Pauses a client between two requests.
     pub fn pause(&self) {
         thread::sleep(Duration::from_micros(self.0.load(Ordering::Relaxed)));
     }

@@ -1,9 +1,8 @@
-//! The origin: answers each page by its properties, in the version that is current, and misbehaves now and then.
+//! The origin: answers each page by its properties, in its current version, and misbehaves now and then.
 //!
-//! A thread for each connection, since the engine bounds their number. Misbehaviour is of the kinds that real applications
-//! show: errors, answers cut in the middle, connections closed without an answer, pauses before the head, between head and
-//! body, and within the body. A pause between choosing the version and sending it is where a cache gets an old version
-//! after a newer one.
+//! Each connection has a thread, since the engine bounds their number. The origin misbehaves as real applications do: errors, answers
+//! cut in the middle, connections closed without an answer, pauses before the head, between head and body, and within the body. A
+//! pause between choosing a version and sending it makes a cache receive an old version after a newer one.
 
 use crate::claim::{Claim, FIELD, Representation};
 use crate::page::{Framing, Page, Validator, Visitor};
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Connections that the engine keeps idle end with it, and this only bounds what would hang.
+/// Bounds what would hang; connections that the engine keeps idle end with the engine.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What all connections share.
@@ -29,7 +28,7 @@ struct Origin {
     pages: HashMap<String, u32>,
 }
 
-/// Starts the origin; it ends when the world does and nobody is connected.
+/// Starts the origin, and returns its address. Its listener ends with the first connection after the end of the world.
 pub fn start(world: Arc<World>, report: Arc<Report>, seed: u64) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -47,7 +46,7 @@ pub fn start(world: Arc<World>, report: Arc<Report>, seed: u64) -> SocketAddr {
                 socket.set_read_timeout(Some(READ_TIMEOUT)).ok();
                 let mut reader = Reader::new(&socket);
                 let mut random = Random::new(seed ^ (number as u64) << 20);
-                // Any trouble ends the connection; what the engine makes of it is seen by the clients.
+                // Any trouble ends the connection; the clients check what the engine makes of it.
                 while let Ok(true) = origin.exchange(&socket, &mut reader, &mut random) {}
             });
         }
@@ -59,7 +58,7 @@ pub fn start(world: Arc<World>, report: Arc<Report>, seed: u64) -> SocketAddr {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mishap {
     None,
-    /// No answer at all.
+    /// The connection is closed without an answer.
     Silent,
     /// 500 or 503.
     Error,
@@ -68,7 +67,7 @@ enum Mishap {
 }
 
 impl Origin {
-    /// One request and its answer; `Ok(false)`: the connection has to end.
+    /// Answers one request; `Ok(false)`: the connection has to end.
     fn exchange(&self, socket: &TcpStream, reader: &mut Reader<'_>, random: &mut Random) -> Result<bool, Trouble> {
         let Some(request) = reader.request()? else { return Ok(false) };
         if let Some(length) = request.fields.framing()? {
@@ -107,7 +106,7 @@ impl Origin {
 
     fn answer(&self, page: &Page, request: &RequestHead, mishap: Mishap, random: &mut Random) -> Answer {
         let is_unsafe = !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-        // An unsafe request that fails before it did anything changes nothing; one whose answer is cut has changed it.
+        // An unsafe request that gets an error has changed nothing; with every other mishap it has changed the page.
         let (version, at) = match is_unsafe && mishap != Mishap::Error {
             true => self.world.change(page.number),
             false => self.world.current(page),
@@ -132,8 +131,8 @@ impl Origin {
         answer
     }
 
-    /// The answer to an unsafe request. A quarter changes another page of the site as well, and says so in Location; of the
-    /// POSTs' answers some are the page itself.
+    /// The answer to an unsafe request. A quarter of them change another page of the site as well, which Location names; another
+    /// quarter are answered with the page itself.
     fn changed(&self, page: &Page, claim: &mut Claim, random: &mut Random) -> Answer {
         match random.below(4) {
             0 => {
@@ -152,9 +151,9 @@ impl Origin {
         }
     }
 
-    /// The page, whole.
+    /// The answer with the whole page.
     fn represent(&self, page: &Page, claim: Claim, random: &mut Random) -> Answer {
-        // Of a style sheet a lifetime is guessed in profile safe as well.
+        // A style sheet gets a heuristic lifetime in profile safe as well.
         let media_type = if page.caching.cache_control.is_empty() { "text/css" } else { "text/plain" };
         let mut head = format!("{FIELD}: {}\r\nContent-Type: {media_type}\r\n", claim.write());
         let mut field = |name: &str, value: &str| {
@@ -235,10 +234,10 @@ fn condition(answer: &mut Answer, page: &Page, fields: &Fields, random: &mut Ran
     }
 }
 
-/// An answer on its way.
+/// An answer that is ready to be sent.
 struct Answer {
     status: &'static str,
-    /// Field lines, but those of the framing.
+    /// Field lines, except those of the framing.
     head: String,
     claim: Claim,
     /// First byte and number of bytes of the body; `None`: no body, and none is announced.
@@ -249,7 +248,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Without a body.
+    /// An answer without a body.
     fn short(status: &'static str, claim: &Claim) -> Self {
         let head = format!("{FIELD}: {}\r\n", claim.write());
         let part = (!status.starts_with("204")).then_some((0, 0));
@@ -270,7 +269,7 @@ impl Answer {
             out.reserve(count as usize + (count >> 8) as usize);
             self.write_body(&self.claim.of.bytes(first, count), &mut out, random);
         }
-        // A body that ends with the connection cannot be cut so that anybody could tell.
+        // A cut of a body that ends with the connection can't be noticed, so such a body is sent whole.
         let is_cut = is_cut && (self.framing != Framing::Close || self.is_head);
         let end = if is_cut { random.below(out.len() as u64) as usize } else { out.len() };
         let middle = random.below(end.max(1) as u64) as usize;
@@ -300,7 +299,7 @@ impl Answer {
     }
 }
 
-/// What a request says about who asks for what.
+/// The parts of a request that decide on visitor and variant, and the request's number.
 struct Asked {
     visitor: Visitor,
     language: u8,

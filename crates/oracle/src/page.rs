@@ -1,7 +1,7 @@
-//! What each URL is: size, caching, Vary, validators, framing, all derived from a hash of its number.
+//! The properties of each URL: size, caching, Vary, validators, framing, all derived from a hash of its number.
 //!
-//! Origin, traffic and checker agree on these properties without telling each other: the origin answers by them, and the
-//! checker knows from the URL alone which answers may be shared, with whom, and for how long.
+//! The origin, the clients and the checker agree on these properties without messages: the origin answers by them, and the checker
+//! knows from the URL alone which answers may be shared, between whom, and for how long.
 //!
 //! Half of the pages belong to a site of profile safe, half to one of profile rfc. Four pages in a row share a path and
 //! differ in the query.
@@ -12,7 +12,7 @@ use kasoku_semantics::policy::Profile;
 /// The hosts of the two sites.
 pub const HOSTS: [(&str, Profile); 2] = [("safe.test", Profile::Safe), ("rfc.test", Profile::Rfc)];
 
-/// The bound of heuristic lifetimes in the sites' settings, in seconds: Last-Modified lies years back, so it is the lifetime.
+/// The limit of heuristic lifetimes in the sites' settings, in seconds. Last-Modified lies years back, so the limit is the lifetime.
 pub const HEURISTIC_SECONDS: u64 = 2;
 
 /// How long, in seconds, the sites' settings allow a stale response while the origin cannot be reached.
@@ -21,35 +21,36 @@ pub const DISCONNECTED_SECONDS: u64 = 3;
 /// The largest response that is stored, in bytes; some pages are larger.
 pub const OBJECT_BYTES_MAX: u64 = 2 << 20;
 
-/// Who asks: 0 is anonymous, up to 9 comes with a cookie, from 11 with Authorization.
+/// The visitor who asks: 0 is anonymous, 1 to 9 send a cookie, from 11 on Authorization.
 pub type Visitor = u16;
 
-/// Whose a page is.
+/// Who gets the same page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Everybody gets the same, whoever asks.
+    /// All visitors get the same page.
     Shared,
-    /// Each visitor their own, and the response says so (private, no-store).
+    /// Each visitor gets a page of their own, and the response says so (private, no-store).
     Private,
-    /// Each visitor their own, and the response says only how long it is fresh: the mistake that applications make. In profile
-    /// safe by Cookie and Authorization; in profile rfc by Authorization only, since RFC 9111 protects nothing else.
+    /// Each visitor gets a page of their own, and the response says only how long it is fresh: the mistake that applications make. In
+    /// profile safe, both Cookie and Authorization select such a page; in profile rfc only Authorization, since RFC 9111 protects
+    /// nothing else.
     Personal,
-    /// Each cookie their own, and the response says `Vary: Cookie`.
+    /// Each cookie gets a page of its own, and the response says `Vary: Cookie`.
     ByCookie,
 }
 
-/// What the response varies by, besides Cookie.
+/// What the response varies by, apart from Cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variation {
     /// Nothing.
     None,
     /// The field X-Lang.
     Language,
-    /// Whether Accept-Encoding has gzip (the bytes are no gzip; the label is what counts).
+    /// Whether Accept-Encoding has gzip. (The bytes are not compressed; the variant's number in them is what counts.)
     Encoding,
 }
 
-/// How a body's end is told.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// Content-Length.
@@ -67,30 +68,30 @@ pub enum Validator {
     StrongAndDate,
     /// A strong entity tag.
     Strong,
-    /// A weak one.
+    /// A weak entity tag.
     Weak,
     /// Last-Modified only.
     Date,
-    /// None: such a page is never asked for with HEAD, whose answer could not be told from another version's.
+    /// No validator. Such a page is never asked for with HEAD, since the answer could not be told from another version's.
     None,
 }
 
-/// How long, and by whose leave, a response may be used again.
+/// How long a response may be used again, and under which conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caching {
     /// The value of Cache-Control; empty: the field is not sent.
     pub cache_control: String,
-    /// Freshness lifetime in seconds, `None`: never without asking the origin.
+    /// The freshness lifetime in seconds; `None`: the cache must ask the origin each time.
     pub lifetime: Option<u64>,
     /// Seconds.
     pub stale_while_revalidate: u64,
     /// Seconds.
     pub stale_if_error: Option<u64>,
-    /// Never stale.
+    /// Whether it must never be served stale.
     pub must_revalidate: bool,
 }
 
-/// A URL and what it is.
+/// A URL and its properties.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// Its number, from 0.
@@ -101,13 +102,13 @@ pub struct Page {
     pub profile: Profile,
     /// Path and query.
     pub target: String,
-    /// How long it may be used again.
+    /// How long its responses may be used again.
     pub caching: Caching,
-    /// Whose it is.
+    /// Who gets the same page.
     pub audience: Audience,
     /// What it varies by.
     pub variation: Variation,
-    /// How its end is told.
+    /// How the end of its body is marked.
     pub framing: Framing,
     /// Which validators it has.
     pub validator: Validator,
@@ -135,7 +136,7 @@ impl Page {
         let heuristic = caching.cache_control.is_empty();
         let validator = match roll(4, 8) {
             _ if heuristic => Validator::Date,
-            // A date cannot tell one visitor's page from another's: an origin that answers 304 to it means either.
+            // A date can't tell one visitor's page from another's: an origin that answers 304 to a date may mean either.
             0..=2 | 6 if audience != Audience::Shared => Validator::Strong,
             0..=2 => Validator::StrongAndDate,
             3 | 4 => Validator::Strong,
@@ -161,7 +162,8 @@ impl Page {
             takes_ranges: roll(6, 4) > 0,
             sets_cookie: audience == Audience::Shared && roll(7, 8) == 0,
             version_micros: 300_000 + 400_000 * roll(8, 12),
-            // What everybody asks for all the time is small, or the largest pages would be all the traffic.
+            // Pages with low numbers are asked for all the time, so they are small; otherwise the largest pages would be all the
+            // traffic.
             size: match roll(9, if number < 60 { 42 } else { 48 }) {
                 0 | 1 => 0,
                 2..=24 => 1 + roll(10, 3000),
@@ -173,7 +175,7 @@ impl Page {
         }
     }
 
-    /// The bytes of a version. (They differ a little from version to version.)
+    /// The length of a version in bytes. It differs a little from version to version.
     pub fn length(&self, version: u32, variant: u8) -> u64 {
         match self.size {
             0 => 0,
@@ -181,7 +183,7 @@ impl Page {
         }
     }
 
-    /// Whose name the page carries when this visitor asks the origin; 0: nobody's.
+    /// The visitor whose label the page carries when this visitor asks the origin; 0: the page is the same for all.
     pub fn label(&self, visitor: Visitor) -> Visitor {
         let has_cookie = (1..=9).contains(&visitor);
         match self.audience {
@@ -194,7 +196,7 @@ impl Page {
         }
     }
 
-    /// Which variant a request with that language and coding selects.
+    /// The variant that a request with that language and coding selects.
     pub fn variant(&self, language: u8, takes_gzip: bool) -> u8 {
         match self.variation {
             Variation::None => 0,
@@ -213,12 +215,12 @@ impl Page {
         }
     }
 
-    /// Last-Modified of a version, where the page has one: years back, one second for each version.
+    /// Last-Modified of a version, if the page has one: years back, one second for each version.
     pub fn last_modified(&self, version: u32) -> Option<u64> {
         matches!(self.validator, Validator::Date | Validator::StrongAndDate).then(|| 1_600_000_000 + u64::from(version))
     }
 
-    /// Whether an answer of the origin's may ever be given to a second request.
+    /// Whether an answer of the origin may ever be given to a second request.
     pub fn is_shareable(&self) -> bool {
         self.audience != Audience::Private
     }

@@ -1,4 +1,4 @@
-//! Random numbers that a seed repeats, and a hash that never changes: no crate, so that a seed means the same next year.
+//! Random numbers that a seed repeats, and a hash that never changes. It uses no crate, so that a seed means the same next year.
 
 /// A generator (SplitMix64, Steele et al. 2014): good enough to mix traffic, not for secrets.
 pub struct Random(u64);
@@ -20,17 +20,17 @@ impl Random {
         self.any() % bound.max(1)
     }
 
-    /// True in so many of a hundred cases.
+    /// True in `percent` of a hundred cases.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// True in so many of a thousand cases.
+    /// True in `per_mille` of a thousand cases.
     pub fn per_mille(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 
-    /// One of these; there is at least one.
+    /// One of `these`, of which there is at least one.
     pub fn of<T: Copy>(&mut self, these: &[T]) -> T {
         these[self.below(these.len() as u64) as usize]
     }

@@ -1,4 +1,4 @@
-//! Ranges of bytes as clients ask for them (RFC 9110 section 14.1), and what they come to.
+//! Byte ranges as clients ask for them (RFC 9110 section 14.1), and the bytes that they select.
 
 use crate::random::Random;
 use std::fmt;
@@ -37,7 +37,7 @@ impl Spec {
         value.strip_prefix("bytes=")?.split(',').map(one).collect()
     }
 
-    /// One of a body of about that length; now and then beyond its end.
+    /// A random range of a body of about that length; now and then beyond its end.
     pub fn any(random: &mut Random, length: u64) -> Self {
         let first = random.below(length + 1 + length / 16);
         match random.below(4) {
@@ -48,7 +48,7 @@ impl Spec {
     }
 }
 
-/// Its first and last byte in a body of that length; `None`: nothing of it is there.
+/// The first and the last byte that the range selects in a body of that length; `None`: it selects nothing.
 pub fn resolve(spec: Spec, length: u64) -> Option<(u64, u64)> {
     let end = length.checked_sub(1)?;
     let (first, last) = match spec {
@@ -60,7 +60,7 @@ pub fn resolve(spec: Spec, length: u64) -> Option<(u64, u64)> {
     (first <= last).then_some((first, last))
 }
 
-/// The same bytes, sorted, with no two ranges that touch.
+/// The same bytes as sorted ranges, of which no two touch.
 pub fn union(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     ranges.sort_unstable();
     let mut out: Vec<(u64, u64)> = Vec::new();

@@ -1,7 +1,6 @@
-//! What happened: counted by kind, mistakes in full for the first ten.
+//! What happened: a count of each kind, and the first ten mistakes in full.
 //!
-//! A run that shows nothing is worth nothing, so each count that stands for something the traffic is meant to bring about
-//! must be above zero at the end ([`Report::missing`]).
+//! A run that exercises nothing proves nothing, so each count must be above zero at the end ([`Report::missing`]).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -67,7 +66,7 @@ pub struct Report {
     mistakes_made: AtomicU64,
 }
 
-/// The first ones in full, and how many of each kind: a kind is what stands before the first colon or digit.
+/// The first mistakes in full, and how many there were of each kind: the kind is the text before the first colon or digit.
 #[derive(Default)]
 struct Mistakes {
     shown: Vec<String>,
@@ -82,22 +81,22 @@ impl Default for Report {
 }
 
 impl Report {
-    /// One more.
+    /// Adds one to a count.
     pub fn count(&self, what: Count) {
         self.add(what, 1);
     }
 
-    /// So many more.
+    /// Adds a number to a count.
     pub fn add(&self, what: Count, number: u64) {
         self.counts[what as usize].fetch_add(number, Ordering::Relaxed);
     }
 
-    /// How many.
+    /// The count so far.
     pub fn total(&self, what: Count) -> u64 {
         self.counts[what as usize].load(Ordering::Relaxed)
     }
 
-    /// Something is wrong.
+    /// Records a mistake.
     pub fn mistake(&self, what: String) {
         self.mistakes_made.fetch_add(1, Ordering::Relaxed);
         let mut mistakes = self.mistakes.lock().unwrap();
@@ -109,17 +108,17 @@ impl Report {
         }
     }
 
-    /// How many mistakes.
+    /// The number of mistakes.
     pub fn mistakes(&self) -> u64 {
         self.mistakes_made.load(Ordering::Relaxed)
     }
 
-    /// What never happened, although it should have.
+    /// The counts that are zero, although they should not be.
     pub fn missing(&self) -> Vec<&'static str> {
         ALL.iter().filter(|(count, _)| self.total(*count) == 0).map(|(_, text)| *text).collect()
     }
 
-    /// All of it, for people.
+    /// The whole report, for people.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (count, text) in ALL {

@@ -1,4 +1,4 @@
-//! One run: an engine, an origin, clients and crowds, for so long; then the report.
+//! One run: an engine, an origin, clients and crowds, for a given time; then the report.
 
 use crate::governor::{Governor, cpu_seconds};
 use crate::origin;
@@ -25,22 +25,22 @@ use std::time::{Duration, Instant};
 const PAGES: u32 = 480;
 const WORKERS: usize = 3;
 const CLIENTS: u64 = 48;
-/// Each is seven clients.
+/// Each crowd is seven clients.
 const CROWDS: u64 = 3;
-/// A fraction of what all pages together have, so that something is evicted all the time.
+/// A fraction of the length of all pages together, so that something is evicted all the time.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
-/// Connections of one worker to the origin, and so threads of the origin.
+/// Connections of one worker to the origin, each of which takes a thread of the origin.
 const ORIGIN_CONNECTIONS_MAX: usize = 64;
-/// Fills must have ended so long after the last client.
+/// All fills must have ended so long after the last client.
 const FILLS_END_MAX: Duration = Duration::from_secs(10);
 
 /// How a run went.
 pub struct Outcome {
-    /// All counts and the first mistakes.
+    /// All counts, and the first mistakes in full.
     pub text: String,
-    /// Mistakes.
+    /// The number of mistakes.
     pub mistakes: u64,
-    /// What never happened, although it should have.
+    /// The counts of things that never happened, although they should have.
     pub missing: Vec<&'static str>,
 }
 
@@ -79,7 +79,7 @@ pub fn run(seed: u64, duration: Duration) -> Outcome {
     }
     let _ = writeln!(text, "{:>12}  bytes stored at the end", engine.cache().used_bytes());
     engine.stop();
-    // The last connection wakes the origin's listener, which then sees that all is over.
+    // This connection wakes the origin's listener, which then sees that the run is over.
     let _ = std::net::TcpStream::connect(origin);
     Outcome { text, mistakes: report.mistakes(), missing: report.missing() }
 }

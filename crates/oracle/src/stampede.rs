@@ -1,8 +1,8 @@
-//! Crowds: several clients want one page that is not stored, and in the middle it is purged, or changed by a POST.
+//! Crowds: several clients want one page that is not stored; meanwhile the page is purged, or changed by a POST.
 //!
-//! Random traffic alone hardly ever meets a fill at the moment when it is invalidated. Here it happens all the time: half of
-//! the crowd asks before and may get the old version, half asks when the invalidation is known to be done, while the
-//! fill may still be running, and must not.
+//! Random traffic alone hardly ever meets a fill at the moment when it is invalidated. Here that happens all the time: half of the
+//! crowd asks before the invalidation and may get the old version; half asks when the invalidation is known to be done, while the
+//! fill may still be running, and must not get it.
 
 use crate::ask::Ask;
 use crate::page::Page;
@@ -13,12 +13,12 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How many ask before, and how many after.
+/// How many clients ask before the invalidation, and how many after it.
 const HALF: usize = 3;
 const SILENCE_MAX: Duration = Duration::from_secs(25);
 
 impl Client<'_> {
-    /// One crowd after the other, until the world ends.
+    /// Runs one crowd after the other, until the world ends.
     pub fn run_crowds(mut self) {
         while !self.world.is_over() {
             let page = Ask::any(self.world, &mut self.random, &self.seen, true).page;
@@ -40,13 +40,13 @@ impl Client<'_> {
                 if self.random.percent(50) { self.purge(page) } else { self.post(page)? }
             }
             let mut ask = Ask::plain(self.world, page);
-            // Mostly all the same, so that they share one fill; sometimes not.
+            // Most requests are the same, so that they share one fill; some differ.
             if self.random.percent(20) {
                 (ask.language, ask.takes_gzip) = (self.random.below(4) as u8, self.random.percent(50));
                 ask.visitor = self.random.of(&[0, 1, 2, 11]);
             }
             self.count_request(&ask, Manner::default());
-            // A connection that fails shows when the answer is read.
+            // A failed connection shows when the answer is read.
             let _ = socket.write_all(&ask.bytes());
             asks.push(ask);
         }
@@ -73,7 +73,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Changes a page and purges it: nobody who asks after that may get what was there before.
+    /// Changes a page and purges it: a request that is sent after that may not get an older version.
     pub fn purge(&self, page: &Page) {
         self.world.note_invalidation(page.number);
         let (version, _) = self.world.change(page.number);

@@ -1,7 +1,7 @@
-//! The clients: threads with one connection at a time, each request drawn at random, each response checked at once.
+//! The clients: threads with one connection at a time, which draw each request at random and check each response at once.
 //!
-//! Connections differ: one request after the other, several in one write, HTTP/1.0, one request only, readers that take
-//! their time, and clients that leave in the middle.
+//! Connections differ: one request after the other, several requests in one write, HTTP/1.0, a single request, slow readers, and
+//! clients that leave in the middle.
 
 use crate::ask::{Ask, Seen};
 use crate::check::check;
@@ -17,27 +17,27 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// No answer, and no further byte, for so long is a mistake: whatever goes wrong, somebody has to say so.
+/// If no byte comes for so long, that is a mistake: after any failure, the engine has to answer or to close the connection.
 const SILENCE_MAX: Duration = Duration::from_secs(25);
 
-/// The most that one client remembers for its conditions.
+/// The most claims that one client remembers for its conditions.
 const SEEN_MAX: usize = 10_000;
 
 /// One client.
 pub struct Client<'w> {
     /// What is true.
     pub world: &'w World,
-    /// Where everything is counted.
+    /// Where counts and mistakes go.
     pub report: &'w Report,
-    /// How long to pause.
+    /// Decides how long to pause.
     pub governor: &'w Governor,
     /// The engine, for purges.
     pub engine: &'w Engine,
-    /// Where it listens.
+    /// The address of the engine.
     pub address: SocketAddr,
-    /// Decides everything.
+    /// Decides everything that the client does.
     pub random: Random,
-    /// What this client has seen.
+    /// The claims that this client has seen.
     pub seen: Seen,
 }
 
@@ -48,15 +48,15 @@ pub(crate) struct Manner {
     is_http10: bool,
     closes: bool,
     is_slow: bool,
-    /// Leaves after so many bytes of a body; 0: before the head.
+    /// The client leaves after so many bytes of a body; 0: before the head.
     leaves_after: Option<u64>,
 }
 
-/// What one request has come to.
+/// What becomes of a connection after a request.
 pub(crate) enum Outcome {
     /// The connection goes on.
     GoesOn,
-    /// It has ended.
+    /// The connection has ended.
     Ended,
 }
 
@@ -102,7 +102,7 @@ impl Client<'_> {
         }
     }
 
-    /// One write of requests, and their responses.
+    /// Sends requests in one write, and reads their responses.
     fn turn(
         &mut self,
         mut socket: &TcpStream,
@@ -202,7 +202,7 @@ impl Client<'_> {
         if closes || ends_with_connection || read.is_err() { Outcome::Ended } else { Outcome::GoesOn }
     }
 
-    /// What the head alone tells: when the cache has it, and that an unsafe request has succeeded.
+    /// Learns from the head alone by when the cache had the answer, and that an unsafe request has succeeded.
     fn learn_early(&self, ask: &Ask<'_>, head: &ResponseHead) {
         let is_unsafe = !matches!(ask.method, "GET" | "HEAD" | "OPTIONS");
         let claim = head.fields.only(crate::claim::FIELD).and_then(crate::claim::Claim::parse);
@@ -249,7 +249,7 @@ impl Client<'_> {
         count(manner.is_http10, Count::Http10);
         count(manner.is_slow, Count::SlowReader);
         if matches!(method, Count::Unsafe | Count::Head) {
-            // Both may drop what is stored, the one of this page and the other that Location may name.
+            // Both may drop what is stored for this page, and for the other page that Location may name.
             self.world.note_invalidation(ask.page.number);
             self.world.note_invalidation(ask.page.number ^ 3);
         }
@@ -290,7 +290,7 @@ impl Client<'_> {
         }
     }
 
-    /// A connection that ends is in order only where it was cut within an answer.
+    /// Notes that a connection has ended early, which is in order only if it was cut within an answer.
     fn ended_early(&self, ask: &Ask<'_>, trouble: &Trouble) -> Outcome {
         match trouble {
             Trouble::Cut => self.report.count(Count::Cut),

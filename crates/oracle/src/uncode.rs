@@ -1,8 +1,8 @@
-//! What a client makes of a coded response: it decodes it, and from then on it is what it would have been.
+//! Decodes a coded response as a client does, so that it can be checked like any other.
 //!
-//! The origin never codes, so each coding is the cache's, and has to be right by the response alone: the client accepts it, the
-//! head says that others may get something else, the entity tag is that of the coding, and the bytes decode to those that
-//! the origin's tag and claim stand for. Of a response that was cut, what can be decoded is checked.
+//! The origin uses no content coding, so each coding is the cache's, and the response alone must show that it is right: the client
+//! accepts it, Vary says that others may get something else, the entity tag is that of the coding, and the bytes decode to those that
+//! the origin's tag and claim stand for. Of a cut response, the part that can be decoded is checked.
 
 use crate::ask::Ask;
 use crate::coded_tags::ACCEPTED;
@@ -12,7 +12,7 @@ use std::io::Read;
 /// The response without its coding, and whether it had one.
 ///
 /// # Errors
-/// What is wrong with it.
+/// What is wrong with the coding.
 pub fn uncode(ask: &Ask<'_>, mut got: Got) -> Result<(Got, bool), String> {
     let coding = got.head.fields.only("content-encoding").map(str::to_owned);
     let tag = got.head.fields.only("etag").map(str::to_owned);
@@ -21,7 +21,7 @@ pub fn uncode(ask: &Ask<'_>, mut got: Got) -> Result<(Got, bool), String> {
         if got.head.fields.has("content-encoding") {
             return Err("coding: two of them".to_owned());
         }
-        // A 304 tells which form of it the client is to keep.
+        // A 304 may name the coded form that the client is to keep.
         return match (of_tag, got.head.status) {
             (None, _) => Ok((got, false)),
             (Some(_), 304) if ask.takes_gzip => {
@@ -60,7 +60,7 @@ pub fn uncode(ask: &Ask<'_>, mut got: Got) -> Result<(Got, bool), String> {
     Ok((got, true))
 }
 
-/// Decodes as much as there is; whether that was all.
+/// Decodes as much as there is; returns whether that was all.
 fn decode(coding: &str, bytes: &[u8], out: &mut Vec<u8>) -> bool {
     match coding {
         "gzip" => flate2::read::GzDecoder::new(bytes).read_to_end(out).is_ok(),
@@ -68,13 +68,13 @@ fn decode(coding: &str, bytes: &[u8], out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// The coding that a tag is of.
+/// The coding that the tag's suffix names.
 fn coding_of(tag: &str) -> Option<&'static str> {
     let opaque = tag.trim_end_matches('"');
     ["gzip", "br", "zstd"].into_iter().find(|coding| opaque.strip_suffix(coding).is_some_and(|it| it.ends_with('-')))
 }
 
-/// Puts the origin's tag back.
+/// Restores the origin's tag.
 fn uncode_tag(got: &mut Got) {
     for (_, tag) in got.head.fields.0.iter_mut().filter(|(name, _)| name.eq_ignore_ascii_case("etag")) {
         if let Some(coding) = coding_of(tag) {

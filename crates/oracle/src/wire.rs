@@ -1,24 +1,24 @@
-//! HTTP/1 messages as clients and the origin read them: strict, and on code that shares nothing with the program under test.
+//! HTTP/1 messages as the clients and the origin read them: strictly, and with code that shares nothing with the program under test.
 //!
-//! The one distinction that matters here: a message that was *cut* (the connection ended or was reset before the framing
-//! said so) is no mistake, one that is *broken* (no HTTP, two framings at once) is.
+//! One distinction matters here: a message that was *cut* (the connection ended or was reset before the end of its framing) is no
+//! mistake; a message that is *broken* (no HTTP, two framings at once) is one.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
 
-/// The longest head, and the longest body that anybody accepts, in bytes.
+/// The longest head and the longest body that are accepted, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 const BODY_BYTES_MAX: u64 = 16 << 20;
 const READ_BYTES: usize = 64 << 10;
 
-/// Why there is no more to read.
+/// Why no more can be read.
 #[derive(Debug)]
 pub enum Trouble {
     /// The connection ended or was reset.
     Cut,
     /// Nothing came in time.
     Silence,
-    /// That is no HTTP.
+    /// The bytes are no HTTP.
     Broken(String),
 }
 
@@ -54,7 +54,7 @@ impl Fields {
         self.all(name).next().is_some()
     }
 
-    /// Whether that list has that member, ignoring case and parameters.
+    /// Whether the list of that name has that member, ignoring case and parameters.
     pub fn lists(&self, name: &str, member: &str) -> bool {
         let token = |one: &str| one.split(';').next().is_some_and(|token| token.trim().eq_ignore_ascii_case(member));
         self.all(name).flat_map(|value| value.split(',')).any(token)
@@ -65,7 +65,7 @@ impl Fields {
         Self(headers.iter().map(|header| (header.name.to_owned(), text(header.value))).collect())
     }
 
-    /// The framing that the fields name, if any; two at once are broken.
+    /// The framing that the fields name, if any. Two framings at once are broken.
     pub fn framing(&self) -> Result<Option<Length>, Trouble> {
         match (self.has("transfer-encoding"), self.has("content-length")) {
             (true, true) => Err(Trouble::Broken("both Transfer-Encoding and Content-Length".to_owned())),
@@ -86,22 +86,22 @@ pub struct RequestHead {
     pub method: String,
     /// As sent.
     pub target: String,
-    /// All of them.
+    /// All fields.
     pub fields: Fields,
 }
 
 /// The head of a response.
 #[derive(Clone, Debug)]
 pub struct ResponseHead {
-    /// The code.
+    /// The status code.
     pub status: u16,
     /// Minor version of HTTP/1.
     pub minor: u8,
-    /// All of them.
+    /// All fields.
     pub fields: Fields,
 }
 
-/// A socket that is read in messages.
+/// Reads messages from a socket.
 pub struct Reader<'s> {
     socket: &'s TcpStream,
     buffer: Vec<u8>,
@@ -109,7 +109,7 @@ pub struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    /// Reads from that socket, whose read timeout is the bound of each wait.
+    /// Reads from that socket. Its read timeout bounds each wait.
     pub fn new(socket: &'s TcpStream) -> Self {
         Self { socket, buffer: Vec::new(), start: 0 }
     }
@@ -167,7 +167,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Appends the body to `body`, calling `each` with what is there so far after each read; `each` says whether to go on.
+    /// Appends the body to `body`. After each read it calls `each` with the length so far; `each` says whether to go on.
     pub fn body(
         &mut self,
         length: Length,
@@ -239,7 +239,7 @@ impl<'s> Reader<'s> {
         if self.more()? { Ok(()) } else { Err(Trouble::Cut) }
     }
 
-    /// Reads once; false: the connection has ended in order.
+    /// Reads once; `false`: the connection has ended in order.
     fn more(&mut self) -> Result<bool, Trouble> {
         self.buffer.drain(..self.start);
         self.start = 0;

@@ -1,11 +1,11 @@
-//! What is true: the clock, the version of each page with its history, and what nobody may get any more.
+//! What is true: the clock, the version of each page with its history, and which versions may not be served any more.
 //!
-//! Origin, traffic and checker share one process, so they share one clock and need no slack for disagreement. A version's
-//! time is taken under the page's lock, together with the version: at that moment it was the current one.
+//! The origin, the clients and the checker share one process, so they share one clock and need no slack for disagreement. A version
+//! and its time are taken together under the page's lock: at that time, the version was the current one.
 //!
-//! **Floors.** When a client has seen that an unsafe request succeeded, or a purge has returned, then whoever asks *later*
-//! must get that version or a newer one (RFC 9111 section 4.4). A request takes the floor before it is sent; what was in
-//! flight at that time may still get the old version.
+//! **Floors.** Once a client has seen that an unsafe request succeeded, or a purge has returned, a request that is sent *later* must
+//! get that version or a newer one (RFC 9111 section 4.4). A client reads the floor before it sends a request; a request that was in
+//! flight when the floor rose may still get the old version.
 
 use crate::page::Page;
 use std::collections::VecDeque;
@@ -29,11 +29,11 @@ pub struct World {
 /// When each version of a page began, in microseconds; version 1 is the first.
 struct History {
     began: Vec<u64>,
-    /// Of the last few answers of the origin: their serial, and when a client had the head.
+    /// The last few answers of the origin: their serial, and when a client had the head.
     heard: VecDeque<(u64, u64)>,
 }
 
-/// How many answers of one page are remembered in that way.
+/// How many answers of one page `heard` has.
 const HEARD_MAX: usize = 16;
 
 impl World {
@@ -57,12 +57,12 @@ impl World {
         self.epoch.elapsed().as_micros() as u64
     }
 
-    /// A number that nobody else gets.
+    /// A number that is given out once.
     pub fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The current version of a page, and a moment at which it is.
+    /// The current version of a page, and a time at which it is current.
     pub fn current(&self, page: &Page) -> (u32, u64) {
         let mut history = self.history(page.number);
         let now = self.now();
@@ -72,7 +72,7 @@ impl World {
         (history.began.len() as u32, now)
     }
 
-    /// Makes a new version of a page.
+    /// Starts a new version of a page. Returns it and its time.
     pub fn change(&self, page: u32) -> (u32, u64) {
         let mut history = self.history(page);
         let now = self.now();
@@ -80,12 +80,12 @@ impl World {
         (history.began.len() as u32, now)
     }
 
-    /// When a version ceased to be the current one; `None`: it has not.
+    /// When a version ceased to be the current one; `None`: it is still current.
     pub fn ended(&self, page: u32, version: u32) -> Option<u64> {
         self.history(page).began.get(version as usize).copied()
     }
 
-    /// A client has the head of that answer of the origin's, which was made for it: the cache has received it by now.
+    /// Notes that a client has the head of an answer that the origin made for it: the cache has received this answer by now.
     pub fn hear(&self, page: u32, serial: u64) {
         let now = self.now();
         let heard = &mut self.history(page).heard;
@@ -95,7 +95,7 @@ impl World {
         heard.push_back((serial, now));
     }
 
-    /// When the cache had received that answer at the latest, if anybody knows.
+    /// The time by which the cache had received that answer, if it is known.
     pub fn heard(&self, page: u32, serial: u64) -> Option<u64> {
         self.history(page).heard.iter().find(|(one, _)| *one == serial).map(|(_, at)| *at)
     }
@@ -105,17 +105,17 @@ impl World {
         self.floors[page as usize].load(Ordering::SeqCst)
     }
 
-    /// From now on nobody may get an older version than that.
+    /// From now on, no request may get an older version than that.
     pub fn raise_floor(&self, page: u32, version: u32) {
         self.floors[page as usize].fetch_max(version, Ordering::SeqCst);
     }
 
-    /// Notes that something is about to drop what is stored for a page.
+    /// Notes that a request or a purge is about to drop what is stored for a page.
     pub fn note_invalidation(&self, page: u32) {
         self.invalidations[page as usize].fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How often that happened.
+    /// How many invalidations of the page were noted.
     pub fn invalidations(&self, page: u32) -> u32 {
         self.invalidations[page as usize].load(Ordering::SeqCst)
     }
@@ -125,7 +125,7 @@ impl World {
         self.hits[page as usize].store(invalidations, Ordering::SeqCst);
     }
 
-    /// Whether the page has been hit, and nobody has invalidated it since: if it is not stored, it was evicted.
+    /// Whether the page has been hit and not invalidated since: if it is not stored, it was evicted.
     pub fn is_expected(&self, page: u32) -> bool {
         self.hits[page as usize].load(Ordering::SeqCst) == self.invalidations(page)
     }
@@ -135,7 +135,7 @@ impl World {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Ends it.
+    /// Ends the traffic.
     pub fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }

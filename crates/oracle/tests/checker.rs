@@ -1,4 +1,4 @@
-//! The checker must be able to fail: each mistake that it is there for, made on purpose.
+//! Tests that the checker can fail: each mistake that it is there for is made on purpose.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use kasoku_oracle::ask::Ask;
@@ -38,7 +38,7 @@ fn world() -> World {
 }
 
 impl<'w> Case<'w> {
-    /// A hit on a page of which that is true.
+    /// A hit on a page that meets that condition.
     fn new(world: &'w World, is_wanted: impl Fn(&Page) -> bool) -> Self {
         let fits = |page: &&Page| LONG.contains(&page.length(1, 0)) && is_wanted(page);
         let page = world.pages.iter().find(fits).expect("there is such a page");
@@ -59,7 +59,7 @@ impl<'w> Case<'w> {
         }
     }
 
-    /// A hit on a page that all share, fresh for a second or more, without more ado.
+    /// A plain hit on a page that all visitors share, and that is fresh for two seconds.
     fn shared(world: &'w World) -> Self {
         Self::new(world, |page| {
             let is_plain = page.caching.cache_control == "max-age=2" && page.variation == Variation::None;
@@ -67,7 +67,7 @@ impl<'w> Case<'w> {
         })
     }
 
-    /// Made for this request.
+    /// Makes it an answer that the origin made for this request.
     fn fetched(mut self) -> Self {
         (self.cache, self.by) = ("fwd=uri-miss; detail=uri-miss", Some(self.ask.id));
         self.age = 0;
@@ -114,7 +114,7 @@ fn what_is_right_is_right() {
 }
 
 impl Case<'_> {
-    /// The same in a coding of these bytes.
+    /// Makes it a response in gzip that decodes to these bytes.
     fn coded(mut self, body: &[u8]) -> Self {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(body).unwrap();

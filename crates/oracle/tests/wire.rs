@@ -1,11 +1,11 @@
-//! What is cut must look cut, and what is no HTTP must look broken: through real sockets.
+//! Tests of the reader over real sockets: what is cut must look cut, and what is no HTTP must look broken.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use kasoku_oracle::wire::{Length, Reader, Trouble};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
-/// A socket on which those bytes come, and then the end.
+/// A socket on which these bytes arrive, and then the end.
 fn sent(bytes: &str) -> TcpStream {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -1,8 +1,8 @@
-//! A scripted application server that speaks FastCGI or SCGI: it takes what is asked in the order of its script, and keeps a
-//! record. Its reading of both protocols is its own.
+//! A scripted application server that speaks FastCGI or SCGI. It plays the turns of its script in the order of the requests, and
+//! records these. Its parsers of both protocols are its own.
 //!
-//! A [`Turn`] is what it does with one request; the request has been read to the end of its body then, unless the turn says
-//! otherwise. After a FastCGI turn that ends the request, the connection goes on if it was asked to.
+//! A [`Turn`] is what the server does with one request. It begins after the end of the request's body, unless the turn says
+//! otherwise. After a FastCGI turn that ends the request, the connection stays open if the request asks for that.
 
 use crate::{Gate, WAIT_MAX};
 use kasoku_options::{OriginAddress, OriginEndpoint};
@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-/// The types of FastCGI's records that are used here.
+/// The types of FastCGI records that are used here.
 const BEGIN: u8 = 1;
 const END: u8 = 3;
 const PARAMS: u8 = 4;
@@ -29,13 +29,13 @@ pub struct Application {
 /// A request as it arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
-    /// On which connection, counted from 0.
+    /// The number of the connection, counted from 0.
     pub connection: usize,
     /// The parameters.
     pub params: BTreeMap<String, String>,
-    /// Standard input, as far as it was read before the turn.
+    /// Standard input, as far as it was read.
     pub stdin: Vec<u8>,
-    /// Whether the connection is to be left open.
+    /// Whether the connection is to stay open.
     pub is_kept: bool,
 }
 
@@ -46,7 +46,7 @@ impl Call {
     }
 }
 
-/// What is done with one request.
+/// What the server does with one request.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
     leaves_stdin: bool,
@@ -62,14 +62,14 @@ enum Act {
     AwaitEnd,
 }
 
-/// One record of request 1.
+/// One FastCGI record of request 1.
 pub fn record(kind: u8, content: &[u8], padding_bytes: u8) -> Vec<u8> {
     let length = u16::try_from(content.len()).unwrap().to_be_bytes();
     let header = [1, kind, 0, 1, length[0], length[1], padding_bytes, 0];
     [&header[..], content, &vec![b'p'; usize::from(padding_bytes)]].concat()
 }
 
-/// A turn that prints this and ends.
+/// A turn that prints `output` and ends.
 pub fn prints(output: &str) -> Turn {
     Turn::default().stdout(output).ends()
 }
@@ -91,13 +91,13 @@ impl Turn {
         self.act(Act::Send(bytes.as_ref().to_vec()))
     }
 
-    /// Prints: one record, with some padding.
+    /// Prints `text` as one record, with some padding.
     #[must_use]
     pub fn stdout(self, text: &str) -> Self {
         self.sends(record(STDOUT, text.as_bytes(), 3))
     }
 
-    /// Writes to standard error.
+    /// Writes `text` to standard error.
     #[must_use]
     pub fn stderr(self, text: &str) -> Self {
         self.sends(record(STDERR, text.as_bytes(), 0))
@@ -109,19 +109,19 @@ impl Turn {
         self.ends_with(0)
     }
 
-    /// Ends it with another protocol status.
+    /// Ends the request with that protocol status.
     #[must_use]
     pub fn ends_with(self, protocol_status: u8) -> Self {
         self.sends(record(END, &[0, 0, 0, 0, protocol_status, 0, 0, 0], 0))
     }
 
-    /// Waits for an event of the test.
+    /// Waits until the test opens the gate.
     #[must_use]
     pub fn waits(self, gate: &Gate) -> Self {
         self.act(Act::Wait(gate.clone()))
     }
 
-    /// Begins before standard input has come.
+    /// Begins the turn before standard input has come.
     #[must_use]
     pub fn leaves_stdin(mut self) -> Self {
         self.leaves_stdin = true;
@@ -134,13 +134,13 @@ impl Turn {
         self.act(Act::ReadStdin)
     }
 
-    /// Closes the connection, whatever was asked.
+    /// Closes the connection, even if the request asks to keep it open.
     #[must_use]
     pub fn closes(self) -> Self {
         self.act(Act::Close)
     }
 
-    /// Waits until the peer has closed it.
+    /// Waits until the peer has closed the connection.
     #[must_use]
     pub fn awaits_end(self) -> Self {
         self.act(Act::AwaitEnd)
@@ -176,12 +176,12 @@ impl Shared {
 }
 
 impl Application {
-    /// One that speaks FastCGI, on a free port.
+    /// A server that speaks FastCGI, on a free port.
     pub fn fastcgi(script: impl IntoIterator<Item = Turn>) -> Self {
         Self::start(true, script)
     }
 
-    /// One that speaks SCGI, on a free port. Of its turns, [`Turn::sends`] is the way to print.
+    /// A server that speaks SCGI, on a free port. Its turns print with [`Turn::sends`].
     pub fn scgi(script: impl IntoIterator<Item = Turn>) -> Self {
         Self::start(false, script)
     }
@@ -211,7 +211,7 @@ impl Application {
         Self { port, is_fastcgi, shared }
     }
 
-    /// Where it listens, as one of a route's origins.
+    /// The address at which it listens, as one of a route's origins.
     pub fn address(&self) -> kasoku_options::OriginOptions {
         let endpoint = OriginEndpoint::Tcp { host: "127.0.0.1".to_owned(), port: self.port };
         let address = if self.is_fastcgi { OriginAddress::FastCgi(endpoint) } else { OriginAddress::Scgi(endpoint) };
@@ -308,7 +308,7 @@ impl Connection<'_> {
         self.shared.change(|state| state.faults.push(text));
     }
 
-    /// `false`: the connection is over.
+    /// Carries out an act; `false`: the connection is over.
     fn act(&mut self, act: Act, call: &Call) -> bool {
         match act {
             Act::Send(bytes) => self.stream.write_all(&bytes).is_ok(),
@@ -349,7 +349,7 @@ impl Connection<'_> {
         self.stream.read_exact(&mut bytes).ok().map(|()| bytes)
     }
 
-    /// Type and content of the next record, which must be of request 1.
+    /// The type and content of the next record, which must be of request 1.
     fn record(&mut self) -> Option<(u8, Vec<u8>)> {
         let [version, kind, id_high, id_low, high, low, padding, _] = self.read()?;
         assert_eq!((version, id_high, id_low), (1, 0, 1), "a record of version 1 and request 1");
@@ -365,7 +365,7 @@ impl Connection<'_> {
         Some(Call { params: pairs(&params), is_kept: begin[2] & 1 == 1, ..Call::default() })
     }
 
-    /// The contents of a stream's records until the empty one.
+    /// The joined contents of a stream's records, until the empty one.
     fn stream_of(&mut self, expected: u8) -> Option<Vec<u8>> {
         let mut stream = Vec::new();
         loop {
@@ -405,7 +405,7 @@ impl Connection<'_> {
     }
 }
 
-/// What is sent without a wait in between goes out in one write, unless a test sends single bytes.
+/// Joins what is sent without a wait in between into one write, except for single bytes.
 fn at_once(acts: Vec<Act>) -> Vec<Act> {
     let mut joined = Vec::new();
     for act in acts {
@@ -417,7 +417,7 @@ fn at_once(acts: Vec<Act>) -> Vec<Act> {
     joined
 }
 
-/// FastCGI's pairs of names and values.
+/// Parses FastCGI's pairs of names and values.
 fn pairs(mut bytes: &[u8]) -> BTreeMap<String, String> {
     fn length(bytes: &mut &[u8]) -> usize {
         let first = bytes[0];

@@ -18,9 +18,9 @@ pub struct Client {
 /// How a response's body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As its framing promised; for a close-delimited body: with a clean close.
+    /// As its framing promised; without any framing: with a clean close.
     Whole,
-    /// The connection was closed or reset before.
+    /// The connection was closed or reset before the body's end.
     Cut,
 }
 
@@ -74,7 +74,7 @@ impl Response {
         })
     }
 
-    /// The detail of Cache-Status: which rule decided.
+    /// The `detail` of Cache-Status: the rule that decided.
     pub fn detail(&self) -> String {
         self.cache_status("detail").unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl Client {
         Self { socket: Socket::new(Stream::Tcp(raw.into())) }
     }
 
-    /// Connects over TCP with a receive buffer so small that a sender soon notices when nobody reads.
+    /// Connects over TCP with a receive buffer so small that the sender soon notices when the client does not read.
     pub fn connect_slow(address: SocketAddr) -> Self {
         let raw = RawSocket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         raw.set_recv_buffer_size(4096).unwrap();
@@ -104,7 +104,7 @@ impl Client {
         Self { socket }
     }
 
-    /// Sends requests by doors in memory.
+    /// Sends requests through doors in memory.
     pub fn in_memory(entrance: Entrance) -> Self {
         Self { socket: memory::connect(entrance) }
     }
@@ -114,13 +114,13 @@ impl Client {
         Self { socket: Socket::new(Stream::Unix(UnixStream::connect(path).unwrap())) }
     }
 
-    /// Sends these bytes. That the other side has closed already is not an error: what it said is still to be read.
+    /// Sends these bytes. It is no error if the other side has closed already: its answer can still be read.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let _ = self.socket.write(bytes.as_ref());
         self
     }
 
-    /// Sends these bytes, and expects that they are not all taken at once; returns those that are left.
+    /// Sends these bytes, and expects that the other side does not take them all at once; returns those that are left.
     #[track_caller]
     pub fn send_held_up<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let sent = self.socket.write_until_held_up(bytes).unwrap();
@@ -261,7 +261,7 @@ impl Client {
         self
     }
 
-    /// Leaves with a reset.
+    /// Closes the connection with a reset.
     pub fn reset(self) {
         self.socket.reset_on_close();
     }

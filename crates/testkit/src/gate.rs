@@ -1,4 +1,4 @@
-//! An event: closed until somebody opens it, then open for ever.
+//! An event: a gate that is closed until a test opens it, and then open for ever.
 
 use crate::WAIT_MAX;
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,13 +13,13 @@ impl Gate {
         Self::default()
     }
 
-    /// Lets everybody through, now and later.
+    /// Lets all threads through, now and later.
     pub fn open(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_all();
     }
 
-    /// Waits until it is open; `false` after [`WAIT_MAX`].
+    /// Waits until the gate is open; `false` after [`WAIT_MAX`].
     #[must_use]
     pub fn wait(&self) -> bool {
         let closed = self.0.0.lock().unwrap();

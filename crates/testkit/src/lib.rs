@@ -12,9 +12,9 @@
 //! * **The script is complete**: a request that no exchange expects fails the test, and so does an exchange that never
 //!   happened.
 //!
-//! The messages here are parsed by code of its own, which shares nothing with the parsers under test. What it does not
-//! do: it is no HTTP library. It believes what it reads, apart from the rules that every message of ours must keep
-//! (never both Content-Length and Transfer-Encoding, for one).
+//! This crate parses messages with code of its own, which shares nothing with the parsers under test. It is no HTTP library: it
+//! believes what it reads, apart from the rules that every message of Kasoku must keep (never both Content-Length and
+//! Transfer-Encoding, for one).
 //!
 //! Failing is what this crate is for: it panics wherever an expectation is not met.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -1,9 +1,9 @@
-//! A second door: requests and answers as values, over channels in memory.
+//! A second door of the engine: requests and answers as values, over channels in memory.
 //!
 //! It shows that the path of a request knows nothing of HTTP/1.1. Tests are written in bytes, so a thread stands between: it reads a
-//! client's requests from a pair of sockets, hands each over by a [`MemoryDoor`], and writes what comes out as bytes again. What a test says
-//! of framing, pipelining or connections is beside the point here; everything else must come out as it does by the first door.
-//! `KASOKU_DOOR=memory` has every [`Scenario::client`](crate::Scenario::client) come this way.
+//! client's requests from a pair of sockets, hands each one to the engine with a [`MemoryDoor`], and writes the answer as bytes
+//! again. Tests of framing, pipelining or connections say nothing about this door; all else must come out as it does through the door
+//! of HTTP/1.1. `KASOKU_DOOR=memory` makes every [`Scenario::client`](crate::Scenario::client) use this door.
 
 use crate::WAIT_MAX;
 use crate::message::{Framing, Head as ClientsHead};
@@ -25,10 +25,10 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes that wait in a channel, at most.
+/// The most bytes that wait in a channel.
 const WAITING_MAX: usize = 64 << 10;
 
-/// A channel with a bound, between a thread that blocks and a task that is polled.
+/// A bounded channel between a thread that blocks and a task that is polled.
 struct Channel<T> {
     state: Mutex<Waiting<T>>,
     changed: Condvar,
@@ -59,12 +59,12 @@ impl<T> Channel<T> {
         result
     }
 
-    /// Nothing more comes, or nothing more is taken.
+    /// Closes the channel: no more items come, or no more are taken.
     fn close(&self) {
         self.change(|state| state.is_closed = true);
     }
 
-    /// Puts something in, as soon as there is room; `false`: nobody takes it.
+    /// Puts an item in as soon as there is room; `false`: the channel is closed.
     fn put(&self, item: T, bytes: usize) -> bool {
         let full = |state: &mut Waiting<T>| state.bytes >= WAITING_MAX && !state.is_closed;
         let mut state = self.changed.wait_timeout_while(self.state.lock().unwrap(), WAIT_MAX, full).unwrap().0;
@@ -75,14 +75,14 @@ impl<T> Channel<T> {
         self.change(|_| is_taken)
     }
 
-    /// Takes what comes next; `None`: nothing more does.
+    /// Takes the next item; `None`: no more items come.
     fn take(&self) -> Option<T> {
         let empty = |state: &mut Waiting<T>| state.items.is_empty() && !state.is_closed;
         drop(self.changed.wait_timeout_while(self.state.lock().unwrap(), 4 * WAIT_MAX, empty).unwrap());
         self.change(Waiting::pop)
     }
 
-    /// Room in bytes, or the task is woken when there is some.
+    /// The room in bytes. If there is none, the task is woken when there is some.
     fn poll_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut state = self.state.lock().unwrap();
         if state.is_closed {
@@ -116,14 +116,14 @@ impl<T> Waiting<T> {
     }
 }
 
-/// What comes out of a door.
+/// What the engine sends through a door.
 enum Out {
     Head(Box<ResponseHead>, Follows),
     Data(Bytes),
     End(Option<Fields>),
 }
 
-/// Whether a client has gone, and who wants to know.
+/// Whether the client has gone, and the task that waits for that.
 #[derive(Default)]
 struct Gone(Mutex<(bool, Option<Waker>)>);
 
@@ -137,7 +137,7 @@ impl Gone {
     }
 }
 
-/// One request's way in, and its answer's way out.
+/// Brings one request's body to the engine, and takes its answer.
 pub struct MemoryDoor {
     body: Arc<Channel<Result<UploadPiece, UploadError>>>,
     out: Arc<Channel<Out>>,
@@ -229,7 +229,7 @@ impl Drop for MemoryDoor {
     }
 }
 
-/// A client whose requests go by doors in memory.
+/// A client whose requests go through doors in memory.
 pub(crate) fn connect(entrance: Entrance) -> Socket {
     let (client, ours) = UnixStream::pair().unwrap();
     let sent = HandedOver::default();
@@ -237,13 +237,13 @@ pub(crate) fn connect(entrance: Entrance) -> Socket {
     thread::spawn(move || {
         let mut socket = Socket::new(Stream::Unix(ours.try_clone().unwrap())).receiving(received.clone());
         while serve_next(&entrance, &mut socket, &ours, &received) {}
-        // Nobody waits for what nobody reads.
+        // The thread reads no more, so the client must not wait for it.
         received.answering(true);
     });
     Socket::new(Stream::Unix(client)).sending(sent)
 }
 
-/// Serves the next request; `false`: there is none, or nobody takes its answer.
+/// Serves the next request; `false`: there is none, or the client does not take its answer.
 fn serve_next(entrance: &Entrance, socket: &mut Socket, stream: &UnixStream, received: &HandedOver) -> bool {
     let asked = loop {
         match socket.head() {
@@ -264,7 +264,7 @@ fn serve_next(entrance: &Entrance, socket: &mut Socket, stream: &UnixStream, rec
         if entrance.visit(visit) {
             break;
         }
-        // A worker has its bound, or the engine has ended.
+        // The worker has reached its limit, or the engine has ended.
         if begun.elapsed() > WAIT_MAX || socket.has_left() {
             return false;
         }
@@ -286,7 +286,7 @@ fn serve_next(entrance: &Entrance, socket: &mut Socket, stream: &UnixStream, rec
         })
     };
     send_body(&asked, socket, &body);
-    // Until the answer is there, the client may leave.
+    // Until the answer is complete, the client may leave.
     while !answering.is_finished() {
         if socket.has_left() {
             gone.tell();
@@ -316,7 +316,7 @@ fn request_of(asked: &ClientsHead) -> (RequestHead, BodyLength) {
     (head, length)
 }
 
-/// Hands the request's body over as it comes.
+/// Passes the request's body on as it comes.
 fn send_body(asked: &ClientsHead, socket: &mut Socket, body: &Channel<Result<UploadPiece, UploadError>>) {
     if asked.framing() == Framing::Nothing {
         body.put(Ok(UploadPiece::End(None)), 0);
@@ -339,7 +339,7 @@ fn send_body(asked: &ClientsHead, socket: &mut Socket, body: &Channel<Result<Upl
     body.put(end, 0);
 }
 
-/// Writes an answer as it comes; whether it came to its end.
+/// Writes an answer as it comes; returns whether it came to its end.
 fn write_answer(out: &Channel<Out>, stream: &mut UnixStream, is_head: bool) -> io::Result<bool> {
     let mut is_chunked = false;
     while let Some(item) = out.take() {

@@ -34,7 +34,7 @@ impl Head {
         self.all(name).next().is_some()
     }
 
-    /// The first line's word of that number: method, target and version, or version and status.
+    /// The word of that number in the first line, from 0: method, target and version, or version and status.
     pub fn word(&self, number: usize) -> &str {
         self.line.split(' ').nth(number).unwrap_or_default()
     }

@@ -17,7 +17,7 @@ pub struct Origin {
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// On which connection, counted from 0.
+    /// The number of the connection, counted from 0.
     pub connection: usize,
     /// Request line and fields.
     pub head: Head,
@@ -80,7 +80,7 @@ impl Origin {
         Self::listen(TcpListener::bind("127.0.0.1:0").unwrap(), script)
     }
 
-    /// Listens where nobody did so far: an origin that comes back.
+    /// Listens at an address at which nothing has listened so far: an origin that comes back.
     pub fn start_at(origin: &kasoku_options::OriginOptions, script: impl IntoIterator<Item = Exchange>) -> Self {
         let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = &origin.address else {
             panic!("not an address of TCP")
@@ -107,7 +107,7 @@ impl Origin {
         Self { address, shared }
     }
 
-    /// Where it listens, as one of a route's origins.
+    /// The address at which it listens, as one of a route's origins.
     pub fn address(&self) -> kasoku_options::OriginOptions {
         OriginAddress::http(self.address.ip().to_string(), self.address.port()).into()
     }
@@ -161,7 +161,7 @@ impl Origin {
         self.shared.state().received[number].clone()
     }
 
-    /// What has come so far, settled or not.
+    /// The requests so far, whether their bodies have ended or not.
     pub fn requests(&self) -> Vec<Received> {
         self.shared.state().received.clone()
     }
@@ -248,7 +248,7 @@ fn settle(shared: &Shared, number: usize, record: impl FnOnce(&mut Received)) {
     });
 }
 
-/// Does what the script says; `false` when the connection is over.
+/// Carries out the acts of an exchange; `false`: the connection is over.
 fn acts(shared: &Shared, socket: &mut Socket, number: usize, framing: Framing, exchange: Exchange) -> bool {
     let name = format!("{} {}", exchange.method, exchange.target);
     for act in exchange.acts {
@@ -262,7 +262,7 @@ fn acts(shared: &Shared, socket: &mut Socket, number: usize, framing: Framing, e
                     return false;
                 }
             }
-            // A peer that does not take it has closed; whether it may is for the test to say.
+            // A failed write means that the peer has closed. The test decides whether the peer may do that.
             Act::Send(bytes) => {
                 if socket.write(&bytes).is_err() {
                     return false;

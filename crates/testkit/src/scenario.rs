@@ -16,10 +16,10 @@ use kasoku_wire::field::date;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Both profiles, for what must hold in either.
+/// Both profiles, for tests of what must hold in either.
 pub const BOTH: [Profile; 2] = [Profile::Safe, Profile::Rfc];
 
-/// Settings on their way to a [`Scenario`]. One worker, unless told otherwise.
+/// The settings of a [`Scenario`] that has not started yet. One worker by default.
 pub struct Setup {
     options: Options,
     route: Route,
@@ -29,7 +29,7 @@ pub struct Setup {
 
 /// A running engine, its origin and its clock. Dropping it stops the engine, then checks the origin's script.
 pub struct Scenario {
-    // The order matters: the engine goes first.
+    // The order matters: the engine is dropped first.
     /// The engine.
     pub engine: Engine,
     /// The origin behind it.
@@ -88,20 +88,20 @@ impl Setup {
         self
     }
 
-    /// Changes what is set for requests that no rule matches, and is where later rules start from.
+    /// Changes the route of requests that no rule matches. Rules and sites that are added later start from it.
     #[must_use]
     pub fn route(mut self, change: impl FnOnce(&mut Route)) -> Self {
         change(&mut self.route);
         self
     }
 
-    /// Changes the caching rules of the route.
+    /// Changes the caching policy of the route.
     #[must_use]
     pub fn policy(self, change: impl FnOnce(&mut Policy)) -> Self {
         self.route(|route| change(Arc::make_mut(&mut route.policy)))
     }
 
-    /// Adds a rule: the route as it is by now, with that change.
+    /// Adds a rule: the route as it is now, with that change.
     #[must_use]
     pub fn rule(mut self, path: &str, change: impl FnOnce(&mut Route)) -> Self {
         let mut route = self.route.clone();
@@ -110,8 +110,8 @@ impl Setup {
         self
     }
 
-    /// Adds a site of its own for these hosts, with the route as it is by now and that change. Hosts without any site are
-    /// served by the default one, unless [`Setup::run`] finds at least one.
+    /// Adds a site for these hosts: the route as it is now, with that change. Only if no site is added, [`Setup::run`] makes a
+    /// default site, for all hosts.
     #[must_use]
     pub fn site(mut self, hosts: &[HostPattern], change: impl FnOnce(&mut Route)) -> Self {
         let mut route = self.route.clone();
@@ -131,19 +131,19 @@ impl Setup {
         self.start_engine().unwrap()
     }
 
-    /// The same as a scenario: nobody asks its origin.
+    /// The same as a scenario, whose scripted origin expects no request.
     pub fn run_with_own_origins(self) -> Scenario {
         let clock = self.clock.clone();
         Scenario { engine: self.run_without_origin(), origin: Origin::start([]), clock }
     }
 
-    /// The same where the start may fail.
+    /// The same, for a start that may fail.
     pub fn start_engine(self) -> Result<Engine, StartError> {
         Engine::start(self.options, self.clock)
     }
 
-    /// Starts the origin with that script, and the engine in front of it. Where a route has origins already, the
-    /// scripted one comes last.
+    /// Starts the origin with that script, and the engine in front of it. If a route has origins already, the scripted one comes
+    /// last.
     pub fn run(self, script: impl IntoIterator<Item = Exchange>) -> Scenario {
         let origin = Origin::start(script);
         let address = origin.address();
@@ -152,7 +152,7 @@ impl Setup {
         Scenario { engine, origin, clock }
     }
 
-    /// Starts the engine in front of that origin, or of a route's own where it has one.
+    /// Starts the engine in front of that origin. A route that has origins of its own keeps those instead.
     pub fn run_before(self, origin: &OriginAddress) -> Scenario {
         self.with_sites(|route| {
             if route.origins.is_empty() {
@@ -162,7 +162,7 @@ impl Setup {
         .run_with_own_origins()
     }
 
-    /// With the default site, if there is no other, and a change to each route.
+    /// Adds the default site, if there is no other, and changes each route.
     fn with_sites(mut self, mut change: impl FnMut(&mut Route)) -> Self {
         if self.options.sites.is_empty() {
             let (rules, route) = (std::mem::take(&mut self.rules), Arc::new(self.route.clone()));
@@ -187,7 +187,7 @@ impl Scenario {
         Setup::rfc().run(script)
     }
 
-    /// A new connection to the first listener; or none, and doors in memory, where `KASOKU_DOOR=memory`.
+    /// A new connection to the first listener. With `KASOKU_DOOR=memory`, a client of doors in memory instead.
     pub fn client(&self) -> Client {
         match std::env::var("KASOKU_DOOR").as_deref() {
             Ok("memory") => Client::in_memory(self.engine.entrance()),
@@ -196,7 +196,7 @@ impl Scenario {
         }
     }
 
-    /// Moves the clock.
+    /// Moves the clock by that many seconds.
     pub fn advance(&self, seconds: i64) {
         self.clock.advance_seconds(seconds);
     }
@@ -206,7 +206,7 @@ impl Scenario {
         text(&self.clock, seconds_from_now)
     }
 
-    /// Waits until that counter has reached that number: for what no byte on any socket tells.
+    /// Waits until that counter has reached that number, for events that no byte on a socket shows.
     #[track_caller]
     pub fn counted(&self, counter: Counter, number: u64) {
         let begun = Instant::now();
@@ -216,7 +216,7 @@ impl Scenario {
         }
     }
 
-    /// Repeats `attempt` until it succeeds: for what happens behind an answer that has gone out already.
+    /// Repeats `attempt` until it succeeds, for what happens after the answer has gone out.
     #[track_caller]
     pub fn eventually(&self, mut attempt: impl FnMut() -> bool) {
         let begun = Instant::now();
@@ -226,8 +226,8 @@ impl Scenario {
         }
     }
 
-    /// Waits until the only worker has seen everything that clients have sent before this call: asks it something that
-    /// no origin is needed for, on a connection of its own, twice. Bytes that were there earlier are read earlier.
+    /// Waits until the only worker has seen everything that clients have sent before this call. It sends two requests that need no
+    /// origin, on connections of their own: the worker reads bytes in the order in which they came.
     pub fn settled(&self) {
         for _ in 0..2 {
             let mut client = self.client();

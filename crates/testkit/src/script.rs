@@ -1,8 +1,8 @@
-//! What an origin is asked, and what it does then.
+//! The script of an origin: the requests that it expects, and what it does with them.
 //!
-//! An [`Exchange`] expects one request (method and target) and lists acts: bytes to send, gates to wait for, a close.
-//! Requests may come on any connection; each takes the first exchange of its method and target that is still unused.
-//! Without an act that says otherwise the connection stays open for the next request.
+//! An [`Exchange`] expects one request (method and target) and lists acts: bytes to send, gates to wait for, a close. Requests may
+//! come on any connection; each takes the first unused exchange of its method and target. The connection stays open for the next
+//! request, unless an act says otherwise.
 
 use crate::Gate;
 
@@ -67,8 +67,8 @@ impl Exchange {
         self.act(Act::Send(bytes.as_ref().to_vec()))
     }
 
-    /// Sends these bytes, and expects that the other side does not take them all at once: reports that with
-    /// [`Origin::is_held_up`](crate::Origin::is_held_up), and goes on.
+    /// Sends these bytes, and expects that the other side does not take them all at once.
+    /// [`Origin::is_held_up`](crate::Origin::is_held_up) waits for that; the script then goes on.
     #[must_use]
     pub fn sends_held_up(self, bytes: impl AsRef<[u8]>) -> Self {
         self.act(Act::SendHeldUp(bytes.as_ref().to_vec()))
@@ -80,13 +80,13 @@ impl Exchange {
         self.act(Act::Wait(gate.clone()))
     }
 
-    /// Reads exactly these bytes: what a tunnel brings.
+    /// Reads exactly these bytes, as a tunnel brings them.
     #[must_use]
     pub fn reads(self, bytes: impl AsRef<[u8]>) -> Self {
         self.act(Act::Read(bytes.as_ref().to_vec()))
     }
 
-    /// Expects that nothing has come behind the head by now.
+    /// Expects that nothing has come after the head by now.
     #[must_use]
     pub fn has_nothing_to_read(self) -> Self {
         self.act(Act::NothingToRead)
@@ -98,7 +98,7 @@ impl Exchange {
         self.act(Act::AwaitEnd)
     }
 
-    /// Ends its sending side.
+    /// Ends the sending side of the connection.
     #[must_use]
     pub fn shuts_down_write(self) -> Self {
         self.act(Act::ShutdownWrite)

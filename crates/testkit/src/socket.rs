@@ -1,4 +1,4 @@
-//! A socket with what has been read from it ahead; every wait is bounded.
+//! A socket with a buffer of bytes that were read ahead. Every wait is bounded.
 
 use crate::WAIT_MAX;
 use crate::message::{Framing, Head, field};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A peer that takes nothing for this long holds up its sender.
+/// A sender counts as held up when its peer has taken nothing for this long.
 const HELD_UP_AFTER: Duration = Duration::from_millis(300);
 
 pub(crate) enum Stream {
@@ -22,14 +22,14 @@ pub(crate) enum Stream {
 pub(crate) struct Socket {
     stream: Stream,
     ahead: Vec<u8>,
-    /// Where a thread stands between, and this is the end of whoever sends.
+    /// Set on the client's end of a connection through a thread ([`memory`](crate::memory)).
     sends: Option<HandedOver>,
-    /// The same, of that thread.
+    /// Set on the end of that thread.
     receives: Option<HandedOver>,
 }
 
-/// Bytes that go through a thread on their way. Whoever sends them waits until that thread has done what they ask for, so that requests
-/// arrive in the order in which a test has sent them.
+/// The progress of bytes on their way through a thread. The client that sends bytes waits until the thread has done what they ask
+/// for, so that requests reach the engine in the order in which a test sends them.
 #[derive(Clone, Default)]
 pub(crate) struct HandedOver(Arc<Progress>);
 
@@ -37,14 +37,14 @@ pub(crate) struct HandedOver(Arc<Progress>);
 struct Progress {
     written: AtomicU64,
     read: AtomicU64,
-    /// Bytes were read, and not dealt with yet.
+    /// The thread has read bytes and not dealt with them yet.
     is_busy: AtomicBool,
-    /// A request is with the engine: what comes behind it has to wait.
+    /// A request is with the engine, so the bytes behind it have to wait.
     is_answering: AtomicBool,
 }
 
 impl HandedOver {
-    /// A request is with the engine, or is no longer.
+    /// Sets whether a request is with the engine.
     pub(crate) fn answering(&self, is_answering: bool) {
         self.0.is_answering.store(is_answering, Ordering::SeqCst);
     }
@@ -83,7 +83,7 @@ pub(crate) enum Stopped {
 pub(crate) struct Content {
     pub(crate) body: Vec<u8>,
     pub(crate) trailers: Vec<(String, String)>,
-    /// `None`: it came to its end.
+    /// `None`: the body came to its end.
     pub(crate) stopped: Option<Stopped>,
 }
 
@@ -100,12 +100,12 @@ impl Socket {
         socket
     }
 
-    /// The end of whoever sends, where a thread stands between.
+    /// Makes this the client's end of a connection through a thread.
     pub(crate) fn sending(self, handed_over: HandedOver) -> Self {
         Self { sends: Some(handed_over), ..self }
     }
 
-    /// The end of that thread.
+    /// Makes this the end of that thread.
     pub(crate) fn receiving(self, handed_over: HandedOver) -> Self {
         Self { receives: Some(handed_over), ..self }
     }
@@ -131,7 +131,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Writes until the peer takes nothing for [`HELD_UP_AFTER`], or all is written; returns how much was.
+    /// Writes until the peer takes nothing for [`HELD_UP_AFTER`], or all is written; returns the number of bytes written.
     pub(crate) fn write_until_held_up(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.sock(|sock| sock.set_write_timeout(Some(HELD_UP_AFTER)).unwrap());
         let mut sent = 0;
@@ -157,12 +157,12 @@ impl Socket {
         self.sock(|sock| sock.shutdown(Shutdown::Write))
     }
 
-    /// The close that follows will be a reset.
+    /// Makes the close that follows a reset.
     pub(crate) fn reset_on_close(&self) {
         self.sock(|sock| sock.set_linger(Some(Duration::ZERO)).unwrap());
     }
 
-    /// Shrinks the receive buffer, so that a sender soon notices that nobody reads.
+    /// Shrinks the receive buffer, so that the sender soon notices when this side does not read.
     pub(crate) fn small_buffer(&self) {
         self.sock(|sock| sock.set_recv_buffer_size(4096).unwrap());
     }
@@ -192,13 +192,13 @@ impl Socket {
         }
     }
 
-    /// Whether the peer has closed both of its sides. Only a pair of Unix sockets tells.
+    /// Whether the peer has closed both of its sides. Only a pair of Unix sockets can tell.
     pub(crate) fn has_left(&self) -> bool {
         const MSG_NOSIGNAL: i32 = 0x4000;
         self.sock(|sock| sock.send_with_flags(&[], MSG_NOSIGNAL).is_err())
     }
 
-    /// Whether anything has come that was not used.
+    /// Whether anything has come that was not used: bytes, or the end of the connection.
     pub(crate) fn has_something(&mut self) -> bool {
         let set = |socket: &Self, nonblocking| socket.sock(|sock| sock.set_nonblocking(nonblocking).unwrap());
         set(self, true);
@@ -207,7 +207,7 @@ impl Socket {
         came || !self.ahead.is_empty()
     }
 
-    /// What has been read but not used.
+    /// The bytes that were read and not used.
     pub(crate) fn ahead(&self) -> &[u8] {
         &self.ahead
     }

@@ -5,11 +5,11 @@ use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 
-/// Connections that fill a queue of length 0, with room to spare.
+/// Connections that fill an accept queue of length 0, with room to spare.
 const KNOCKERS: usize = 4;
 
-/// An address where nobody listens: connecting is refused. It stays taken for as long as the process runs, or the next who wants any
-/// port could get it, the engine among them. Who wants this one, gets it.
+/// An address at which nothing listens, so that a connection is refused. Its port stays bound for as long as the process runs;
+/// otherwise a socket that asks for any port could get it, the engine's among them. A listener that asks for this very port gets it.
 pub fn dead_address() -> OriginOptions {
     let taken = bound();
     let dead = address(taken.local_addr().unwrap().as_socket().unwrap());
@@ -17,8 +17,8 @@ pub fn dead_address() -> OriginOptions {
     dead
 }
 
-/// An origin at a [`dead_address`] that goes away: it answers one request, listens no more, and closes when the next one comes on
-/// the connection that was kept.
+/// An origin at a [`dead_address`] that goes away: it answers one request, stops listening, and closes the kept connection when the
+/// next request comes.
 pub fn leaving_at(dead: &OriginOptions, answer: Vec<u8>) {
     let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = &dead.address else {
         panic!("not an address of TCP")
@@ -35,7 +35,7 @@ pub fn leaving_at(dead: &OriginOptions, answer: Vec<u8>) {
     });
 }
 
-/// A listener that accepts nobody and whose queue is full: the kernel drops whoever knocks.
+/// A listener that accepts no connection and whose queue is full: the kernel drops further attempts to connect.
 pub struct Deaf {
     listener: Socket,
     _queued: Vec<Socket>,
@@ -49,7 +49,7 @@ impl Deaf {
         let queue = || {
             let socket = tcp();
             socket.set_nonblocking(true).unwrap();
-            // It is under way; whether it ever gets in is not awaited.
+            // The connection is being made; no test waits for its outcome.
             let _ = socket.connect(&listener.local_addr().unwrap());
             socket
         };
@@ -57,7 +57,7 @@ impl Deaf {
         Self { listener, _queued: queued }
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> OriginOptions {
         address(self.listener.local_addr().unwrap().as_socket().unwrap())
     }
@@ -70,7 +70,7 @@ fn tcp() -> Socket {
 /// A socket that has a free port of the loopback address.
 fn bound() -> Socket {
     let socket = tcp();
-    // Nobody listens on it yet, so another may bind it by its number.
+    // This socket does not listen, so another socket may bind the same port.
     socket.set_reuse_address(true).unwrap();
     socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
     socket

@@ -17,7 +17,7 @@ use crate::exchange::Exchange;
 use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
 use crate::exchange::delivered::Delivered;
 use crate::origin_client::{Body, Response};
-use crate::request::respond::{forwarded, replaced_fields};
+use crate::request::respond::forwarded;
 use http::{Method, StatusCode};
 use kasoku_cache::represent::Representations;
 use kasoku_cache::{FillEvent, FillReader, Meta};
@@ -71,8 +71,7 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
     let (request, length) = (&exchange.request.head, content_length(&meta.head));
     let representations = Representations::of_filling(&request.fields, codings(exchange), meta, length);
-    let replaced = replaced_fields(exchange.settings.hit_headers);
-    let context = head_context(exchange, &representations, &replaced);
+    let context = head_context(exchange, &representations);
     let mut head = exchange.head();
     if let Some(representation) = representations.known(request, meta, exchange.now()) {
         context.not_modified(meta, representation, None, &mut head);

@@ -8,7 +8,6 @@ use crate::door::{Follows, HeadWriter};
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
-use crate::request::respond::replaced_fields;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::represent::{CodingContext, HeadContext, Multipart, Representations, Selected};
@@ -55,8 +54,7 @@ fn begin<'e>(
     selected: Selected<'e>,
     mut status: CacheStatus,
 ) -> (Outgoing<'e>, Content<'e>) {
-    let replaced = replaced_fields(exchange.settings.hit_headers);
-    let context = head_context(exchange, representations, &replaced);
+    let context = head_context(exchange, representations);
     let (meta, code) = (&entry.meta, selected.status(entry.meta.head.status));
     let mut head = exchange.head();
     let (follows, content) = match selected {
@@ -115,16 +113,12 @@ fn whole_head(
     }
 }
 
-/// What the head of a response depends on besides the response. `replaced`: see [`replaced_fields`].
-pub(crate) fn head_context<'a>(
-    exchange: &'a Exchange,
-    representations: &Representations,
-    replaced: &'a [&'a str],
-) -> HeadContext<'a> {
+/// What the head of a response depends on besides the response.
+pub(crate) fn head_context<'a>(exchange: &'a Exchange, representations: &Representations) -> HeadContext<'a> {
     HeadContext {
         request: &exchange.request.head,
         has_session: exchange.identity.get().session.is_some(),
-        replaced,
+        replaced: &exchange.settings.replaced_fields,
         varies: representations.varies,
         now: exchange.now(),
     }
@@ -162,8 +156,7 @@ pub(crate) fn not_modified<'e>(
     of: &kasoku_wire::ResponseHead,
     status: CacheStatus,
 ) -> Outgoing<'e> {
-    let replaced = replaced_fields(exchange.settings.hit_headers);
     let mut head = exchange.head();
-    head_context(exchange, &Representations::default(), &replaced).not_modified_origin(of, &mut head);
+    head_context(exchange, &Representations::default()).not_modified_origin(of, &mut head);
     Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Follows::Nothing, status)
 }

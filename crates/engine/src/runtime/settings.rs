@@ -3,6 +3,7 @@
 //! A request takes the settings that are valid when it arrives, and is served by them to its end. Each worker has a copy of its
 //! own, since a reference count that all workers change would make them wait for each other.
 
+use crate::request::respond::replaced_fields;
 use crate::request::route::Remembered;
 use crate::sites::{ActiveSite, sites};
 use kasoku_metrics::{Metrics, SiteCells};
@@ -22,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) trusted_proxies: Vec<AddressRange>,
     pub(crate) purge_from: Vec<AddressRange>,
     pub(crate) hit_headers: HitHeaders,
+    /// See [`replaced_fields`].
+    pub(crate) replaced_fields: [&'static str; 3],
     /// The routes of targets that were routed by these settings.
     pub(crate) remembered: RefCell<Remembered>,
     pub(crate) traces: Traces,
@@ -51,6 +54,7 @@ impl Settings {
             trusted_proxies: options.trusted_proxies.clone(),
             purge_from: options.purge_from.clone(),
             hit_headers: options.hit_headers,
+            replaced_fields: replaced_fields(options.hit_headers),
             traces: options.traces.clone(),
         }
     }
