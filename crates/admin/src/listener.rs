@@ -133,14 +133,14 @@ impl PendingConnection {
     }
 
     /// Removes the entry: the connection has sent a request, and is no longer cut.
-    fn speaks(&self) {
+    fn request_received(&self) {
         lock(&self.all).cut.remove(&self.number);
     }
 }
 
 impl Drop for PendingConnection {
     fn drop(&mut self) {
-        self.speaks();
+        self.request_received();
     }
 }
 
@@ -196,7 +196,7 @@ async fn cut(is_cut: oneshot::Receiver<()>) {
 
 async fn serve(stream: Box<dyn AdminStream>, limits: AdminLimits, handle: &AdminHandle, own: &PendingConnection) {
     let service = service_fn(|request| {
-        own.speaks();
+        own.request_received();
         let answer = answer::answer(&request, handle);
         async move { Ok::<_, Infallible>(answer.wait(handle).await) }
     });

@@ -125,13 +125,13 @@ mod tests {
     use super::escaped;
     use super::{NOT_HITS, RESPONSES};
     use crate::process::OF_PROCESS;
-    use crate::snapshot::{COUNTED, GAUGES, OF_ORIGIN};
+    use crate::snapshot::{EXTERNAL_COUNTERS, GAUGES, OF_ORIGIN};
     use kasoku_metrics::{Counter, Timer};
 
     #[test]
     fn nothing_in_the_tables_needs_escaping() {
         let counters = Counter::ALL.iter().map(|counter| (counter.name(), counter.help()));
-        let gauges = GAUGES.iter().chain(COUNTED).map(|gauge| (gauge.name, gauge.help));
+        let gauges = GAUGES.iter().chain(EXTERNAL_COUNTERS).map(|gauge| (gauge.name, gauge.help));
         let labelled = [RESPONSES, NOT_HITS];
         let of_process = OF_PROCESS.iter().map(|number| (number.name.trim_end_matches("_total"), number.help));
         let of_origins = OF_ORIGIN.iter().map(|number| (number.name, number.help));

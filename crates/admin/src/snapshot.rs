@@ -71,7 +71,7 @@ pub(crate) const GAUGES: &[Gauge] = &[
 ];
 
 /// Numbers that only grow, and that other parts of the program count.
-pub(crate) const COUNTED: &[Gauge] = &[
+pub(crate) const EXTERNAL_COUNTERS: &[Gauge] = &[
     Gauge {
         name: "evictions",
         help: "Keys whose stored responses were driven out of memory for want of room.",
@@ -134,7 +134,7 @@ pub(crate) const OF_ORIGIN: &[OfOrigin] = &[
 pub(crate) struct Snapshot {
     /// In the order of the counters' table.
     pub(crate) counters: Vec<(Counter, u64)>,
-    /// In the order of [`COUNTED`].
+    /// In the order of [`EXTERNAL_COUNTERS`].
     pub(crate) counted: Vec<(&'static Gauge, u64)>,
     /// By the names of sites; at the end, responses that belong to no site.
     pub(crate) responses: Vec<(Arc<str>, Responses)>,
@@ -157,7 +157,7 @@ impl Snapshot {
         Self {
             counters: Counter::ALL.iter().map(|counter| (*counter, handle.engine.metrics().total(*counter))).collect(),
             times: Timer::ALL.iter().map(|timer| (*timer, handle.engine.metrics().times(*timer))).collect(),
-            counted: read(COUNTED, handle),
+            counted: read(EXTERNAL_COUNTERS, handle),
             responses: handle.engine.metrics().responses(),
             not_hits: handle.engine.metrics().not_hits(),
             process: ProcessStats::now(),

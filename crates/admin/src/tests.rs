@@ -118,7 +118,7 @@ fn metrics_has_each_counter_and_gauge_with_help_and_type() {
         assert_eq!(*kind, format!("# TYPE {name} {expected}"));
         assert_eq!(value.split([' ', '{']).next(), Some(name));
     }
-    let read = snapshot::GAUGES.len() + snapshot::COUNTED.len() + process::OF_PROCESS.len();
+    let read = snapshot::GAUGES.len() + snapshot::EXTERNAL_COUNTERS.len() + process::OF_PROCESS.len();
     assert_eq!(lines.len(), 3 * (Counter::ALL.len() + read + 1));
     let sites = 2;
     assert_eq!(labelled.len(), 2 * 2 + sites * 24);
@@ -169,7 +169,7 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     assert_eq!((&stats["workers"], &stats["requests"]), (&2.into(), &9.into()));
     assert!(stats["uptime_seconds"].is_u64());
     // As many members as rows: no two numbers have the same name.
-    let read = snapshot::GAUGES.len() + snapshot::COUNTED.len();
+    let read = snapshot::GAUGES.len() + snapshot::EXTERNAL_COUNTERS.len();
     assert_eq!(stats.as_object().unwrap().len(), 8 + Counter::ALL.len() + read);
     assert_eq!((&stats["memory_limit_bytes"], &stats["evictions"]), (&(64 << 20).into(), &0.into()));
     assert_eq!(stats["stored_limit_bytes"], 56 << 20);

@@ -56,17 +56,17 @@ pub(crate) struct Operator {
 
 /// Why there is no answer: one sentence, or the report of a configuration that is wrong.
 #[derive(Debug)]
-pub(crate) struct NoAnswer(String);
+pub(crate) struct OperatorError(String);
 
-impl fmt::Display for NoAnswer {
+impl fmt::Display for OperatorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NoAnswer {}
+impl std::error::Error for OperatorError {}
 
-impl NoAnswer {
+impl OperatorError {
     pub(crate) fn new(why: &str) -> Self {
         Self(why.to_owned())
     }
@@ -81,11 +81,11 @@ pub(crate) struct OperatorReply {
 
 impl Operator {
     /// Finds the program's address, as the [module](self) says, and its token.
-    pub(crate) fn new(flags: &OperatorFlags) -> Result<Self, NoAnswer> {
+    pub(crate) fn new(flags: &OperatorFlags) -> Result<Self, OperatorError> {
         let (mut address, mut token_file) = (None, flags.admin_token_file.clone());
         let mut kind = "admin listener";
         if let Some(written) = &flags.admin {
-            address = Some(kasoku_config::admin_address(written).map_err(NoAnswer)?);
+            address = Some(kasoku_config::admin_address(written).map_err(OperatorError)?);
         }
         let mut unanswered = None;
         if address.is_none() && flags.config.is_none() {
@@ -100,8 +100,8 @@ impl Operator {
         let config = flags.config.clone().or_else(|| is_default.then(|| default.into()));
         if let Some(config) = config {
             let flags_of_it = ServeFlags { config: Some(config.clone()), ..ServeFlags::default() };
-            let loaded =
-                kasoku_config::load(&flags_of_it).map_err(|report| NoAnswer(report.render(crate::wants_colour())))?;
+            let loaded = kasoku_config::load(&flags_of_it)
+                .map_err(|report| OperatorError(report.render(crate::wants_colour())))?;
             let setting = loaded.options.control_socket;
             let is_automatic = setting == ControlSocket::Auto;
             address = address.or_else(|| match &setting {
@@ -123,11 +123,11 @@ impl Operator {
             token_file = token_file.or(loaded.options.admin_token_file);
         }
         let Some(address) = address else {
-            return Err(NoAnswer(unanswered.unwrap_or(Unanswered(Vec::new())).told()));
+            return Err(OperatorError(unanswered.unwrap_or(FailedConnects(Vec::new())).told()));
         };
         let token = token_file.map(|path| {
             let text = fs::read_to_string(&path);
-            let text = text.map_err(|error| NoAnswer(format!("the token file {}: {error}", path.display())))?;
+            let text = text.map_err(|error| OperatorError(format!("the token file {}: {error}", path.display())))?;
             Ok(text.lines().next().unwrap_or_default().trim().to_owned())
         });
         Ok(Self { address, kind, token: token.transpose()? })
@@ -142,9 +142,10 @@ impl Operator {
     ///
     /// # Errors
     /// The program can't be reached, or its answer is not HTTP.
-    pub(crate) fn ask(&self, method: &str, target: &str) -> Result<OperatorReply, NoAnswer> {
-        let failed =
-            |error: io::Error| NoAnswer(format!("the {} {}: {error}{}", self.kind, self.address, self.hint(&error)));
+    pub(crate) fn ask(&self, method: &str, target: &str) -> Result<OperatorReply, OperatorError> {
+        let failed = |error: io::Error| {
+            OperatorError(format!("the {} {}: {error}{}", self.kind, self.address, self.hint(&error)))
+        };
         let token = self.token.iter().map(|token| format!("Authorization: Bearer {token}\r\n")).collect::<String>();
         let request = format!(
             "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Length: 0\r\n\r\n"
@@ -160,9 +161,9 @@ impl Operator {
                 stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
                 exchange(stream, &request).map_err(failed)?
             }
-            ListenAddress::Descriptor(_) => return Err(NoAnswer("a descriptor can't be connected to".to_owned())),
+            ListenAddress::Descriptor(_) => return Err(OperatorError("a descriptor can't be connected to".to_owned())),
         };
-        parse(&bytes).ok_or_else(|| NoAnswer(format!("{} does not speak HTTP: is it Kasoku's?", self.address)))
+        parse(&bytes).ok_or_else(|| OperatorError(format!("{} does not speak HTTP: is it Kasoku's?", self.address)))
     }
 
     /// What the operator can do if the program can't be reached; empty if that is not known.
@@ -185,16 +186,16 @@ impl Operator {
     }
 
     /// Asks, and returns the body of an answer of status 200. Any other answer is an error, with its body as the text.
-    pub(crate) fn ask_for(&self, method: &str, target: &str) -> Result<String, NoAnswer> {
+    pub(crate) fn ask_for(&self, method: &str, target: &str) -> Result<String, OperatorError> {
         match self.ask(method, target)? {
             OperatorReply { status: 200, body } => Ok(body),
-            OperatorReply { body, .. } => Err(NoAnswer(body.trim_end().to_owned())),
+            OperatorReply { body, .. } => Err(OperatorError(body.trim_end().to_owned())),
         }
     }
 }
 
 /// The control sockets that were tried in vain.
-struct Unanswered(Vec<ConnectAttempt>);
+struct FailedConnects(Vec<ConnectAttempt>);
 
 struct ConnectAttempt {
     path: PathBuf,
@@ -203,7 +204,7 @@ struct ConnectAttempt {
     is_there: bool,
 }
 
-impl Unanswered {
+impl FailedConnects {
     /// The last of the sockets that this user may not open.
     fn refused(&self) -> Option<&Path> {
         let is_refused = |one: &&ConnectAttempt| one.is_there && one.why == io::ErrorKind::PermissionDenied;
@@ -229,15 +230,15 @@ impl Unanswered {
 }
 
 /// The error for a configuration with neither a control socket nor an admin listener.
-fn unreachable_by(config: &Path) -> NoAnswer {
-    NoAnswer(format!(
+fn unreachable_by(config: &Path) -> OperatorError {
+    OperatorError(format!(
         "{} has `control-socket = \"off\"` and no `admin`, so no command reaches its program: take that line out, or set `admin`",
         config.display()
     ))
 }
 
 /// The first of the control sockets at their default paths on which a program listens.
-fn listening_control_socket() -> Result<ListenAddress, Unanswered> {
+fn listening_control_socket() -> Result<ListenAddress, FailedConnects> {
     let mut tried = Vec::new();
     for path in control::places() {
         match UnixStream::connect(&path) {
@@ -248,7 +249,7 @@ fn listening_control_socket() -> Result<ListenAddress, Unanswered> {
             }
         }
     }
-    Err(Unanswered(tried))
+    Err(FailedConnects(tried))
 }
 
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
@@ -283,7 +284,7 @@ mod tests {
     fn each_control_socket_that_was_tried_is_named_with_what_was_wrong() {
         let tried = |path: &str, why, is_there| ConnectAttempt { path: path.into(), why, is_there };
         let of =
-            |last| Unanswered(vec![tried("/run/kasoku/control.sock", io::ErrorKind::NotFound, false), last]).told();
+            |last| FailedConnects(vec![tried("/run/kasoku/control.sock", io::ErrorKind::NotFound, false), last]).told();
         let own = "/run/user/7/kasoku/control.sock";
         let said = of(tried(own, io::ErrorKind::ConnectionRefused, true));
         assert!(said.contains("/run/kasoku/control.sock (there is none)"), "{said}");

@@ -1,6 +1,6 @@
 //! `kasoku purge`: drops what is stored, or makes it stale.
 
-use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
+use crate::operator::{Operator, OperatorError, OperatorFlags, in_query};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -52,7 +52,7 @@ pub(crate) fn purge(flags: &PurgeFlags) -> ExitCode {
     }
 }
 
-fn purge_each(flags: &PurgeFlags) -> Result<(), NoAnswer> {
+fn purge_each(flags: &PurgeFlags) -> Result<(), OperatorError> {
     let operator = Operator::new(&flags.operator)?;
     let soft = if flags.soft { "&soft" } else { "" };
     let done = if flags.soft { "made stale" } else { "purged" };

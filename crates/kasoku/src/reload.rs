@@ -1,6 +1,6 @@
 //! `kasoku reload`: has the running program read its configuration again, and says what that changed or what is wrong.
 
-use crate::operator::{NoAnswer, Operator, OperatorFlags};
+use crate::operator::{Operator, OperatorError, OperatorFlags};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -21,9 +21,9 @@ pub(crate) fn reload(flags: &ReloadFlags) -> ExitCode {
     }
 }
 
-fn ask(flags: &ReloadFlags) -> Result<(), NoAnswer> {
+fn ask(flags: &ReloadFlags) -> Result<(), OperatorError> {
     let said = Operator::new(&flags.operator)?.ask_for("POST", "/reload")?;
-    let not_understood = || NoAnswer::new("the program's answer is not understood");
+    let not_understood = || OperatorError::new("the program's answer is not understood");
     let said: serde_json::Value = serde_json::from_str(&said).map_err(|_| not_understood())?;
     let changes = said.get("changes").and_then(|changes| changes.as_array()).ok_or_else(not_understood)?;
     eprint!("{}", said.get("warnings").and_then(|warnings| warnings.as_str()).unwrap_or_default());

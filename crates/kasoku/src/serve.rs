@@ -85,7 +85,7 @@ enum ControlEvent {
 }
 
 /// Why no successor has taken over.
-enum Unfinished {
+enum UpgradeFailure {
     Failed(String),
     /// A stop signal of that name came first.
     Stop(&'static str),
@@ -182,7 +182,7 @@ impl<'f> Service<'f> {
         };
         program.say_where();
         // The predecessor announces its successor to systemd, which listens to no other process until then.
-        let takes_over = predecessor.relieve();
+        let takes_over = predecessor.notify_ready();
         program.control.iter_mut().for_each(|control| control.share(false));
         if !takes_over {
             systemd::tell(systemd::READY);
@@ -235,8 +235,8 @@ impl<'f> Service<'f> {
                         systemd::tell(&format!("MAINPID={process}"));
                         return self.finish(Engine::leave);
                     }
-                    Err(Unfinished::Failed(error)) => tracing::error!("SIGUSR2: this process goes on: {error}"),
-                    Err(Unfinished::Stop(name)) => {
+                    Err(UpgradeFailure::Failed(error)) => tracing::error!("SIGUSR2: this process goes on: {error}"),
+                    Err(UpgradeFailure::Stop(name)) => {
                         tracing::info!("{name}: no new process; finishing running requests");
                         break;
                     }
@@ -316,22 +316,22 @@ impl<'f> Service<'f> {
     }
 
     /// Starts a successor on the same sockets, and waits until it serves. Returns its process number.
-    fn hand_over(&mut self) -> Result<u32, Unfinished> {
+    fn hand_over(&mut self) -> Result<u32, UpgradeFailure> {
         let admin = self.admin_socket.iter().map(|(address, socket)| (upgrade::admin(address), socket));
         let control = self.control.iter().map(|control| (control.name(), &control.socket));
         let sockets = self.engine.listening().sockets().chain(admin).chain(control);
         let successor = {
             let _registers_with = self.runtime.enter();
             Successor::start(sockets)
-                .map_err(|error| Unfinished::Failed(format!("no new process could be started: {error}")))?
+                .map_err(|error| UpgradeFailure::Failed(format!("no new process could be started: {error}")))?
         };
         tracing::info!(process = successor.id(), "SIGUSR2: a new process starts");
         let signals = &mut self.signals;
         self.runtime.block_on(async {
             tokio::select! {
-                served = successor.serves() => served.map_err(Unfinished::Failed),
+                served = successor.serves() => served.map_err(UpgradeFailure::Failed),
                 // Dropping `serves` ends the new process.
-                name = signals.next_stop() => Err(Unfinished::Stop(name)),
+                name = signals.next_stop() => Err(UpgradeFailure::Stop(name)),
             }
         })
     }

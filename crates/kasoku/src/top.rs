@@ -13,13 +13,13 @@
 //! | `written` | formats numbers and texts for people |
 
 mod draw;
+mod format;
 mod once;
 mod snapshot;
 mod theme;
 mod view;
-mod written;
 
-use crate::operator::{NoAnswer, Operator, OperatorFlags};
+use crate::operator::{Operator, OperatorError, OperatorFlags};
 use crate::terminal::Terminal;
 use clap::Args;
 use ratatui::crossterm::event::Event;
@@ -104,7 +104,7 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
 }
 
 async fn watch(
-    mut answers: Receiver<Result<TopSnapshot, NoAnswer>>,
+    mut answers: Receiver<Result<TopSnapshot, OperatorError>>,
     first: TopSnapshot,
     mut view: View,
 ) -> io::Result<()> {
@@ -137,7 +137,7 @@ async fn watch(
 }
 
 /// Asks on a thread of its own, so that a program that does not answer can't hold up the keys. The thread ends with this program.
-fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<TopSnapshot, NoAnswer>> {
+fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<TopSnapshot, OperatorError>> {
     let (sender, answers) = mpsc::channel(1);
     std::thread::spawn(move || {
         loop {
@@ -150,9 +150,10 @@ fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Resul
     answers
 }
 
-fn ask(operator: &Operator) -> Result<TopSnapshot, NoAnswer> {
+fn ask(operator: &Operator) -> Result<TopSnapshot, OperatorError> {
     let said = operator.ask_for("GET", "/top")?;
-    TopSnapshot::read(&said).ok_or_else(|| NoAnswer::new("the program speaks otherwise: is it of another version?"))
+    TopSnapshot::read(&said)
+        .ok_or_else(|| OperatorError::new("the program speaks otherwise: is it of another version?"))
 }
 
 #[cfg(test)]

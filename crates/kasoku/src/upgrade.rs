@@ -61,7 +61,7 @@ impl Predecessor {
     }
 
     /// Tells the predecessor that this process serves. Returns whether there is a predecessor.
-    pub(crate) fn relieve(self) -> bool {
+    pub(crate) fn notify_ready(self) -> bool {
         let Some(mut ready) = self.ready else { return false };
         // The predecessor may be gone, and then need not be told.
         let _ = ready.write_all(b"\n");

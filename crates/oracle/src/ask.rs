@@ -31,7 +31,7 @@ pub struct Directives {
 
 /// A request.
 #[derive(Clone, Debug)]
-pub struct Ask<'w> {
+pub struct ClientRequest<'w> {
     /// Its number, which the origin repeats in the claim.
     pub id: u64,
     /// The page that is asked for.
@@ -70,7 +70,7 @@ pub struct Ask<'w> {
     pub is_expected: bool,
 }
 
-impl<'w> Ask<'w> {
+impl<'w> ClientRequest<'w> {
     /// A plain anonymous GET, sent now.
     pub fn plain(world: &World, page: &'w Page) -> Self {
         Self {

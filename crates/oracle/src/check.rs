@@ -15,11 +15,11 @@
 //!
 //! A response that was made for this very request must have been made after the request was sent: no slack at all.
 
-use crate::ask::Ask;
+use crate::ask::ClientRequest;
 use crate::cache_status::CacheStatus;
 use crate::claim::Claim;
 use crate::content;
-use crate::got::Got;
+use crate::got::ClientResponse;
 use crate::page::{Audience, DISCONNECTED_SECONDS, Validator};
 use crate::world::World;
 use kasoku_semantics::policy::Profile;
@@ -28,7 +28,7 @@ use kasoku_semantics::policy::Profile;
 pub const SLACK_MICROS: u64 = 250_000;
 
 /// What is wrong with the response; empty: nothing.
-pub fn check(world: &World, ask: &Ask<'_>, got: &Got) -> Vec<String> {
+pub fn check(world: &World, ask: &ClientRequest<'_>, got: &ClientResponse) -> Vec<String> {
     let mut wrong = Vec::new();
     if got.ends_with_connection && ask.minor == 1 {
         wrong.push("framing: a body without a length in HTTP/1.1".to_owned());
@@ -49,7 +49,7 @@ pub fn check(world: &World, ask: &Ask<'_>, got: &Got) -> Vec<String> {
 }
 
 /// Checks an answer without a claim. It is the program's own, and few of these are in order here.
-fn own_answer(ask: &Ask<'_>, got: &Got) -> Option<String> {
+fn own_answer(ask: &ClientRequest<'_>, got: &ClientResponse) -> Option<String> {
     let cache = got.cache();
     match got.head.status {
         // The origin does close connections without an answer.
@@ -61,7 +61,7 @@ fn own_answer(ask: &Ask<'_>, got: &Got) -> Option<String> {
 }
 
 /// Checks that version, variant and validators agree.
-fn identity(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
+fn identity(ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Result<(), String> {
     if claim.of.variant != ask.variant() {
         return Err(format!("mixed variants: variant {} to a request for {}", claim.of.variant, ask.variant()));
     }
@@ -83,7 +83,7 @@ fn identity(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
 }
 
 /// Checks that a personal page is the asking visitor's own, and that a shared page has no visitor.
-fn visitor(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
+fn visitor(ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Result<(), String> {
     let (page, cache) = (ask.page, got.cache());
     let own = page.label(ask.visitor);
     let is_reused = cache.hit || cache.collapsed;
@@ -109,7 +109,7 @@ fn visitor(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
 }
 
 /// Checks that the response is no staler than allowed.
-fn age(world: &World, ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
+fn age(world: &World, ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Result<(), String> {
     let cache = got.cache();
     if ask.directives.only_if_cached && !cache.hit {
         return Err("only-if-cached went to the origin".to_owned());
@@ -141,7 +141,7 @@ fn age(world: &World, ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), Str
 }
 
 /// By how many microseconds a reused response may be older than the request.
-fn allowed_micros(ask: &Ask<'_>, cache: &CacheStatus) -> Result<u64, String> {
+fn allowed_micros(ask: &ClientRequest<'_>, cache: &CacheStatus) -> Result<u64, String> {
     let caching = &ask.page.caching;
     let lifetime = caching.lifetime.ok_or("a no-cache response was used without validation")?;
     let detail = cache.detail.as_deref().unwrap_or_default();

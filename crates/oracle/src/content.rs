@@ -1,14 +1,14 @@
 //! Checks the bytes of a response against the claim in its head: a whole page, a part, several parts, or none.
 
-use crate::ask::Ask;
+use crate::ask::ClientRequest;
 use crate::claim::Claim;
 use crate::coded_tags::coded_tags;
-use crate::got::Got;
+use crate::got::ClientResponse;
 use crate::page::{Framing, Validator};
 use crate::ranges::{resolve, union};
 
 /// `Err` says what is wrong.
-pub fn check(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
+pub fn check(ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Result<(), String> {
     let is_whole_page = match ask.method {
         "GET" => true,
         "HEAD" => return head_only(ask, got, claim),
@@ -32,7 +32,7 @@ pub fn check(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     }
 }
 
-fn head_only(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
+fn head_only(ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Result<(), String> {
     match got.head.status {
         200 if ask.page.framing == Framing::Length => announced(got, claim.of.length),
         200 | 500 | 503 => Ok(()),
@@ -42,7 +42,7 @@ fn head_only(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
 }
 
 /// Checks Content-Length, if there is one.
-fn announced(got: &Got, length: u64) -> Result<(), String> {
+fn announced(got: &ClientResponse, length: u64) -> Result<(), String> {
     match got.head.fields.only("content-length") {
         Some(said) if said != length.to_string() => Err(format!("wrong length: Content-Length {said}, not {length}")),
         _ => Ok(()),
@@ -50,7 +50,7 @@ fn announced(got: &Got, length: u64) -> Result<(), String> {
 }
 
 /// The client must have asked with a validator of the very version that the 304 tells it to keep.
-fn not_modified(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
+fn not_modified(ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Result<(), String> {
     if !got.body.is_empty() {
         return Err("304 with a body".to_owned());
     }
@@ -65,7 +65,7 @@ fn not_modified(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     if holds { Ok(()) } else { Err("304, but the client has another version".to_owned()) }
 }
 
-fn part(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
+fn part(ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Result<(), String> {
     if ask.ranges.is_empty() {
         return Err("206 to a request without Range".to_owned());
     }
@@ -103,7 +103,7 @@ fn part(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
 }
 
 /// Checks a 416: none of the ranges may lie within the length that it names.
-pub fn unsatisfiable(ask: &Ask<'_>, got: &Got) -> Result<(), String> {
+pub fn unsatisfiable(ask: &ClientRequest<'_>, got: &ClientResponse) -> Result<(), String> {
     let length = got.head.fields.only("content-range").and_then(|value| value.strip_prefix("bytes */")?.parse().ok());
     let length: u64 = length.ok_or("416 without a length")?;
     let is_there = ask.ranges.iter().any(|spec| resolve(*spec, length).is_some());

@@ -6,7 +6,7 @@ use crate::wire::ResponseHead;
 
 /// A response as a client got it.
 #[derive(Clone, Debug)]
-pub struct Got {
+pub struct ClientResponse {
     /// Status and fields.
     pub head: ResponseHead,
     /// The body, as far as it came.
@@ -17,7 +17,7 @@ pub struct Got {
     pub ends_with_connection: bool,
 }
 
-impl Got {
+impl ClientResponse {
     /// What the response says it is.
     pub fn claim(&self) -> Option<Claim> {
         Claim::parse(self.head.fields.only(FIELD)?)

@@ -56,7 +56,7 @@ pub fn start(world: Arc<World>, report: Arc<Report>, seed: u64) -> SocketAddr {
 
 /// How an answer goes wrong, if it does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mishap {
+enum Fault {
     None,
     /// The connection is closed without an answer.
     Silent,
@@ -84,30 +84,30 @@ impl Origin {
             thread::sleep(Duration::from_micros(500 + random.below(15_000)));
         }
         let mishap = match random.below(1000) {
-            0..=3 => Mishap::Silent,
-            4..=11 => Mishap::Error,
-            12..=24 => Mishap::Cut,
-            _ => Mishap::None,
+            0..=3 => Fault::Silent,
+            4..=11 => Fault::Error,
+            12..=24 => Fault::Cut,
+            _ => Fault::None,
         };
         let answer = self.answer(page, &request, mishap, random);
-        if mishap != Mishap::None {
+        if mishap != Fault::None {
             self.report.count(Count::OriginMishap);
         }
         if random.percent(10) {
             thread::sleep(Duration::from_micros(500 + random.below(10_000)));
         }
         match mishap {
-            Mishap::Silent => Ok(false),
-            _ => Ok(answer.send(socket, mishap == Mishap::Cut, random).is_ok()
-                && mishap != Mishap::Cut
-                && !answer.closes),
+            Fault::Silent => Ok(false),
+            _ => {
+                Ok(answer.send(socket, mishap == Fault::Cut, random).is_ok() && mishap != Fault::Cut && !answer.closes)
+            }
         }
     }
 
-    fn answer(&self, page: &Page, request: &RequestHead, mishap: Mishap, random: &mut Random) -> Answer {
+    fn answer(&self, page: &Page, request: &RequestHead, mishap: Fault, random: &mut Random) -> Answer {
         let is_unsafe = !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
         // An unsafe request that gets an error has changed nothing; with every other mishap it has changed the page.
-        let (version, at) = match is_unsafe && mishap != Mishap::Error {
+        let (version, at) = match is_unsafe && mishap != Fault::Error {
             true => self.world.change(page.number),
             false => self.world.current(page),
         };
@@ -116,7 +116,7 @@ impl Origin {
         let length = page.length(version, variant);
         let of = Representation { page: page.number, visitor, variant, version, length };
         let mut claim = Claim { of, at, by: asked.by, serial: self.world.number(), also: None };
-        if mishap == Mishap::Error {
+        if mishap == Fault::Error {
             return Answer::short(random.of(&["500 Internal Server Error", "503 Service Unavailable"]), &claim);
         }
         if is_unsafe {

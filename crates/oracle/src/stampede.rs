@@ -4,10 +4,10 @@
 //! crowd asks before the invalidation and may get the old version; half asks when the invalidation is known to be done, while the
 //! fill may still be running, and must not get it.
 
-use crate::ask::Ask;
+use crate::ask::ClientRequest;
 use crate::page::Page;
 use crate::report::Count;
-use crate::traffic::{Client, Manner};
+use crate::traffic::{Client, ConnectionMode};
 use crate::wire::Reader;
 use std::io::Write;
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ impl Client<'_> {
     /// Runs one crowd after the other, until the world ends.
     pub fn run_crowds(mut self) {
         while !self.world.is_over() {
-            let page = Ask::any(self.world, &mut self.random, &self.seen, true).page;
+            let page = ClientRequest::any(self.world, &mut self.random, &self.seen, true).page;
             if self.crowd(page).is_err() {
                 return self.report.mistake("no connection for a crowd".to_owned());
             }
@@ -33,25 +33,25 @@ impl Client<'_> {
         let sockets: std::io::Result<Vec<TcpStream>> = (0..2 * HALF).map(|_| self.connect()).collect();
         let sockets = sockets?;
         self.purge(page);
-        let mut asks: Vec<Ask<'_>> = Vec::new();
+        let mut asks: Vec<ClientRequest<'_>> = Vec::new();
         for (number, mut socket) in sockets.iter().enumerate() {
             if number == HALF {
                 std::thread::sleep(Duration::from_micros(self.random.below(6_000)));
                 if self.random.percent(50) { self.purge(page) } else { self.post(page)? }
             }
-            let mut ask = Ask::plain(self.world, page);
+            let mut ask = ClientRequest::plain(self.world, page);
             // Most requests are the same, so that they share one fill; some differ.
             if self.random.percent(20) {
                 (ask.language, ask.takes_gzip) = (self.random.below(4) as u8, self.random.percent(50));
                 ask.visitor = self.random.of(&[0, 1, 2, 11]);
             }
-            self.count_request(&ask, Manner::default());
+            self.count_request(&ask, ConnectionMode::default());
             // A failed connection shows when the answer is read.
             let _ = socket.write_all(&ask.bytes());
             asks.push(ask);
         }
         for (socket, ask) in sockets.iter().zip(&asks) {
-            self.response(&mut Reader::new(socket), ask, Manner::default(), None);
+            self.response(&mut Reader::new(socket), ask, ConnectionMode::default(), None);
         }
         Ok(())
     }
@@ -66,10 +66,10 @@ impl Client<'_> {
 
     fn post(&mut self, page: &Page) -> std::io::Result<()> {
         let mut socket = self.connect()?;
-        let ask = Ask { method: "POST", upload: Some((0, false)), ..Ask::plain(self.world, page) };
-        self.count_request(&ask, Manner::default());
+        let ask = ClientRequest { method: "POST", upload: Some((0, false)), ..ClientRequest::plain(self.world, page) };
+        self.count_request(&ask, ConnectionMode::default());
         let _ = socket.write_all(&ask.bytes());
-        self.response(&mut Reader::new(&socket), &ask, Manner::default(), None);
+        self.response(&mut Reader::new(&socket), &ask, ConnectionMode::default(), None);
         Ok(())
     }
 

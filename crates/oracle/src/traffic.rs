@@ -3,9 +3,9 @@
 //! Connections differ: one request after the other, several requests in one write, HTTP/1.0, a single request, slow readers, and
 //! clients that leave in the middle.
 
-use crate::ask::{Ask, Seen};
+use crate::ask::{ClientRequest, Seen};
 use crate::check::check;
-use crate::got::Got;
+use crate::got::ClientResponse;
 use crate::governor::Governor;
 use crate::random::Random;
 use crate::report::{Count, Report};
@@ -43,7 +43,7 @@ pub struct Client<'w> {
 
 /// How a connection is used.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct ConnectionMode {
     pipelines: bool,
     is_http10: bool,
     closes: bool,
@@ -76,7 +76,7 @@ impl Client<'_> {
         socket.set_nodelay(true).ok();
         socket.set_read_timeout(Some(SILENCE_MAX)).ok();
         socket.set_write_timeout(Some(SILENCE_MAX)).ok();
-        let mut manner = Manner::default();
+        let mut manner = ConnectionMode::default();
         let mut turns = 1 + self.random.below(60);
         match self.random.below(20) {
             0..=2 => manner.pipelines = true,
@@ -107,14 +107,14 @@ impl Client<'_> {
         &mut self,
         mut socket: &TcpStream,
         reader: &mut Reader<'_>,
-        manner: Manner,
+        manner: ConnectionMode,
         leaves: Option<u64>,
     ) -> Outcome {
         let count = if manner.pipelines { 2 + self.random.below(4) } else { 1 };
         let mut out = Vec::new();
         let mut asks = Vec::new();
         for _ in 0..count {
-            let mut ask = Ask::any(self.world, &mut self.random, &self.seen, manner.pipelines);
+            let mut ask = ClientRequest::any(self.world, &mut self.random, &self.seen, manner.pipelines);
             ask.minor = u8::from(!manner.is_http10);
             ask.closes = manner.closes || (manner.is_http10 && self.random.percent(50));
             if ask.minor == 0 && ask.upload.is_some() {
@@ -146,8 +146,8 @@ impl Client<'_> {
     pub(crate) fn response(
         &mut self,
         reader: &mut Reader<'_>,
-        ask: &Ask<'_>,
-        manner: Manner,
+        ask: &ClientRequest<'_>,
+        manner: ConnectionMode,
         leaves: Option<u64>,
     ) -> Outcome {
         let head = match reader.response() {
@@ -180,7 +180,7 @@ impl Client<'_> {
             Err(trouble) => return self.ended_early(ask, trouble),
         }
         let ends_with_connection = length == Length::Close;
-        let got = Got { head, body, is_whole: read.is_ok(), ends_with_connection };
+        let got = ClientResponse { head, body, is_whole: read.is_ok(), ends_with_connection };
         let (got, is_coded) = match uncode(ask, got.clone()) {
             Ok(uncoded) => uncoded,
             Err(wrong) => {
@@ -203,7 +203,7 @@ impl Client<'_> {
     }
 
     /// Learns from the head alone by when the cache had the answer, and that an unsafe request has succeeded.
-    fn learn_early(&self, ask: &Ask<'_>, head: &ResponseHead) {
+    fn learn_early(&self, ask: &ClientRequest<'_>, head: &ResponseHead) {
         let is_unsafe = !matches!(ask.method, "GET" | "HEAD" | "OPTIONS");
         let claim = head.fields.only(crate::claim::FIELD).and_then(crate::claim::Claim::parse);
         if let Some(claim) = claim.filter(|claim| claim.by == ask.id) {
@@ -218,7 +218,7 @@ impl Client<'_> {
         }
     }
 
-    fn learn(&mut self, ask: &Ask<'_>, got: &Got) {
+    fn learn(&mut self, ask: &ClientRequest<'_>, got: &ClientResponse) {
         let Some(claim) = got.claim().filter(|_| matches!(got.head.status, 200 | 206)) else { return };
         if self.seen.len() < SEEN_MAX {
             self.seen.insert((ask.page.number, claim.of.visitor, claim.of.variant), claim);
@@ -227,7 +227,7 @@ impl Client<'_> {
         }
     }
 
-    pub(crate) fn count_request(&self, ask: &Ask<'_>, manner: Manner) {
+    pub(crate) fn count_request(&self, ask: &ClientRequest<'_>, manner: ConnectionMode) {
         let count = |is: bool, what| {
             if is {
                 self.report.count(what);
@@ -255,7 +255,7 @@ impl Client<'_> {
         }
     }
 
-    fn count_response(&self, ask: &Ask<'_>, got: &Got) {
+    fn count_response(&self, ask: &ClientRequest<'_>, got: &ClientResponse) {
         let status = match got.head.status {
             206 if got.head.fields.only("content-type").is_some_and(|it| it.starts_with("multipart/")) => {
                 Some(Count::Multipart)
@@ -291,7 +291,7 @@ impl Client<'_> {
     }
 
     /// Notes that a connection has ended early, which is in order only if it was cut within an answer.
-    fn ended_early(&self, ask: &Ask<'_>, trouble: &Trouble) -> Outcome {
+    fn ended_early(&self, ask: &ClientRequest<'_>, trouble: &Trouble) -> Outcome {
         match trouble {
             Trouble::Cut => self.report.count(Count::Cut),
             Trouble::Silence => self.mistake(&format!("nothing came for {SILENCE_MAX:?}"), ask, None),
@@ -300,19 +300,19 @@ impl Client<'_> {
         Outcome::Ended
     }
 
-    fn mistake(&self, what: &str, ask: &Ask<'_>, got: Option<&Got>) {
+    fn mistake(&self, what: &str, ask: &ClientRequest<'_>, got: Option<&ClientResponse>) {
         let got = got.map_or(String::new(), |got| {
             let fields: String = got.head.fields.0.iter().map(|(name, value)| format!("  {name}: {value}\n")).collect();
             format!("{}\n{fields}  {} bytes, whole: {}", got.head.status, got.body.len(), got.is_whole)
         });
-        let Ask { sent_at, floor, .. } = ask;
+        let ClientRequest { sent_at, floor, .. } = ask;
         let request = ask.head().trim_end().replace("\r\n", "\n  ");
         self.report.mistake(format!("{what}\n{:?}\n  {request}\nsent at {sent_at} µs, floor {floor}\n{got}", ask.page));
     }
 }
 
 /// How long the body of this response is (RFC 9112 section 6.3).
-fn length(head: &ResponseHead, ask: &Ask<'_>) -> Result<Length, Trouble> {
+fn length(head: &ResponseHead, ask: &ClientRequest<'_>) -> Result<Length, Trouble> {
     let framing = head.fields.framing()?;
     if ask.method == "HEAD" || matches!(head.status, 204 | 304) {
         return Ok(Length::Bytes(0));

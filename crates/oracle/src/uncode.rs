@@ -4,16 +4,16 @@
 //! accepts it, Vary says that others may get something else, the entity tag is that of the coding, and the bytes decode to those that
 //! the origin's tag and claim stand for. Of a cut response, the part that can be decoded is checked.
 
-use crate::ask::Ask;
+use crate::ask::ClientRequest;
 use crate::coded_tags::ACCEPTED;
-use crate::got::Got;
+use crate::got::ClientResponse;
 use std::io::Read;
 
 /// The response without its coding, and whether it had one.
 ///
 /// # Errors
 /// What is wrong with the coding.
-pub fn uncode(ask: &Ask<'_>, mut got: Got) -> Result<(Got, bool), String> {
+pub fn uncode(ask: &ClientRequest<'_>, mut got: ClientResponse) -> Result<(ClientResponse, bool), String> {
     let coding = got.head.fields.only("content-encoding").map(str::to_owned);
     let tag = got.head.fields.only("etag").map(str::to_owned);
     let of_tag = tag.as_deref().and_then(coding_of);
@@ -75,7 +75,7 @@ fn coding_of(tag: &str) -> Option<&'static str> {
 }
 
 /// Restores the origin's tag.
-fn uncode_tag(got: &mut Got) {
+fn uncode_tag(got: &mut ClientResponse) {
     for (_, tag) in got.head.fields.0.iter_mut().filter(|(name, _)| name.eq_ignore_ascii_case("etag")) {
         if let Some(coding) = coding_of(tag) {
             *tag = tag.replace(&format!("-{coding}"), "");

@@ -1,11 +1,11 @@
 //! Tests that the checker can fail: each mistake that it is there for is made on purpose.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use kasoku_oracle::ask::Ask;
+use kasoku_oracle::ask::ClientRequest;
 use kasoku_oracle::check::check;
 use kasoku_oracle::claim::{Claim, FIELD, Representation};
 use kasoku_oracle::coded_tags::coded_tag;
-use kasoku_oracle::got::Got;
+use kasoku_oracle::got::ClientResponse;
 use kasoku_oracle::page::{Audience, Page, Validator, Variation};
 use kasoku_oracle::ranges::Spec;
 use kasoku_oracle::uncode::uncode;
@@ -21,7 +21,7 @@ const SECOND: u64 = 1_000_000;
 /// A page and a request for it, with an answer that is right until a test spoils it.
 struct Case<'w> {
     world: &'w World,
-    ask: Ask<'w>,
+    ask: ClientRequest<'w>,
     of: Representation,
     /// Microseconds between the origin's answer and the request.
     age: u64,
@@ -44,7 +44,7 @@ impl<'w> Case<'w> {
         let page = world.pages.iter().find(fits).expect("there is such a page");
         let length = page.length(1, 0);
         let of = Representation { page: page.number, visitor: 0, variant: 0, version: 1, length };
-        let ask = Ask { sent_at: 100 * SECOND, ..Ask::plain(world, page) };
+        let ask = ClientRequest { sent_at: 100 * SECOND, ..ClientRequest::plain(world, page) };
         Self {
             world,
             ask,
@@ -89,7 +89,7 @@ impl<'w> Case<'w> {
         fields.extend(self.fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let head = ResponseHead { status: self.status, minor: 1, fields: Fields(fields) };
         let body = self.body.clone().unwrap_or_else(|| self.whole_body());
-        match uncode(&self.ask, Got { head, body, is_whole: self.is_whole, ends_with_connection: false }) {
+        match uncode(&self.ask, ClientResponse { head, body, is_whole: self.is_whole, ends_with_connection: false }) {
             Ok((got, _)) => check(self.world, &self.ask, &got),
             Err(wrong) => vec![wrong],
         }
@@ -468,6 +468,6 @@ fn a_body_without_a_length_is_for_http_1_0_only() {
     let world = world();
     let case = Case::shared(&world);
     let head = ResponseHead { status: 200, minor: 1, fields: Fields::default() };
-    let got = Got { head, body: Vec::new(), is_whole: true, ends_with_connection: true };
+    let got = ClientResponse { head, body: Vec::new(), is_whole: true, ends_with_connection: true };
     assert!(check(&world, &case.ask, &got).iter().any(|mistake| mistake.contains("without a length")));
 }

@@ -7,7 +7,7 @@
 
 use crate::WAIT_MAX;
 use crate::message::{Framing, Head as ClientsHead};
-use crate::socket::{HandedOver, Socket, Stopped, Stream};
+use crate::socket::{BytesInTransit, Socket, Stopped, Stream};
 use bytes::Bytes;
 use kasoku_engine::Entrance;
 use kasoku_engine::door::{Door, Follows, HeadWriter, Tunnel, UploadError, UploadPiece, Visit};
@@ -232,7 +232,7 @@ impl Drop for MemoryDoor {
 /// A client whose requests go through doors in memory.
 pub(crate) fn connect(entrance: Entrance) -> Socket {
     let (client, ours) = UnixStream::pair().unwrap();
-    let sent = HandedOver::default();
+    let sent = BytesInTransit::default();
     let received = sent.clone();
     thread::spawn(move || {
         let mut socket = Socket::new(Stream::Unix(ours.try_clone().unwrap())).receiving(received.clone());
@@ -244,7 +244,7 @@ pub(crate) fn connect(entrance: Entrance) -> Socket {
 }
 
 /// Serves the next request; `false`: there is none, or the client does not take its answer.
-fn serve_next(entrance: &Entrance, socket: &mut Socket, stream: &UnixStream, received: &HandedOver) -> bool {
+fn serve_next(entrance: &Entrance, socket: &mut Socket, stream: &UnixStream, received: &BytesInTransit) -> bool {
     let asked = loop {
         match socket.head() {
             Ok(asked) => break asked,

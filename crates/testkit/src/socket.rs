@@ -23,15 +23,15 @@ pub(crate) struct Socket {
     stream: Stream,
     ahead: Vec<u8>,
     /// Set on the client's end of a connection through a thread ([`memory`](crate::memory)).
-    sends: Option<HandedOver>,
+    sends: Option<BytesInTransit>,
     /// Set on the end of that thread.
-    receives: Option<HandedOver>,
+    receives: Option<BytesInTransit>,
 }
 
 /// The progress of bytes on their way through a thread. The client that sends bytes waits until the thread has done what they ask
 /// for, so that requests reach the engine in the order in which a test sends them.
 #[derive(Clone, Default)]
-pub(crate) struct HandedOver(Arc<Progress>);
+pub(crate) struct BytesInTransit(Arc<Progress>);
 
 #[derive(Default)]
 struct Progress {
@@ -43,7 +43,7 @@ struct Progress {
     is_answering: AtomicBool,
 }
 
-impl HandedOver {
+impl BytesInTransit {
     /// Sets whether a request is with the engine.
     pub(crate) fn answering(&self, is_answering: bool) {
         self.0.is_answering.store(is_answering, Ordering::SeqCst);
@@ -101,12 +101,12 @@ impl Socket {
     }
 
     /// Makes this the client's end of a connection through a thread.
-    pub(crate) fn sending(self, handed_over: HandedOver) -> Self {
+    pub(crate) fn sending(self, handed_over: BytesInTransit) -> Self {
         Self { sends: Some(handed_over), ..self }
     }
 
     /// Makes this the end of that thread.
-    pub(crate) fn receiving(self, handed_over: HandedOver) -> Self {
+    pub(crate) fn receiving(self, handed_over: BytesInTransit) -> Self {
         Self { receives: Some(handed_over), ..self }
     }
 
@@ -118,7 +118,7 @@ impl Socket {
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Some(HandedOver(progress)) = &self.sends {
+        if let Some(BytesInTransit(progress)) = &self.sends {
             progress.written.fetch_add(bytes.len() as u64, Ordering::SeqCst);
         }
         match &mut self.stream {
@@ -169,7 +169,7 @@ impl Socket {
 
     pub(crate) fn more(&mut self) -> Result<(), Stopped> {
         let mut buf = [0; 64 << 10];
-        if let Some(HandedOver(progress)) = &self.receives {
+        if let Some(BytesInTransit(progress)) = &self.receives {
             progress.is_busy.store(false, Ordering::SeqCst);
         }
         let read = match &mut self.stream {

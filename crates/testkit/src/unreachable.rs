@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 
 /// Connections that fill an accept queue of length 0, with room to spare.
-const KNOCKERS: usize = 4;
+const QUEUED_CONNECTIONS: usize = 4;
 
 /// An address at which nothing listens, so that a connection is refused. Its port stays bound for as long as the process runs;
 /// otherwise a socket that asks for any port could get it, the engine's among them. A listener that asks for this very port gets it.
@@ -36,12 +36,12 @@ pub fn leaving_at(dead: &OriginOptions, answer: Vec<u8>) {
 }
 
 /// A listener that accepts no connection and whose queue is full: the kernel drops further attempts to connect.
-pub struct Deaf {
+pub struct FullListener {
     listener: Socket,
     _queued: Vec<Socket>,
 }
 
-impl Deaf {
+impl FullListener {
     /// Listens on a free port of the loopback address.
     pub fn start() -> Self {
         let listener = bound();
@@ -53,7 +53,7 @@ impl Deaf {
             let _ = socket.connect(&listener.local_addr().unwrap());
             socket
         };
-        let queued = (0..KNOCKERS).map(|_| queue()).collect();
+        let queued = (0..QUEUED_CONNECTIONS).map(|_| queue()).collect();
         Self { listener, _queued: queued }
     }
 

@@ -1,6 +1,6 @@
 //! What clients see when the origin fails: 502, 503, 504 with a short page and the reason, cut connections.
 
-use kasoku_testkit::unreachable::{Deaf, dead_address};
+use kasoku_testkit::unreachable::{FullListener, dead_address};
 use kasoku_testkit::{BOTH, Client, Ending, Gate, Response, Scenario, Setup, get, ok, post, reply};
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn the_next_origin_is_asked_when_the_first_cannot_be_reached() {
 
 #[test]
 fn an_origin_that_does_not_accept_in_time_is_504() {
-    let deaf = Deaf::start();
+    let deaf = FullListener::start();
     for pass in [true, false] {
         let engine = Setup::safe()
             .site(&[], |route| {

@@ -3,7 +3,7 @@
 
 mod render;
 
-use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
+use crate::operator::{Operator, OperatorError, OperatorFlags, in_query};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -33,13 +33,13 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> ExitCode {
     }
 }
 
-fn ask(flags: &DoctorFlags) -> Result<String, NoAnswer> {
+fn ask(flags: &DoctorFlags) -> Result<String, OperatorError> {
     let operator = Operator::new(&flags.operator)?;
     let query = flags.site.as_deref().map_or(String::new(), |host| format!("?site={}", in_query(host)));
     let said = operator.ask_for("POST", &format!("/doctor{query}"))?;
     if flags.json {
         return Ok(said);
     }
-    let said = serde_json::from_str(&said).map_err(|_| NoAnswer::new("the program's answer is not understood"))?;
+    let said = serde_json::from_str(&said).map_err(|_| OperatorError::new("the program's answer is not understood"))?;
     Ok(render::render(&said))
 }

@@ -3,7 +3,7 @@
 
 mod render;
 
-use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
+use crate::operator::{Operator, OperatorError, OperatorFlags, in_query};
 use clap::Args;
 pub(crate) use render::{difference_lines, duration, number, printable, text};
 use std::io::IsTerminal;
@@ -44,7 +44,7 @@ pub(crate) fn explain(flags: &ExplainFlags) -> ExitCode {
     }
 }
 
-fn ask(flags: &ExplainFlags) -> Result<String, NoAnswer> {
+fn ask(flags: &ExplainFlags) -> Result<String, OperatorError> {
     let operator = Operator::new(&flags.operator)?;
     let mut query = format!("url={}&method={}", in_query(&flags.url), in_query(&flags.method));
     for line in &flags.fields {
@@ -57,7 +57,7 @@ fn ask(flags: &ExplainFlags) -> Result<String, NoAnswer> {
     if flags.json {
         return Ok(said);
     }
-    let said = serde_json::from_str(&said).map_err(|_| NoAnswer::new("the program's answer is not understood"))?;
+    let said = serde_json::from_str(&said).map_err(|_| OperatorError::new("the program's answer is not understood"))?;
     Ok(render::render(&said, wants_colour()))
 }
 

@@ -20,10 +20,10 @@ mod urls;
 pub(super) use rates::{ROWS as RATES, headings};
 pub(super) use urls::{COLUMNS as URL_COLUMNS, Column, NO_URLS, is_text};
 
+use super::format::{plain, span};
 use super::snapshot::TopSnapshot;
 use super::theme::Theme;
 use super::view::{Mode, View};
-use super::written::{plain, span};
 use bars::Bar;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,9 +1,9 @@
 //! Writes a snapshot as plain text, for files, pipes and scripts: all columns, no colours, URLs in full.
 
 use super::draw::{Column, NO_URLS, RATES, URL_COLUMNS, headings, is_text, title};
+use super::format::{binary_bytes, plain, rate, span};
 use super::snapshot::{TopOrigin, TopSnapshot, Used};
 use super::view::{Order, View};
-use super::written::{binary_bytes, plain, rate, span};
 use std::fmt::Write;
 
 /// The most URLs in each list.

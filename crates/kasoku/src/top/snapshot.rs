@@ -2,9 +2,9 @@
 //!
 //! A program of another version may say less or more: missing values are 0, empty or unknown, and new ones are ignored. Only the
 //! rates and the URLs have to be there; without them, the answer is not from Kasoku. Each text comes from outside: a caller that
-//! shows one escapes it with [`super::written::plain`].
+//! shows one escapes it with [`super::format::plain`].
 
-use super::written::span;
+use super::format::span;
 use serde_json::Value;
 
 /// How a request was answered.

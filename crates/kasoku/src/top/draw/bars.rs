@@ -1,9 +1,9 @@
 //! Draws the bars: a label, a bar and a number in one line each. Without room for all, the last lines are left out.
 
 use super::cut;
+use crate::top::format::{binary_bytes, plain, rate, share, span};
 use crate::top::snapshot::{ResultKind, TopOrigin, TopRates, TopSnapshot, Used};
 use crate::top::theme::Theme;
-use crate::top::written::{binary_bytes, plain, rate, share, span};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;

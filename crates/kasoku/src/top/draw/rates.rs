@@ -1,8 +1,8 @@
 //! The table of rates: the numbers of the last seconds, the last minute, and since the start, side by side.
 
+use crate::top::format::{bytes, optional_time, rate, share, span, time};
 use crate::top::snapshot::{ResultKind, TopRates, TopSnapshot};
 use crate::top::theme::Theme;
-use crate::top::written::{bytes, optional_time, rate, share, span, time};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

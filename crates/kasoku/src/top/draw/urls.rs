@@ -1,10 +1,10 @@
 //! The list of URLs: those that were most often not served from memory, and those that took their origins longest.
 
 use super::cut;
+use crate::top::format::{bytes, optional_time, plain, span};
 use crate::top::snapshot::{ResultKind, TopRow, TopSnapshot};
 use crate::top::theme::Theme;
 use crate::top::view::{Order, View};
-use crate::top::written::{bytes, optional_time, plain, span};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -71,7 +71,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, view
         frame.render_widget(Line::styled(NO_URLS, look.label()), below);
         return;
     }
-    let columns = that_fit(area.width, view.order);
+    let columns = columns_that_fit(area.width, view.order);
     let names =
         columns.iter().map(|column| name(column, view, look)).chain([Cell::from(Line::styled("URL", look.label()))]);
     let taken: u16 = columns.iter().map(|column| column.columns + 1).sum();
@@ -109,7 +109,7 @@ fn name(column: &Column, view: &View, look: Theme) -> Cell<'static> {
 }
 
 /// The columns that leave enough room for the URL. The column that the list is sorted by takes precedence over all others.
-fn that_fit(columns: u16, order: Order) -> Vec<&'static Column> {
+fn columns_that_fit(columns: u16, order: Order) -> Vec<&'static Column> {
     let mut left = columns - columns / 7 * URL_SEVENTHS_MIN;
     let mut ranked: Vec<_> = COLUMNS.iter().collect();
     ranked.sort_by_key(|column| (column.order != Some(order), column.rank));
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn names(columns: u16, order: Order) -> String {
-        that_fit(columns, order).iter().map(|column| column.name).collect::<Vec<_>>().join(" ")
+        columns_that_fit(columns, order).iter().map(|column| column.name).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
