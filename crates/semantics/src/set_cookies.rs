@@ -20,6 +20,11 @@ pub(crate) fn is_set_cookie(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"set-cookie") || name.eq_ignore_ascii_case(b"set-cookie2")
 }
 
+/// Whether the field of that name is removed from a response that is stored: a cookie is one visitor's.
+pub(crate) fn is_stripped(name: &[u8], policy: &Policy) -> bool {
+    policy.protects_visitors() && is_set_cookie(name)
+}
+
 /// Whether a response sets a cookie.
 pub fn sets_cookie(response: &Fields) -> bool {
     response.iter().any(|(name, _)| is_set_cookie(name))

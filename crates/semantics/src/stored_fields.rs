@@ -6,7 +6,7 @@
 
 use crate::directives::directives;
 use crate::hop_by_hop::{is_hop_by_hop, listed};
-use crate::set_cookies::is_set_cookie;
+use crate::set_cookies::is_stripped;
 use crate::{Now, Policy};
 use kasoku_wire::field::date;
 use kasoku_wire::{Fields, ResponseHead};
@@ -30,7 +30,7 @@ pub(crate) fn storable_fields(response: &ResponseHead, policy: &Policy) -> Field
         //= RFC 9111 section 5.2.2.7
         //# a shared cache MUST NOT store the listed header fields if they are present in the original response
         let is_withheld = is_named(control.private.fields()) || is_named(control.no_cache.fields());
-        let is_visitors = policy.protects_visitors() && is_set_cookie(name);
+        let is_visitors = is_stripped(name, policy);
         let is_unwanted = is_named(&policy.strip_fields);
         let is_ours = name.eq_ignore_ascii_case(b"age");
         !(is_hop_by_hop(name, &listed) || is_of_proxy(name) || is_withheld || is_visitors || is_unwanted || is_ours)
