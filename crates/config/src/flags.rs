@@ -7,6 +7,7 @@
 use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::line_numbers::LineNumbers;
 use crate::raw::{LocatedTexts, Raw, RawListener, RawOrigin, RawOrigins, RawSite};
+use crate::reader::WrittenKeys;
 use crate::report::ConfigReport;
 use crate::table::{self, SettingScope, flag_help};
 use crate::{bounds, document, on_disk, resolve};
@@ -161,7 +162,7 @@ pub(crate) fn check(
     issues: &mut Vec<Issue>,
 ) -> Option<Options> {
     let mut raw = document::parse(text, issues)?;
-    CommandLine { line, issues }.lay_over(&mut raw, flags);
+    CommandLine { line, written: WrittenKeys::new(), issues }.lay_over(&mut raw, flags);
     let options = resolve::resolve(&raw, &LineNumbers::new(name, text), issues);
     if look != CheckScope::Text {
         on_disk::warn(&raw, issues);
@@ -182,6 +183,7 @@ pub(crate) fn check(
 /// Writes the flags as one line.
 struct CommandLine<'l> {
     line: &'l mut String,
+    written: WrittenKeys,
     issues: &'l mut Vec<Issue>,
 }
 
@@ -244,6 +246,7 @@ impl CommandLine<'_> {
         if let Some(format) = &flags.log_format {
             raw.log.format = Some(self.write("--log-format", format));
         }
+        raw.route.written.append(&mut self.written);
     }
 
     /// Makes the one site of `--origin`. It is an error if the file has sites.
@@ -287,10 +290,9 @@ impl CommandLine<'_> {
         self.line.push(' ');
         let start = self.line.len();
         self.line.push_str(value);
-        Located {
-            value: value.to_owned(),
-            place: SourceLocation { source: SettingsSource::Flags, span: start..self.line.len() },
-        }
+        let place = SourceLocation { source: SettingsSource::Flags, span: start..self.line.len() };
+        self.written.extend(table::by_flag(flag).map(|row| (row.path, place.clone())));
+        Located { value: value.to_owned(), place }
     }
 }
 

@@ -20,6 +20,7 @@ impl LineNumbers {
         Self { name, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
     }
 
+    /// The place, for people: `kasoku.toml:12`.
     pub(crate) fn show(&self, place: &SourceLocation) -> Arc<str> {
         match place.source {
             SettingsSource::File => {

@@ -11,6 +11,7 @@ use crate::gone;
 use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::suggest;
 use crate::table::{self, Setting, SettingScope};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
@@ -18,6 +19,9 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 /// Keys and values of a table of texts, each with its place.
 pub(crate) type TextPairs = Vec<(Located<String>, Located<String>)>;
+
+/// The keys of one scope that were written, by their paths in the table of settings (`limits.head-bytes-max`).
+pub(crate) type WrittenKeys = BTreeMap<&'static str, SourceLocation>;
 
 /// The most entries of a list: sites, rules, hosts, addresses.
 pub(crate) const LIST_LEN_MAX: usize = 10_000;
@@ -32,6 +36,8 @@ pub(crate) struct Keys<'a, 'i> {
     /// The path of this table below its scope, with a dot at the end: `limits.`; empty for the scope's own table.
     group: String,
     asked: Vec<&'static str>,
+    /// The keys of the scope that were asked for so far and are there.
+    written: &'a mut WrittenKeys,
     issues: &'a mut Vec<Issue>,
 }
 
@@ -41,7 +47,9 @@ pub(crate) fn read<'i, T>(
     issues: &mut Vec<Issue>,
     read: impl FnOnce(&mut Keys<'_, 'i>) -> T,
 ) -> T {
-    Keys { table: document, scope: SettingScope::Top, group: String::new(), asked: Vec::new(), issues }.finish(read)
+    let written = &mut WrittenKeys::new();
+    Keys { table: document, scope: SettingScope::Top, group: String::new(), asked: Vec::new(), written, issues }
+        .finish(read)
 }
 
 impl<'a, 'i> Keys<'a, 'i> {
@@ -66,7 +74,13 @@ impl<'a, 'i> Keys<'a, 'i> {
             }
         };
         let group = format!("{}{name}.", self.group);
-        Keys { table, scope: self.scope, group, asked: Vec::new(), issues: self.issues }.finish(read)
+        let (written, issues) = (&mut *self.written, &mut *self.issues);
+        Keys { table, scope: self.scope, group, asked: Vec::new(), written, issues }.finish(read)
+    }
+
+    /// Takes the places of the scope's keys: all that were asked for until now.
+    pub(crate) fn written(&mut self) -> WrittenKeys {
+        std::mem::take(self.written)
     }
 
     /// A list of tables, `[[name]]`, each with the place of its header.
@@ -194,6 +208,8 @@ impl<'a, 'i> Keys<'a, 'i> {
             let duration = self.keep(bounds::duration(row, &text));
             all.extend(duration.map(|duration| (at(key.get_ref().to_string(), key.span()), duration)));
         }
+        // A table without a header has no place of its own.
+        self.written.extend(all.first().map(|(first, _)| (row.path, first.place.clone())));
         Some(all)
     }
 
@@ -231,7 +247,8 @@ impl<'a, 'i> Keys<'a, 'i> {
             let message = format!("{} has no {}", scope.noun(), quoted(row.path));
             self.push(Issue::error(message).at(&header).help(format!("like `{} = {}`", row.path, row.example)));
         }
-        let keys = Keys { table, scope, group: String::new(), asked: Vec::new(), issues: self.issues };
+        let written = &mut WrittenKeys::new();
+        let keys = Keys { table, scope, group: String::new(), asked: Vec::new(), written, issues: self.issues };
         keys.finish(|keys| read_one(keys, header))
     }
 
@@ -243,7 +260,11 @@ impl<'a, 'i> Keys<'a, 'i> {
 
     fn ask(&mut self, name: &'static str) -> Option<&'a Spanned<DeValue<'i>>> {
         self.asked.push(name);
-        self.table.get(name)
+        let value = self.table.get(name)?;
+        if let Some(row) = table::find(self.scope, &format!("{}{name}", self.group)) {
+            self.written.insert(row.path, place(value.span()));
+        }
+        Some(value)
     }
 
     /// The row of a key. A test of the table makes sure that each key that is asked for has one.

@@ -20,7 +20,6 @@ mod gateway;
 mod guard;
 mod listen;
 mod origins;
-mod places;
 mod policy;
 mod program_log;
 mod programs;

@@ -4,7 +4,6 @@
 //! top, of its application, and its own on top. Routes that change no caching rules share them.
 
 use super::listen::WrittenListener;
-use super::places::LocationNotes;
 use super::{
     beaten, changes, compress, cookies, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy,
     programs, sendfile, shadow, unused, visitors,
@@ -37,7 +36,7 @@ pub(super) fn sites(
     let context = SiteDefaults { raw, listeners, lines, profile };
     let sites: Vec<_> = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
     let grants = sites.iter().flat_map(routes).any(|route| route.policy.grant.is_granting());
-    let top = of_top(&raw.route);
+    let top = of_top(&raw.route, lines);
     cookies::warn(&raw.route.cookies, &top, grants, issues);
     dangers::above_the_bound(&raw.route.expiry, top.policy.ttl_max_seconds, issues);
     dangers::shared_hosts(&raw.sites, &sites, issues);
@@ -68,20 +67,16 @@ fn site(raw: &RawSite, context: &SiteDefaults<'_>, issues: &mut Vec<Issue>) -> S
     let origins = origins::origins(raw.origins.as_ref(), context.listeners, issues);
     let mut route = Route::new(profile, origins);
     guard::set_default(&mut route);
-    lay_over(&mut route, &context.raw.route);
+    lay_over(&mut route, &context.raw.route, context.lines);
     let application = application(raw, profile, issues);
     if let Some(application) = &application {
-        lay_over(&mut route, &application.route);
+        lay_over(&mut route, &application.route, &application.lines);
     }
-    lay_over(&mut route, &raw.route);
+    lay_over(&mut route, &raw.route, context.lines);
     let path_parameters = [context.raw.strip_path_parameters.as_ref(), raw.strip_path_parameters.as_ref()];
     route.key = expiry::url_key(raw.key_host.as_ref(), path_parameters, issues);
     expiry::check_path_parameters(raw.strip_path_parameters.as_ref(), issues);
-    LocationNotes::at(&mut route.places, context.lines).top(context.raw);
-    if let Some(application) = &application {
-        LocationNotes::at(&mut route.places, &application.lines).application(application);
-    }
-    LocationNotes::at(&mut route.places, context.lines).site(raw);
+    route.places.site = raw.place.as_ref().map(|place| context.lines.show(place));
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     sendfile::warn(&[&context.raw.route.sendfile, &raw.route.sendfile], &route, issues);
@@ -139,8 +134,8 @@ fn rule(
 ) -> Option<Rule> {
     check(&raw.route, issues);
     let mut route = site.clone();
-    lay_over(&mut route, &raw.route);
-    LocationNotes::at(&mut route.places, context.lines).rule(raw);
+    lay_over(&mut route, &raw.route, context.lines);
+    route.places.rule = raw.path.as_ref().map(|path| context.lines.show(&path.place));
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     super::set(&mut route.pass, &raw.pass);
     if raw.origins.is_some() {
@@ -170,15 +165,17 @@ fn rule(
 }
 
 /// The route that the keys of the top make by themselves.
-fn of_top(raw: &RawRoute) -> Route {
+fn of_top(raw: &RawRoute, lines: &LineNumbers) -> Route {
     let mut route = Route::new(Profile::Safe, Vec::new());
     guard::set_default(&mut route);
-    lay_over(&mut route, raw);
+    lay_over(&mut route, raw, lines);
     route
 }
 
-/// Lays the keys that may stand at the top, in a site and in a rule over a route.
-fn lay_over(route: &mut Route, raw: &RawRoute) {
+/// Lays the keys that may stand at the top, in a site and in a rule over a route. The route also notes where each stands: levels are
+/// laid from the outside in, so the innermost place stays.
+fn lay_over(route: &mut Route, raw: &RawRoute, lines: &LineNumbers) {
+    route.places.settings.extend(raw.written.iter().map(|(key, place)| (*key, lines.show(place))));
     let mut policy = Policy::clone(&route.policy);
     policy::set_cache(&mut policy, &raw.cache);
     expiry::set_policy(&mut policy, &raw.expiry);
@@ -253,5 +250,51 @@ fn set_origin_host(route: &mut Route, written: Option<&Located<String>>, issues:
     match address::parse_origin_host(&text.value) {
         Ok(host) => route.origin_host = Some(host),
         Err(fault) => issues.push(fault.at(&text.place)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check_text;
+    use kasoku_options::SettingLocations;
+
+    const TEXT: &str = "profile = \"rfc\"\n\n[cache]\nnegative-ttl = \"1s\"\nstale-disconnected = \"1s\"\n\n[[site]]\n\
+        origin = \"http://127.0.0.1:1\"\nprofile = \"safe\"\n[site.cache]\nnegative-ttl = \"2s\"\n\n[[site.rule]]\n\
+        path = \"/a/*\"\npass = true\ncache = { negative-ttl = \"3s\" }\n";
+
+    #[test]
+    fn the_innermost_line_is_named() {
+        let (options, issues) = check_text(TEXT);
+        let options = options.unwrap_or_else(|| panic!("{issues:?}"));
+        let site = &options.sites[0];
+        let of = |places: &SettingLocations, key| places.settings.get(key).map(|place| place.to_string());
+        let line = |number: usize| Some(format!("kasoku.toml:{number}"));
+        let places = &site.route.places;
+        assert_eq!((places.site.as_deref(), places.rule.as_deref()), (Some("kasoku.toml:7"), None));
+        assert_eq!(of(places, "profile"), line(9));
+        assert_eq!(of(places, "cache.negative-ttl"), line(11));
+        assert_eq!(of(places, "cache.stale-disconnected"), line(5));
+        assert_eq!((of(places, "pass"), of(places, "query.sort")), (None, None));
+        let places = &site.rules[0].route.places;
+        assert_eq!((places.site.as_deref(), places.rule.as_deref()), (Some("kasoku.toml:7"), Some("kasoku.toml:14")));
+        assert_eq!(of(places, "pass"), line(15));
+        assert_eq!(of(places, "cache.negative-ttl"), line(16));
+    }
+
+    #[test]
+    fn each_setting_of_a_route_has_a_place() {
+        let is_of_a_route = |row: &&table::Setting| {
+            [SettingScope::Top, SettingScope::Rule].iter().all(|scope| row.scopes.contains(scope))
+        };
+        let rows: Vec<_> = table::settings().filter(is_of_a_route).collect();
+        let text: String = rows.iter().map(|row| format!("{} = {}\n", row.path, row.example)).collect();
+        assert!(rows.len() >= 60, "{}", rows.len());
+        let (options, issues) = check_text(&format!("{text}[[site]]\norigin = \"http://127.0.0.1:1\"\n"));
+        let options = options.unwrap_or_else(|| panic!("{issues:?}\n{text}"));
+        for row in rows {
+            let places = &options.sites[0].route.places;
+            assert!(places.settings.contains_key(row.path), "{} has no place", row.path);
+        }
     }
 }
