@@ -1,7 +1,7 @@
-//! Replays the seeds of the fuzz targets, and checks that the targets of libFuzzer are these functions and no others.
+//! Replays the seeds of the fuzz targets, and checks that libFuzzer has exactly these targets.
 //!
-//! `make fuzz` looks for new inputs; here each input that was ever worth keeping is looked at once in each run of the tests,
-//! with debug assertions and overflow checks as there.
+//! `make fuzz` looks for new inputs; each run of these tests replays every input that was worth keeping once, with debug assertions and
+//! overflow checks as in `make fuzz`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use kasoku_fuzz_targets::{TARGETS, run};
 use std::path::{Path, PathBuf};
 use std::{fs, panic};
 
-/// More would be a corpus, which belongs in `fuzz/corpus`, outside of the tree.
+/// A larger collection would be a corpus, which belongs in `fuzz/corpus`, outside of the repository.
 const SEEDS_MAX: usize = 450;
 const SEED_BYTES_MAX: u64 = 8 * 1024;
 
@@ -41,7 +41,7 @@ fn replay(name: &str) {
 
 macro_rules! replayed {
     ($($name:ident)*) => {
-        /// The targets whose seeds have a test here.
+        /// The targets whose seeds are replayed here.
         const REPLAYED: &[&str] = &[$(stringify!($name)),*];
         mod what_is_sent_as {
             $(#[test] fn $name() { super::replay(stringify!($name)) })*

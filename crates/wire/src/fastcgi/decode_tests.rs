@@ -3,6 +3,9 @@
 use super::*;
 use crate::fastcgi::VERSION;
 
+/// The type of a record that Kasoku never asks for (section 8).
+const GET_VALUES_RESULT: u8 = 10;
+
 /// Standard output, standard error, and the end: `None` if the answer is cut off.
 type Outcome = (Vec<u8>, Vec<u8>, Result<Option<EndRequest>, FastCgiError>);
 
@@ -138,8 +141,8 @@ fn what_no_application_server_may_send_is_refused() {
         (record(kind::STDOUT, 2, b"of another", 0), FastCgiError::RequestId),
         (record(kind::STDOUT, 0, b"of nobody", 0), FastCgiError::RequestId),
         (record(kind::END_REQUEST, 2, &[0; 8], 0), FastCgiError::RequestId),
-        (record(kind::GET_VALUES_RESULT, 0, b"", 0), FastCgiError::RequestId),
-        (record(kind::GET_VALUES_RESULT, 1, b"", 0), FastCgiError::RecordType),
+        (record(GET_VALUES_RESULT, 0, b"", 0), FastCgiError::RequestId),
+        (record(GET_VALUES_RESULT, 1, b"", 0), FastCgiError::RecordType),
         (record(kind::BEGIN_REQUEST, 1, &[0; 8], 0), FastCgiError::RecordType),
         (record(kind::STDIN, 1, b"echo", 0), FastCgiError::RecordType),
         (record(99, 1, b"", 0), FastCgiError::RecordType),

@@ -3,12 +3,14 @@
 //! PARAMS is split between pairs: the specification allows a split within a pair, but php-fpm reads each record by itself. Only a
 //! pair that is longer than a record is split.
 
-use super::{CONTENT_BYTES_MAX, HEADER_BYTES, Header, NULL_REQUEST_ID, encode_pair, kind};
+use super::{CONTENT_BYTES_MAX, HEADER_BYTES, Header, kind};
 
 /// The role of a program that answers a request (section 6.2).
 const RESPONDER: u8 = 1;
 /// The flag that leaves the connection open after the request (section 5.1).
 const KEEP_CONN: u8 = 1;
+/// The highest bit of a length of four bytes (section 3.4).
+const IS_LONG: u32 = 1 << 31;
 
 /// Appends BEGIN_REQUEST for the role Responder. The application server closes the connection after its answer unless `is_kept`.
 pub fn encode_begin_request(request_id: u16, is_kept: bool, out: &mut Vec<u8>) {
@@ -53,19 +55,22 @@ pub fn encode_stdin_end(request_id: u16, out: &mut Vec<u8>) {
     encode_record(kind::STDIN, request_id, &[], out);
 }
 
-/// Appends ABORT_REQUEST (section 5.4). The application server still ends the request, with END_REQUEST.
-pub fn encode_abort_request(request_id: u16, out: &mut Vec<u8>) {
-    encode_record(kind::ABORT_REQUEST, request_id, &[], out);
+/// Appends a pair of a name and a value (section 3.4). Both are shorter than 2 GiB.
+fn encode_pair(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.reserve(name.len() + value.len() + 8);
+    encode_length(name.len(), out);
+    encode_length(value.len(), out);
+    out.extend_from_slice(name);
+    out.extend_from_slice(value);
 }
 
-/// Appends GET_VALUES, which asks the application server about itself (section 4.1). [`parse_values`](super::parse_values) reads
-/// the answer.
-pub fn encode_get_values(names: &[&str], out: &mut Vec<u8>) {
-    let mut content = Vec::new();
-    for name in names {
-        encode_pair(name.as_bytes(), b"", &mut content);
+/// A length below 128 takes one byte, a longer one four, with the highest bit set.
+fn encode_length(length: usize, out: &mut Vec<u8>) {
+    debug_assert!(length < IS_LONG as usize);
+    match u8::try_from(length) {
+        Ok(short @ 0..128) => out.push(short),
+        _ => out.extend_from_slice(&(length as u32 | IS_LONG).to_be_bytes()),
     }
-    encode_record(kind::GET_VALUES, NULL_REQUEST_ID, &content, out);
 }
 
 fn encode_record(kind: u8, request_id: u16, content: &[u8], out: &mut Vec<u8>) {
@@ -105,16 +110,25 @@ mod tests {
         encode_stdin_header(0x102, 3, &mut out);
         out.extend_from_slice(b"a=b");
         encode_stdin_end(0x102, &mut out);
-        encode_abort_request(0x102, &mut out);
         let expected = [
             &b"\x01\x01\x01\x02\0\x08\0\0\0\x01\x01\0\0\0\0\0"[..],
             b"\x01\x04\x01\x02\0\x0f\0\0\x0b\x02SERVER_PORT80",
             b"\x01\x04\x01\x02\0\0\0\0",
             b"\x01\x05\x01\x02\0\x03\0\0a=b",
             b"\x01\x05\x01\x02\0\0\0\0",
-            b"\x01\x02\x01\x02\0\0\0\0",
         ];
         assert_eq!(out, expected.concat());
+    }
+
+    #[test]
+    fn lengths_of_names_and_values_take_one_byte_or_four() {
+        let long = [b'v'; 128];
+        let mut out = Vec::new();
+        encode_pair(b"n", &long[..127], &mut out);
+        encode_pair(b"n", &long, &mut out);
+        assert_eq!(&out[..3], b"\x01\x7fn");
+        assert_eq!(&out[130..136], b"\x01\x80\0\0\x80n");
+        assert_eq!(out.len(), 130 + 6 + 128);
     }
 
     #[test]

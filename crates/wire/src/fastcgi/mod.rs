@@ -1,5 +1,5 @@
 //! FastCGI 1.0 on the wire, on the side of the web server: encodes requests ([`encode`]) and decodes an application server's
-//! answers ([`Decoder`], [`parse_values`]).
+//! answers ([`Decoder`]).
 //!
 //! Both directions consist of records: eight bytes of header (version, type, request id, the lengths of content and padding, one
 //! reserved byte), then content and padding. A request is BEGIN_REQUEST, the stream PARAMS, the stream STDIN. An answer is the
@@ -21,15 +21,11 @@
 
 mod decode;
 pub mod encode;
-mod pairs;
-mod values;
 
 #[cfg(test)]
 mod properties;
 
 pub use decode::{DecodedRecord, Decoder, EndRequest, ProtocolStatus};
-pub use pairs::{NameValuePair, encode_pair, split_pair};
-pub use values::{Values, parse_values};
 
 use std::fmt;
 
@@ -39,21 +35,15 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 8;
 /// The most content of one record, in bytes: its length has 16 bits.
 pub const CONTENT_BYTES_MAX: usize = 65_535;
-/// The request id of records that belong to no request (section 3.3).
-const NULL_REQUEST_ID: u16 = 0;
 
 /// The types of records (section 8).
 mod kind {
     pub(super) const BEGIN_REQUEST: u8 = 1;
-    pub(super) const ABORT_REQUEST: u8 = 2;
     pub(super) const END_REQUEST: u8 = 3;
     pub(super) const PARAMS: u8 = 4;
     pub(super) const STDIN: u8 = 5;
     pub(super) const STDOUT: u8 = 6;
     pub(super) const STDERR: u8 = 7;
-    pub(super) const GET_VALUES: u8 = 9;
-    pub(super) const GET_VALUES_RESULT: u8 = 10;
-    pub(super) const UNKNOWN_TYPE: u8 = 11;
 }
 
 /// A record's header.
@@ -101,8 +91,6 @@ pub enum FastCgiError {
     RecordLength,
     /// A protocol status that does not exist.
     ProtocolStatus,
-    /// A pair of name and value is cut off.
-    Pairs,
 }
 
 impl FastCgiError {
@@ -119,7 +107,6 @@ impl FastCgiError {
             Self::StreamEnded => ("fastcgi-stream-ended", "standard output goes on after its end"),
             Self::RecordLength => ("fastcgi-record-length", "a record has a length that its type does not have"),
             Self::ProtocolStatus => ("fastcgi-protocol-status", "the protocol status does not exist"),
-            Self::Pairs => ("fastcgi-pairs", "pairs of names and values are cut off"),
         }
     }
 }

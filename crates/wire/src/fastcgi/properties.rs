@@ -75,10 +75,26 @@ proptest! {
         }
         prop_assert!(rest.is_empty(), "the end is the end");
         let (mut read, mut rest) = (Vec::new(), &stream[..]);
-        while let Some(pair) = split_pair(rest).unwrap() {
-            read.push((String::from_utf8(pair.name.to_vec()).unwrap(), pair.value.to_vec()));
-            rest = pair.rest;
+        while let Some(([name, value], behind)) = next_pair(rest) {
+            read.push((String::from_utf8(name.to_vec()).unwrap(), value.to_vec()));
+            rest = behind;
         }
+        prop_assert!(rest.is_empty(), "a pair is cut off");
         prop_assert_eq!(read, pairs);
     }
+}
+
+/// The first pair of `stream`, which holds whole pairs, and what follows it (section 3.4).
+fn next_pair(stream: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
+    let length = |stream: &mut &[u8]| {
+        let is_long = *stream.first()? >= 128;
+        let (length, rest) = stream.split_at_checked(if is_long { 4 } else { 1 })?;
+        *stream = rest;
+        Some(length.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)) & 0x7fff_ffff)
+    };
+    let mut rest = stream;
+    let (name_bytes, value_bytes) = (length(&mut rest)?, length(&mut rest)?);
+    let (name, rest) = rest.split_at_checked(name_bytes)?;
+    let (value, rest) = rest.split_at_checked(value_bytes)?;
+    Some(([name, value], rest))
 }
