@@ -1,15 +1,17 @@
-//! A hit allocates nothing: counted in this whole process, with the engine, its threads, the scripted origin and the client in it.
+//! Checks that a hit allocates nothing. It counts the allocations of this whole process: the engine, its threads, the scripted
+//! origin and the client.
 //!
-//! Each case stores a page, asks until everything has grown to its size, then asks a thousand times more and looks at
-//! what the allocator was asked for meanwhile: not one allocation, reallocation or release. The client has its buffer
-//! on the stack and the origin has nothing to do, so whatever is counted is the engine's.
+//! Each case stores a page and asks for it until all buffers have grown to their size. Then it asks a thousand times more and
+//! counts what the allocator was asked for meanwhile: there must be no allocation, no reallocation and no release. The client has
+//! its buffer on the stack and the origin has nothing to do, so all that is counted is the engine's.
 //!
-//! The cases run one after the other in a single test, since the test harness allocates too, whenever a test begins or
-//! ends. `cargo test -p kasoku-engine --test allocations -- --nocapture` prints the table; a word in `KASOKU_TEST_CASES` picks
-//! the cases whose names have it.
+//! The cases run one after the other in a single test, since the test harness allocates as well, whenever a test begins or ends.
+//! `cargo test -p kasoku-engine --test allocations -- --nocapture` prints the table; `KASOKU_TEST_CASES` selects the cases whose
+//! names contain its value.
 //!
-//! The last request of a round is logged behind its answer, so it may count in the next round: no matter where all is nothing.
-//! What is allowed to allocate is in the table as well, and must do so: it shows that the counter sees the worker's thread.
+//! The engine logs the last request of a round after its answer, so that request may count in the next round: this changes
+//! nothing where all rounds must count 0. The cases that are allowed to allocate are in the table as well, and must do so: they
+//! show that the counter sees the worker's thread.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -33,23 +35,23 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Requests before it counts, on all connections together. Each connection sends at least two.
+/// Requests before the counting starts, on all connections together. Each connection sends at least two.
 const WARM_UP: usize = 200;
 
-/// Requests that count.
+/// The least number of requests in a round that counts.
 const MEASURED: usize = 1_000;
 
-/// On a busy machine, a thread that a scene has started may run its first instructions late, and these allocate. They are not in each round;
-/// what a hit allocates is.
+/// On a busy machine, a thread that a scene has started may run its first instructions late, and these allocate. Such allocations
+/// are not in each round; those of a hit are.
 const ROUNDS_MAX: usize = 3;
 
-/// The simulated time goes on by a second after so many requests.
+/// The number of requests after which the simulated time advances by one second.
 const REQUESTS_PER_SECOND: usize = 100;
 
-/// Long enough for what a worker does once a second, by the real clock: it flushes the log, and looks after idle connections.
+/// Long enough for the work that a worker does once a second, by the real clock: it flushes the log and checks idle connections.
 const TWO_ROUNDS: Duration = Duration::from_millis(2_200);
 
-/// How long an answer may take before it counts as hanging.
+/// The time limit of an answer: a later one counts as hanging.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 const FRESH: &str = "Cache-Control: max-age=3600";
@@ -57,7 +59,7 @@ const MODIFIED: &str = "Last-Modified: Sat, 01 Aug 2026 10:00:00 GMT";
 const BODY: [u8; 4096] = [b'x'; 4096];
 static LONG_BODY: [u8; 100_000] = [b'x'; 100_000];
 
-/// What a browser sends with each request for a page.
+/// The fields that a browser sends with each request for a page.
 const BROWSER: &str = "Connection: keep-alive\r\n\
     Cache-Control: max-age=3600\r\n\
     sec-ch-ua: \"Chromium\";v=\"140\", \"Not=A?Brand\";v=\"24\"\r\n\
@@ -72,7 +74,7 @@ const BROWSER: &str = "Connection: keep-alive\r\n\
     Sec-Fetch-Dest: document\r\n\
     Referer: http://example.org/from/somewhere?else=1\r\n";
 
-/// What browsers accept over TLS.
+/// The codings that browsers accept over TLS.
 const CODINGS: &str = "Accept-Encoding: gzip, deflate, br, zstd\r\n";
 
 /// Whether a case may allocate.
@@ -82,32 +84,32 @@ enum Expected {
     Some,
 }
 
-/// What is set, what is stored, and what is asked for then.
+/// The settings, the stored page, and the hits that are counted.
 struct Case {
     name: &'static str,
     setup: Setup,
-    /// What the origin is asked, in the order of `fills`.
+    /// The requests that the origin gets, in the order of `fills`, and its answers.
     script: Vec<Exchange>,
-    /// What fills the cache.
+    /// The requests that fill the cache.
     fills: Vec<String>,
-    /// What is asked for in turn, and counted.
+    /// The requests that are sent in turn, and counted.
     hits: Vec<String>,
     status: u16,
-    /// How many responses each of `hits` brings.
+    /// The number of responses to each of `hits`.
     responses: usize,
     connections: usize,
-    /// How old the stored page is when it is asked for, in seconds.
+    /// The age of the stored page when it is requested, in seconds.
     age: i64,
     lasts: Duration,
-    /// Content codings that the hits have made: it begins when they are there.
+    /// The number of content codings that the hits cause to be made: the counting starts when they are stored.
     codings: u64,
-    /// The cookies of a session that the hits carry: it begins when that is known to be anonymous.
+    /// The cookies of the session that the hits carry: the counting starts when that session is known to be anonymous.
     anonymous: Option<String>,
     expected: Expected,
 }
 
 impl Case {
-    /// A page below `/` in profile safe, and a plain GET for it.
+    /// A page `/page` in profile safe, and a plain GET for it.
     fn new(name: &'static str) -> Self {
         Self::of(name, Setup::safe(), "/page")
     }
@@ -310,12 +312,12 @@ fn traced(setup: Setup) -> Setup {
     })
 }
 
-/// A page of which there may be codings.
+/// A page of which the cache may store codings.
 fn coded(name: &'static str, codings: u64) -> Case {
     Case::new(name).codings(codings)
 }
 
-/// A page that states no expiry, and varies by what is kept back.
+/// A page that states no expiry, and varies by fields that Kasoku does not forward to the origin.
 fn granted(name: &'static str, key_cookies: &[&str], fields: &str) -> Case {
     let key_cookies = key_cookies.iter().map(|name| (*name).to_owned()).collect();
     let setup = Setup::safe().policy(|policy| {
@@ -330,7 +332,7 @@ fn granted(name: &'static str, key_cookies: &[&str], fields: &str) -> Case {
     Case { script, fills, ..Case::of(name, setup, "/page") }.with(&fields)
 }
 
-/// A page whose visitor the application has heard of by then.
+/// The application has already heard of the page's visitor through the beacon.
 fn counted() -> Case {
     let fields = "X-Forwarded-For: 198.51.100.7\r\n";
     let case = granted("a visitor who has been told of (beacon)", &[], fields);
@@ -344,12 +346,13 @@ fn counted() -> Case {
     case
 }
 
-/// A body in more pieces than one.
+/// A body in more than one piece.
 fn long() -> Case {
     Case { script: vec![get("/page").answers(ok(&[FRESH], LONG_BODY))], ..Case::new("GET of 100 KB") }
 }
 
-/// A client whose languages nobody has asked for before gets what is stored in the one that it likes.
+/// The client asks for languages that no stored variant was requested with. It gets the stored variant in the language that it
+/// prefers.
 fn negotiated() -> Case {
     let fields = [FRESH, "Vary: Accept-Language", "Content-Language: en"];
     let script = vec![get("/page").answers(ok(&fields, BODY))];
@@ -359,7 +362,7 @@ fn negotiated() -> Case {
     case
 }
 
-/// HTTP/1.0 allows it: the address that was reached stands for the host.
+/// HTTP/1.0 allows a request without Host: the address that the client connected to stands for the host.
 fn without_host() -> Case {
     let mut case = Case::new("HTTP/1.0 without Host");
     case.fills = vec!["GET /page HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned()];
@@ -367,7 +370,7 @@ fn without_host() -> Case {
     case
 }
 
-/// The second one waits in the connection's own buffer, which is made for it.
+/// The second request waits in the connection's own buffer, which is allocated for it.
 fn pipelined() -> Case {
     let two = request("GET", "/page", "").repeat(2);
     Case { hits: vec![two], responses: 2, expected: Expected::Some, ..Case::new("two requests in one packet") }
@@ -388,7 +391,7 @@ fn a_hit_allocates_nothing() {
     assert!(mistakes.is_empty(), "{mistakes:#?}");
 }
 
-/// Plays a case; allocations, reallocations and releases, and the requests in which they happened.
+/// Plays a case. Returns the number of allocations, reallocations and releases, and the number of responses in that round.
 fn measure(case: Case) -> (usize, usize) {
     let scene = case.setup.run(case.script);
     let mut connections: Vec<TcpStream> = (0..case.connections).map(|_| connect(&scene)).collect();
@@ -434,7 +437,7 @@ fn measure(case: Case) -> (usize, usize) {
     told
 }
 
-/// Waits for it; to ask for an explanation changes nothing.
+/// Waits until the session is known to be anonymous. Asking for an explanation changes nothing.
 fn is_found_anonymous(scene: &Scenario, cookies: &str) {
     let question = Question { fields: vec![format!("Cookie: {cookies}")], ..Question::get("http://example.org/") };
     let handle = scene.engine.handle();
@@ -448,7 +451,7 @@ fn connect(scene: &Scenario) -> TcpStream {
     connection
 }
 
-/// Sends these bytes, and reads as many responses, each with that status and with `words` in its head. Allocates nothing.
+/// Sends these bytes, and reads that many responses, each with that status and with `words` in its head. Allocates nothing.
 fn exchange(connection: &mut TcpStream, request: &str, status: u16, words: &str, responses: usize) {
     connection.write_all(request.as_bytes()).unwrap();
     let mut buffer = [0; 128 << 10];
@@ -483,7 +486,7 @@ fn content_length(head: &str) -> usize {
     value.unwrap_or_else(|| panic!("no length: {head}")).parse().unwrap()
 }
 
-/// Three digits.
+/// Writes the status as three digits.
 fn written(status: u16, digits: &mut [u8; 3]) -> &str {
     *digits = [status / 100, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
     std::str::from_utf8(digits).unwrap()

@@ -1,5 +1,5 @@
-//! Programs that are run for a request, from the client's side (RFC 3875): what they are told, what becomes of what they print, and
-//! that nothing of them is left.
+//! CGI programs that the engine runs for requests (RFC 3875), seen by a client: what a program is told, how its output becomes an
+//! answer, and that no process is left behind.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 #[path = "cgi/answers.rs"]

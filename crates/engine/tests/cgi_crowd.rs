@@ -1,5 +1,5 @@
-//! Many visitors of many pages, and few programs that may run at a time. On its own, since it looks at what this process has open
-//! and has started.
+//! Many visitors ask for many pages while few programs may run at a time. The test has a process of its own, since it counts the
+//! open files and the children of its process.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 #[path = "cgi/programs.rs"]
@@ -13,7 +13,7 @@ const VISITORS: usize = 500;
 const PROGRAMS_MAX: usize = 4;
 const MEMORY_KIB_MAX: usize = 64 << 10;
 
-/// What `/proc/self/status` says of our memory, in KiB.
+/// The resident memory of this process by `/proc/self/status`, in KiB.
 fn memory_kib() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -24,7 +24,7 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// How many programs ran at a time: each has written `+` when it began and `-` before it ended.
+/// The largest number of programs that ran at a time: each program writes `+` when it begins and `-` before it ends.
 fn programs_at_a_time(log: &str) -> usize {
     let step = |running: &mut usize, line: &str| {
         *running = if line == "+" { *running + 1 } else { *running - 1 };
@@ -42,7 +42,7 @@ fn a_run_on_cold_pages_gets_each_its_own_answer_or_503_and_leaves_nothing() {
         route.origin.queue_requests_max = 100;
         route.origin.queue_timeout = Duration::from_secs(60);
     });
-    // One first, so that what is there for good is there.
+    // The first request makes the engine open and start what it keeps for good.
     assert_eq!(served.client().get("/a.cgi?first").text(), "first\n");
     served.is_idle();
     served.0.eventually(|| children().is_empty());

@@ -1,5 +1,5 @@
-//! Another FastCGI client, the crate fastcgi-client, beside ours: an application server is told the same by both, and both read
-//! the same from what php-fpm and FCGI.pm were recorded to send.
+//! Compares Kasoku's FastCGI client with another one, the crate fastcgi-client: both tell an application server the same, and
+//! both read the same from recorded answers of php-fpm and FCGI.pm.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use kasoku_testkit::application::{Application, turn};
 use kasoku_testkit::{Setup, application::Call};
 use tokio::net::TcpStream;
 
-/// What fastcgi-client reads: standard output and standard error.
+/// The standard output and standard error that fastcgi-client reads.
 async fn asked_by_the_other(port: u16, call: &Call) -> (Vec<u8>, Vec<u8>) {
     let params = call.params.iter().fold(Params::default(), |params, (name, value)| params.custom(name, value));
     let client = Client::new_tokio(TcpStream::connect(("127.0.0.1", port)).await.unwrap());

@@ -1,6 +1,6 @@
-//! Many slow downloads at a time: what each of them holds, and that nobody else waits for them.
+//! Many slow downloads at a time: how much memory each one holds, and that other clients don't wait for them.
 //!
-//! Alone in its program, whose memory is measured.
+//! It is alone in its program, whose memory it measures.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
@@ -11,13 +11,13 @@ use std::fs;
 
 const DOWNLOADS: usize = 200;
 
-/// What all clients together take per round, each time another one: so much that the kernel makes room in the socket behind it.
+/// The bytes that a slow client reads: so many that the kernel makes room in the socket behind it.
 const TAKEN: usize = 1 << 20;
 
-/// What a download may hold in memory, client and connection included, in bytes. Its buffers would be more than a window.
+/// The memory that a download may hold, client and connection included, in bytes. A buffer of a window would take more.
 const HELD_BYTES_MAX: usize = 24 << 10;
 
-/// The memory that this process has to itself, in bytes; not that of files.
+/// The anonymous memory of this process in bytes, without mapped files.
 fn anonymous_bytes() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
@@ -53,7 +53,7 @@ fn two_hundred_slow_downloads_hold_no_buffers_and_others_are_served() {
     let held = anonymous_bytes().saturating_sub(before) / DOWNLOADS;
     println!("{held} bytes per download");
     assert!(held < HELD_BYTES_MAX, "{held} bytes per download");
-    // They go on, whoever reads.
+    // The slow downloads go on as soon as their clients read.
     for client in slow.iter_mut().step_by(10) {
         assert!(client.take(TAKEN) == long[..TAKEN]);
         assert_eq!(other.get("/short.bin").text(), "short");

@@ -1,6 +1,6 @@
-//! A disk that takes its time, is silent or fails, and what becomes of the others of its worker: files of a directory and files that an
-//! application names. The disk is a file system of the test's own; where such can't be mounted (it takes root and /dev/fuse), the
-//! tests say so and show nothing.
+//! A disk that is slow, silent or fails must not hold up the other requests of its worker: for files of a directory, and for
+//! files that an application names. The disk is a file system of the test's own. If it can't be mounted (that takes root and
+//! /dev/fuse), the tests say so and check nothing.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
@@ -18,27 +18,28 @@ use std::time::Duration;
 /// The longest window, in bytes (`files/body.rs`).
 const WINDOW: usize = 2 << 20;
 
-/// Three windows and a bit.
+/// The length of the file in bytes: three windows and a bit.
 const LONG: usize = 3 * WINDOW + 12_345;
 
-/// How long is too long, where that is what is shown.
+/// The time limit in the tests of timeouts.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// How often others are served while something waits.
+/// The number of times that others are served while a request waits for the disk.
 const TURNS: usize = 5;
 
-/// How a client comes to the file on the disk.
+/// How a client's request leads to the file on the slow disk.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// It is below a directory that is an origin.
+    /// The file is below a directory that is an origin.
     Directory,
-    /// An application names it.
+    /// An application names the file.
     Named,
 }
 
 const BOTH_WAYS: [Way; 2] = [Way::Directory, Way::Named];
 
-/// One worker, a slow disk, and what has nothing to do with that disk. The disk comes first: it lets go of the engine, which then ends.
+/// One worker, a slow disk, and origins that don't use that disk. The disk is dropped first: it releases the engine, which then
+/// ends.
 struct Scene {
     disk: SlowDisk,
     scene: Scenario,
@@ -57,7 +58,7 @@ impl Scene {
         Self::with(|_| {})
     }
 
-    /// That is set for all of them.
+    /// `change` applies to the routes of all sites.
     fn with(change: impl Fn(&mut Route)) -> Option<Self> {
         let content = content();
         let (disk, files) = (SlowDisk::mount(&content)?, Folder::new());
@@ -100,10 +101,10 @@ impl Scene {
         client
     }
 
-    /// A hit, a file of another disk and a page of the application come as ever.
+    /// Checks that a hit, a file of another disk and a page of the application are served as usual.
     #[track_caller]
     fn serves_others(&self) {
-        // What could hold up the worker has had its turn.
+        // The worker has handled all events that could hold it up.
         self.scene.settled();
         let hit = self.scene.client().get("/stored");
         assert!(hit.is_hit() && hit.text() == "a stored page");
@@ -118,18 +119,18 @@ impl Scene {
 #[test]
 fn while_a_read_waits_for_the_disk_others_are_served() {
     for way in BOTH_WAYS {
-        // The first bytes of all; those behind the first window.
+        // The first bytes of the file; then bytes behind the first window.
         for from in [0, WINDOW, WINDOW + (1 << 20)] {
             let Some(scene) = Scene::new() else { return };
             scene.disk.holds(Question::ReadFrom(from as u64));
             let mut client = scene.asks(way);
-            // Its head doesn't wait.
+            // The head doesn't wait for the disk.
             let head = client.next_head();
             assert_eq!((head.word(1), head.field("content-length")), ("200", Some(LONG.to_string())), "{way:?}");
             let response = thread::scope(|threads| {
                 let response = threads.spawn(move || client.rest_of(head));
                 scene.disk.is_asked();
-                // By turns with the download, which comes to the bytes that are held if it isn't there yet.
+                // These requests alternate with the download, which gets to the held bytes meanwhile if it isn't there yet.
                 for _ in 0..TURNS {
                     scene.serves_others();
                 }

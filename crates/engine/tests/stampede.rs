@@ -1,10 +1,10 @@
-//! Stampedes: a thousand clients at once, and one request to the origin, or one for each where nothing may be shared.
+//! Stampedes: a thousand clients at once cost one request to the origin, or one each if the answer may not be shared.
 //!
-//! `collapse` shows the rules with a handful of clients; this shows that they hold for a thousand, on one worker and on three,
-//! with a megabyte each. That everybody streams from one fill is proved by the order of events: the origin holds the second half
-//! until each client has read the first, so whoever waited for the whole, or for another client, would wait for ever.
+//! `collapse` shows the rules with a few clients; these tests show that they hold for a thousand, on one worker and on three,
+//! with a megabyte each. The order of events proves that all clients stream from one fill: the origin holds the second half until
+//! each client has read the first half. A client that waited for the whole body, or for another client, would wait for ever.
 //!
-//! Where the process may not have enough descriptors for a thousand, it is as many as it may.
+//! If the process may not open enough descriptors for a thousand clients, the crowd is as large as it may be.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "stampede/crowd.rs"]
@@ -25,13 +25,13 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long anything may take, for all of a crowd, on a busy machine, before it counts as hanging.
+/// The time limit for a whole crowd on a busy machine: after it, a step counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bytes of the page.
+/// The size of the page in bytes.
 const PAGE_BYTES: usize = 1_000_000;
 
-/// An engine before a source, for as long as no other scenario of this program has one: each opens thousands of descriptors.
+/// An engine in front of a source. Only one stage exists at a time in this program, since each opens thousands of descriptors.
 struct Stage {
     scene: Scenario,
     source: Source,
@@ -57,7 +57,7 @@ impl Stage {
             })
             .options(|options| {
                 options.workers = workers;
-                // No deadline decides here who gets what.
+                // These limits are so long that no client's answer depends on them.
                 options.limits.fill_wait_max = 2 * PATIENCE;
                 options.limits.send_timeout = 2 * PATIENCE;
             })
@@ -69,18 +69,18 @@ impl Stage {
         self.scene.engine.addresses()[0]
     }
 
-    /// A crowd that is connected.
+    /// A crowd of connected clients.
     fn crowd(&self) -> Crowd {
         Crowd::connect(self.address(), crowd::size())
     }
 
-    /// Somebody who comes later.
+    /// A client that comes later.
     fn late(&self) -> Member {
         Member::connect(self.address(), usize::MAX)
     }
 
-    /// The first of the crowd asks, and its request reaches the origin; then the others ask; then the workers have seen all.
-    /// With one worker that is certain, with more it is likely: then the rounds land on each of them.
+    /// The first member asks, and its request reaches the origin. Then the others ask, and the workers see all requests. With one
+    /// worker that is certain; with more it is likely, since the rounds land on each of them.
     fn all_wait(&self, crowd: &mut Crowd, ask: impl Fn(&mut Member) + Sync) {
         let before = self.source.asked().len();
         ask(&mut crowd.0[0]);
@@ -96,12 +96,12 @@ impl Stage {
     }
 }
 
-/// A megabyte of which each four bytes say where they are.
+/// A megabyte in which each four bytes state their position.
 fn page() -> Vec<u8> {
     (0..PAGE_BYTES as u32 / 4).flat_map(u32::to_be_bytes).collect()
 }
 
-/// The head of a 200 with that many bytes of body.
+/// The head of a 200 with a body of that many bytes.
 fn head(fields: &[&str], length: usize) -> String {
     let fields: String = fields.iter().map(|line| format!("{line}\r\n")).collect();
     format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n")

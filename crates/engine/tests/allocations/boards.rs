@@ -1,7 +1,7 @@
-//! Hits of a board by the policy of gnuboard5, as a site names it: short addresses, cookies that are noise, sessions of guests, classes of
-//! devices.
+//! Hits of a board with the policy of gnuboard5, as a site names it by `application`: short addresses, noise cookies, sessions of
+//! guests, device classes.
 //!
-//! The guard is off: a page that it compares is asked for again beside the hit, and that allocates.
+//! The leak guard is off: to compare a page, it requests the page a second time beside the hit, and that allocates.
 
 use crate::{BODY, BROWSER, Case, request};
 use kasoku_options::{Rewrite, Route};
@@ -11,13 +11,13 @@ use std::sync::Arc;
 const POST: &str = "/bbs/board.php?bo_table=free&wr_id=5";
 const SHORT: &str = "/free/5";
 
-/// By what the policy knows a page: its last bytes.
+/// The end of a page, by which the policy recognizes a complete page.
 const END: &str = "<div id=\"ft\">";
 
 /// A guest's session.
 const SESSION: &str = "PHPSESSID=5e3c9a1f";
 
-/// What the program and analytics leave in a browser, and no page depends on.
+/// The cookies that the program and analytics leave in a browser. No page depends on them.
 const NOISE: &str = "2a0d2363701f23f8a75028924a3af643=MTI3LjAuMC4x; e1192aefb64683cc97abb83c71057733=ZnJlZQ%3D%3D; \
     _ga=GA1.1.1234567890.1234567890; ck_font_resize_class=ts_up";
 
@@ -46,7 +46,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// A page of the program's for a visitor who has a session. It forbids to be kept.
+/// A page of the program for a visitor who has a session. The page forbids caches to store it.
 fn page() -> Vec<u8> {
     let fields = [
         "Content-Type: text/html; charset=utf-8",
@@ -57,7 +57,7 @@ fn page() -> Vec<u8> {
     ok(&fields, [&BODY, END.as_bytes()].concat())
 }
 
-/// The same for a visitor who has none, and gets one.
+/// The same page for a visitor who has no session: it opens one.
 fn page_with_session() -> Vec<u8> {
     let page = String::from_utf8(page()).unwrap();
     page.replacen("\r\n", "\r\nSet-Cookie: PHPSESSID=0b7d; path=/; HttpOnly\r\n", 1).into_bytes()
@@ -69,7 +69,7 @@ fn gnuboard() -> Setup {
     assert!(issues.is_empty(), "{issues:#?}");
     let mut sites = options.unwrap().sites;
     for site in &mut sites {
-        // The scripted one is the only one.
+        // The scripted origin is the only origin.
         let without_origins = |route: &mut Arc<Route>| Arc::make_mut(route).origins.clear();
         without_origins(&mut site.route);
         site.rules.iter_mut().for_each(|rule| without_origins(&mut rule.route));
@@ -77,14 +77,15 @@ fn gnuboard() -> Setup {
     Setup::safe().options(|options| options.sites = sites)
 }
 
-/// A page that guests are shown, asked for with these fields. The program hears of the guest once (`beacon`).
+/// A page for guests, requested with these fields. The program hears of the guest once (`beacon`).
 fn guest(name: &'static str, target: &str, fields: &str) -> Case {
     let script = vec![get(target).answers(page_with_session()), get("/bbs/profile.php").answers(page_with_session())];
     let fills = vec![request("GET", target, fields)];
     Case { script, fills, ..Case::of(name, gnuboard(), target) }.hit("GET", target, fields)
 }
 
-/// The same for a guest who comes with these cookies: the program is asked whose session that is (`session.probe`), and then they get what is stored.
+/// The same for a guest who sends these cookies: Kasoku asks the program whether the session is anonymous (`session.probe`).
+/// After that, the guest gets the stored page.
 fn anonymous(name: &'static str, target: &str, cookies: String) -> Case {
     let mut case = guest(name, target, BROWSER);
     case.script.push(get(target).answers(page()));
@@ -94,7 +95,7 @@ fn anonymous(name: &'static str, target: &str, cookies: String) -> Case {
     Case { hits: vec![of_session], anonymous: Some(cookies), ..case }
 }
 
-/// As phpBB has them: two placeholders in one segment.
+/// phpBB has such short addresses: two placeholders in one segment.
 fn several_placeholders() -> Case {
     let rule = Rewrite::parse("/{slug:id}-t{topic:digits}.html => /viewtopic.php?t={topic}").unwrap();
     let setup = Setup::safe().route(|route| route.gateway.rewrites = vec![rule]);

@@ -1,10 +1,10 @@
-//! How old a response is: Age and Date, what the origin says and how long we have had it.
+//! The age of a response: Age and Date as the origin states them, and the time that the cache has held the response.
 
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Scenario, Setup, get, ok};
 
-/// The seconds after which a response with these fields is no more served from the cache, found by asking after
-/// `stale_after - 1` and after `stale_after` seconds.
+/// Checks that a response with these fields is a hit until `stale_after` seconds have passed: asks after `stale_after - 1` and
+/// after `stale_after` seconds.
 #[track_caller]
 fn is_fresh_for(profile: Profile, fields: &[&str], stale_after: i64) {
     let scene = Setup::new(profile).run([get("/").answers(ok(fields, "old")), get("/").answers(ok(fields, "new"))]);
@@ -17,7 +17,7 @@ fn is_fresh_for(profile: Profile, fields: &[&str], stale_after: i64) {
     assert_eq!(client.get("/").text(), "new", "{fields:?}: fresh for too long");
 }
 
-/// Asks twice, and sees each time what the origin says.
+/// Asks twice, and checks that the origin answers each time.
 #[track_caller]
 fn is_not_reused(setup: Setup, first: &[u8]) {
     let scene = setup.run([get("/").answers(first), get("/").answers(ok(&["Cache-Control: no-store"], "second"))]);

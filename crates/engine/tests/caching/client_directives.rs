@@ -1,11 +1,11 @@
-//! What clients ask of the cache: no-cache, max-age, min-fresh, only-if-cached, Pragma. Whether they may force a
-//! validation is a setting, and a difference between the profiles.
+//! Directives of clients to the cache: no-cache, max-age, min-fresh, only-if-cached, Pragma. A setting says whether a client may
+//! force a validation; the profiles differ in it.
 
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Scenario, Setup, get, ok};
 
-/// The seconds after which a response with these fields is no more served from the cache, found by asking after
-/// `stale_after - 1` and after `stale_after` seconds.
+/// Checks that a response with these fields is a hit until `stale_after` seconds have passed: asks after `stale_after - 1` and
+/// after `stale_after` seconds.
 #[track_caller]
 fn is_fresh_for(profile: Profile, fields: &[&str], stale_after: i64) {
     let scene = Setup::new(profile).run([get("/").answers(ok(fields, "old")), get("/").answers(ok(fields, "new"))]);

@@ -1,7 +1,8 @@
-//! Two flows meet in one object: many clients, one request to the origin; who joins, who leaves, who is released.
+//! Request collapsing: many clients, one request to the origin. Which requests join a fill, what happens when a client leaves,
+//! and which requests are released to ask the origin themselves.
 //!
-//! Who waits for what is certain, not likely: the first client's request has reached the origin, where a gate holds it,
-//! before the next client asks; and the only worker has seen all of them before the gate opens (`settled`).
+//! The order is certain, not just likely: the first client's request has reached the origin, where a gate holds it, before the
+//! next client asks. The only worker has seen all requests before the gate opens (`settled`).
 mod bounds;
 mod failing;
 mod invalidating;
@@ -17,7 +18,7 @@ use std::collections::BTreeSet;
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
-/// That many clients which have asked for `/` by now, the first first: its request has reached the origin.
+/// That many clients which have sent a request for `/`. The request of the first one has reached the origin.
 fn waiting(scene: &Scenario, count: usize, fields: &[&str]) -> Vec<Client> {
     let before = scene.origin.count();
     let clients = (0..count)
@@ -34,14 +35,14 @@ fn waiting(scene: &Scenario, count: usize, fields: &[&str]) -> Vec<Client> {
     clients
 }
 
-/// A client that has asked for `/`.
+/// A client that has sent a request for `/`.
 fn asking(scene: &Scenario, fields: &[&str]) -> Client {
     let mut client = scene.client();
     client.ask("GET", "/", fields);
     client
 }
 
-/// Reads an answer on each of these connections.
+/// Reads one answer on each connection.
 fn answers(clients: Vec<Client>) -> Vec<Response> {
     clients.into_iter().map(|mut client| client.response()).collect()
 }
@@ -53,12 +54,12 @@ fn all_get(clients: Vec<Client>, status: u16, body: &str) {
     }
 }
 
-/// The different bodies among the answers.
+/// The distinct bodies of the answers.
 fn bodies(clients: Vec<Client>) -> BTreeSet<String> {
     answers(clients).iter().map(Response::text).collect()
 }
 
-/// `first` at once, `after` when the gate opens; the length is known.
+/// The origin sends `first` at once and `after` when the gate opens. It states the length.
 fn in_two_pieces(fields: &[&str], gate: &Gate) -> Exchange {
     let fields: String = fields.iter().map(|line| format!("{line}\r\n")).collect();
     let head = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 10\r\n\r\nfirst");

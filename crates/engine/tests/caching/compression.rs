@@ -1,4 +1,4 @@
-//! Content codings of what is stored: who gets which, what its head says, and what is never coded.
+//! Content codings of stored responses: which client gets which coding, what the head says, and which responses are never coded.
 
 use kasoku_engine::explain::Question;
 use kasoku_metrics::Counter;
@@ -25,7 +25,7 @@ fn html(fields: &[&str]) -> Vec<u8> {
     ok(&[&[FRESH, HTML, TAG], fields].concat(), page())
 }
 
-/// The same bytes in no order: no coding makes them shorter.
+/// As many bytes in random order: no coding makes them shorter.
 fn noise() -> Vec<u8> {
     let mut state = 1_u64;
     let mut next = || {
@@ -49,7 +49,7 @@ fn decoded(response: &Response) -> String {
     text
 }
 
-/// Stores `/`, and has a coding of it made for that Accept-Encoding: the `made`th of the scene.
+/// Stores `/`, and has the cache make a coding for this Accept-Encoding. It is the `made`th coding of the scene.
 fn have_made(scene: &Scenario, client: &mut Client, accepts: &str, made: u64) {
     let response = client.get_with("/", &[accepts]);
     assert_eq!(response.status, 200);
@@ -101,7 +101,7 @@ fn each_client_gets_what_it_likes_best_and_else_what_is_there() {
     let scene = Scenario::safe([get("/").answers(html(&[]))]);
     let mut client = scene.client();
     have_made(&scene, &mut client, GZIP, 1);
-    // br is made for this one, which gets gzip meanwhile.
+    // The cache makes br for this client, which gets gzip meanwhile.
     let meanwhile = client.get_with("/", &[ALL]);
     assert_eq!((meanwhile.field("content-encoding").as_str(), decoded(&meanwhile)), ("gzip", page()));
     scene.counted(Counter::Compressions, 2);
@@ -141,7 +141,7 @@ fn the_order_of_codings_is_a_setting() {
     assert!(!client.get_with("/", &[ZSTD]).has("content-encoding"));
 }
 
-/// Stores what `script` answers below `/other`, asks for it until codings would have been made, and returns the answer.
+/// Stores `/other` with this answer, requests it so often that the cache would have made codings, and returns its last answer.
 fn never_coded(setup: Setup, other: Vec<u8>) -> Response {
     let scene = setup.run([get("/other").answers(other), get("/").answers(html(&[]))]);
     let mut client = scene.client();
@@ -149,7 +149,7 @@ fn never_coded(setup: Setup, other: Vec<u8>) -> Response {
     for _ in 0..2 {
         assert!(client.get_with("/other", &[ALL]).is_hit());
     }
-    // What was asked for later has its turn later.
+    // The cache makes codings in the order of the requests. So once this later coding is made, `/other` has had its turn.
     have_made(&scene, &mut client, ALL, 1);
     let response = client.get_with("/other", &[ALL]);
     assert!(response.is_hit());
@@ -289,7 +289,7 @@ fn a_client_that_has_it_is_told_so_in_each_coding_that_it_accepts() {
         (response.status, response.field("etag"))
     };
     let not_modified = |tag: &str| (304, tag.to_owned());
-    // Before anything is made of it: somebody may have got it before it was stored anew.
+    // No coding is made yet, but the client may have got this one before the response was stored anew.
     assert_eq!(known(&mut client, GZIP, "\"abc-gzip\""), not_modified("\"abc-gzip\""));
     have_made(&scene, &mut client, GZIP, 1);
     assert_eq!(known(&mut client, GZIP, "\"abc-gzip\""), not_modified("\"abc-gzip\""));
@@ -297,7 +297,8 @@ fn a_client_that_has_it_is_told_so_in_each_coding_that_it_accepts() {
     assert_eq!(known(&mut client, GZIP, "\"abc\""), not_modified("\"abc\""));
     assert_eq!(known(&mut client, GZIP, "*"), not_modified("\"abc-gzip\""));
     assert_eq!(known(&mut client, "X-None: at all", "\"abc\""), not_modified("\"abc\""));
-    // What a cache behind us has for others must not go to a client that can't read it.
+    // A cache between Kasoku and its clients may hold a coded response for others. A client that can't read it must not be told
+    // to use it.
     assert_eq!(known(&mut client, "X-None: at all", "\"abc-gzip\"").0, 200);
     assert_eq!(known(&mut client, BR, "\"abc-gzip\"").0, 200);
     assert_eq!(known(&mut client, GZIP, "\"abd-gzip\"").0, 200);
@@ -317,14 +318,14 @@ fn parts_are_parts_of_what_is_stored() {
     assert_eq!(part.field("vary"), "Accept-Encoding");
     let same = client.get_with("/", &[GZIP, "Range: bytes=0-9", "If-Range: \"abc\""]);
     assert_eq!((same.status, same.text().as_str()), (206, &page()[..10]));
-    // Whose part is one of the coded bytes gets all of them: there is no more of those in parts.
+    // A client whose part is one of the coded bytes gets all of them: coded responses are not served in parts.
     let coded = client.get_with("/", &[GZIP, "Range: bytes=100-", "If-Range: \"abc-gzip\""]);
     assert_eq!((coded.status, coded.field("content-encoding").as_str()), (200, "gzip"));
     assert_eq!((decoded(&coded), coded.has("accept-ranges")), (page(), false));
     assert_eq!(client.get_with("/", &[GZIP, "Range: bytes=999999-"]).status, 416);
 }
 
-/// A date is the same for all representations, so it can't say whether the client has a part of the coded bytes.
+/// A Last-Modified date is the same for all codings, so it can't say whether the client has a part of the coded bytes.
 #[test]
 fn a_date_in_if_range_gets_the_whole_where_the_client_may_have_coded_bytes() {
     let setup = Setup::safe();

@@ -1,4 +1,4 @@
-//! Conditional requests that the cache answers: If-None-Match, If-Modified-Since, and those that only the origin can
+//! Conditional requests that the cache answers: If-None-Match, If-Modified-Since, and conditions that only the origin can
 //! evaluate.
 
 use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, ok, reply};
@@ -142,7 +142,8 @@ fn a_condition_does_not_turn_an_error_into_304() {
 
 #[test]
 fn a_304_of_ours_has_no_field_of_the_origins_connection() {
-    // What sets a cookie is not stored: the condition was kept from the origin, and counts here.
+    // A response that sets a cookie is not stored. The cache has removed the condition from the origin's request, and evaluates
+    // it on the answer.
     let lines =
         ["ETag: \"1\"", "Set-Cookie: a=1", "Connection: keep-alive, X-Hop", "X-Hop: 1", "Keep-Alive: timeout=5"];
     let scene = Scenario::safe([get("/").answers(ok(&lines, "a"))]);

@@ -1,4 +1,4 @@
-//! One visitor's bytes never reach another: Set-Cookie, Cookie and Authorization in both profiles.
+//! One visitor's bytes never reach another visitor: Set-Cookie, Cookie and Authorization in both profiles.
 
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, head, ok, reply};
@@ -6,7 +6,8 @@ use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, head, ok, reply};
 const COOKIE: &[&str] = &["Cookie: session=1"];
 const AUTHORIZATION: &[&str] = &["Authorization: Basic x"];
 
-/// Whether what a request with `asked` got, with these response fields, answers another visitor's plain request.
+/// Whether the answer to a request with the fields `asked`, with these response fields, is served to another visitor's plain
+/// request.
 fn is_shared(setup: Setup, asked: &[&str], fields: &[&str]) -> bool {
     let scene = setup.run([get("/").answers(ok(fields, "first"))]);
     let mut client = scene.client();
@@ -19,7 +20,7 @@ fn is_shared(setup: Setup, asked: &[&str], fields: &[&str]) -> bool {
     is_shared
 }
 
-/// Of such a type a lifetime is guessed in profile safe as well.
+/// For this type, profile safe guesses a lifetime as well.
 const IMAGE: &str = "Content-Type: image/png";
 
 #[test]
@@ -261,7 +262,7 @@ fn what_answers_authorization_needs_more_than_words_that_do_not_share() {
 
 #[test]
 fn what_is_one_visitors_own_is_not_even_kept_to_be_validated() {
-    // Else a 304 to somebody else's request would hand it out.
+    // Otherwise a 304 to another visitor's request would hand the page out.
     let cases = [
         (Profile::Safe, COOKIE, &["Cache-Control: public"][..]),
         (Profile::Safe, COOKIE, &["Cache-Control: no-cache"]),
@@ -323,7 +324,7 @@ fn no_answer_that_was_shared_ever_holds_a_set_cookie() {
         ),
         get("/hop").answers(ok(&["Cache-Control: max-age=60", "Connection: Set-Cookie", "Set-Cookie: session=1"], "b")),
     ]);
-    // What the second connection says is of no matter, as long as no cookie comes with it.
+    // Whether the second connection gets a hit does not matter, as long as no cookie comes with the answer.
     scene.origin.then(get("/hop").answers(ok(&["Cache-Control: max-age=60"], "b")));
     scene.client().get("/");
     let hit = scene.client().get("/");
@@ -438,7 +439,7 @@ fn a_304_to_a_visitor_refreshes_nothing_unless_it_may_be_shared() {
         let next = scene.client().get("/");
         assert_eq!((next.text().as_str(), next.is_hit()), ("a", is_refreshed), "{asked:?} {control}");
         if !is_refreshed {
-            // It was still there, and it still is.
+            // The response was still stored, and still is.
             assert_eq!(scene.origin.request(2).field("if-none-match").as_deref(), Some("\"1\""));
         }
     }
@@ -473,7 +474,7 @@ fn a_part_of_a_visitors_own_is_not_put_into_what_all_get() {
         let fields = ["Cache-Control: max-age=60", "ETag: \"1\"", &format!("Content-Range: bytes {range}/10")];
         reply("206 Partial Content", &fields, body)
     };
-    // The visitor's part can't be put to the stored one, so the origin is asked once more, for the visitor alone.
+    // The visitor's part can't be combined with the stored one, so the origin is asked once more, for the visitor alone.
     let scene = Scenario::safe([
         get("/").answers(part("0-4", "part0")),
         get("/").answers(part("5-9", "part1")),
@@ -492,7 +493,7 @@ fn a_part_of_a_visitors_own_is_not_put_into_what_all_get() {
 
 #[test]
 fn a_cookie_that_belongs_to_the_connection_does_not_reach_the_origin() {
-    // What the origin has not seen, it cannot have answered: the response is for all.
+    // The origin has not seen the field, so its answer can't depend on it and may be shared.
     for (name, value) in [("Cookie", "session=1"), ("Authorization", "Basic x")] {
         for profile in BOTH {
             let scene = Setup::new(profile).run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);

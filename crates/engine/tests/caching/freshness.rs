@@ -1,10 +1,10 @@
-//! How long a response answers without the origin: explicit lifetimes in their order, heuristics, negative caching.
+//! For how long a response is fresh: the order of the explicit lifetimes, heuristics, negative caching.
 
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Scenario, Setup, get, ok, reply};
 
-/// The seconds after which a response with these fields is no more served from the cache, found by asking after
-/// `stale_after - 1` and after `stale_after` seconds.
+/// Checks that a response with these fields is a hit until `stale_after` seconds have passed: asks after `stale_after - 1` and
+/// after `stale_after` seconds.
 #[track_caller]
 fn is_fresh_for(profile: Profile, fields: &[&str], stale_after: i64) {
     let scene = Setup::new(profile).run([get("/").answers(ok(fields, "old")), get("/").answers(ok(fields, "new"))]);
@@ -17,7 +17,7 @@ fn is_fresh_for(profile: Profile, fields: &[&str], stale_after: i64) {
     assert_eq!(client.get("/").text(), "new", "{fields:?}: fresh for too long");
 }
 
-/// Asks twice, and sees each time what the origin says.
+/// Asks twice, and checks that the origin answers each time.
 #[track_caller]
 fn is_not_reused(setup: Setup, first: &[u8]) {
     let scene = setup.run([get("/").answers(first), get("/").answers(ok(&["Cache-Control: no-store"], "second"))]);
@@ -145,7 +145,8 @@ fn the_heuristic_has_a_limit_and_can_be_set() {
 
 #[test]
 fn no_lifetime_is_guessed_of_a_page_that_may_show_its_visitors_address() {
-    // The application counts on being asked each time: it has said nothing of a lifetime, and has been told who asks.
+    // The application expects a request for each visit: it has stated no lifetime, and Kasoku forwards the client's address to
+    // it.
     let page = |setup: &Setup| {
         let modified = format!("Last-Modified: {}", setup.date(-100_000));
         ok(&["Content-Type: text/html", &modified], "first")

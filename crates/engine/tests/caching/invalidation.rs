@@ -1,4 +1,5 @@
-//! What unsafe methods drop: their target, and what Location and Content-Location name on the same origin.
+//! Which stored responses an unsafe method drops: its target, and the URLs on the same origin that Location and Content-Location
+//! name.
 
 use kasoku_options::AddressRange;
 use kasoku_testkit::{BOTH, Client, Gate, Scenario, Setup, get, ok, on, post, reply};
@@ -185,7 +186,7 @@ fn an_invalidation_during_a_fill_lets_waiters_have_it_and_stores_nothing() {
             client.reads("old");
         }
         assert_eq!(scene.client().send_body("POST", "/", &[], "x").text(), "done");
-        // Whoever asks from now on must not join what began before the change.
+        // A request from now on must not join the fill that began before the change.
         assert_eq!(scene.client().get("/").text(), "new");
         gate.open();
         first.reads("old");
@@ -276,7 +277,7 @@ fn an_answer_to_a_post_that_was_purged_meanwhile_is_not_stored() {
 
 #[test]
 fn of_two_posts_at_once_the_answer_that_came_last_is_not_stored_over_the_change_of_the_other() {
-    // Which of them the origin carried out last, nobody knows.
+    // The cache can't know which of the two the origin carried out last.
     let gate = Gate::new();
     let answer = |body| ok(&[FRESH, "Content-Location: /a"], body);
     let scene = Setup::rfc().run([
@@ -344,7 +345,7 @@ fn whoever_leaves_before_the_answer_has_changed_the_page_all_the_same() {
     impatient.ask("DELETE", "/", &[]);
     scene.origin.arrived(2);
     impatient.reset();
-    // By then the worker knows.
+    // After these ten hits, the worker has noticed that the client left.
     (0..10).for_each(|_| assert_eq!(scene.client().get("/").text(), "old"));
     gate.open();
     scene.origin.done(2);

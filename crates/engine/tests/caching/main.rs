@@ -1,4 +1,4 @@
-//! What is stored, for how long, and who may have it.
+//! Tests of the cache: what is stored, for how long, and which clients get it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod age;

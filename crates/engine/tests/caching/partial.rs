@@ -1,4 +1,4 @@
-//! Stored 206 parts: served, combined when they may be, completed from the origin.
+//! Stored 206 parts: the cache serves them, combines them if it may, and completes them from the origin.
 
 use kasoku_testkit::{BOTH, Scenario, Setup, get, ok, reply};
 

@@ -1,4 +1,4 @@
-//! What PURGE and the operator's purges drop, for whom, and what they leave.
+//! Which responses PURGE and the operator's purges drop, which clients may purge, and what stays stored.
 
 use kasoku_cache::Purge;
 use kasoku_engine::purge::{PurgeError, PurgeTarget, Purged};
@@ -209,7 +209,8 @@ fn plugins_purge_a_prefix_with_a_regular_expression() {
     assert!(!client.get("/blog/1").is_hit());
 }
 
-/// W3 Total Cache (Varnish_Flush.php, do_flush) names no method: a purge of the URL `/.*` was answered with 200 and dropped nothing.
+/// W3 Total Cache (Varnish_Flush.php, do_flush) sends no `X-Purge-Method`: its purge of the URL `/.*` was once answered with 200
+/// and dropped nothing.
 #[test]
 fn a_plugin_that_names_no_method_empties_the_site_by_a_path() {
     let page = |path| get(path).answers(ok(&[FRESH], path));
@@ -217,7 +218,7 @@ fn a_plugin_that_names_no_method_empties_the_site_by_a_path() {
     let mut client = scene.client();
     client.get("/blog/1");
     client.get("/other");
-    // A pattern of its settings for sitemaps, sent as a URL.
+    // The plugin's settings have this pattern for sitemaps; the plugin sends it as a URL.
     assert_eq!(client.ask("PURGE", r"/sitemap(_index)?\.xml(\.gz)?", &[]).response().status, 501);
     let purged = client.ask("PURGE", "/blog/.*", &[]).response().short();
     assert_eq!(purged, (200, "Purged all that begins with http://example.org/blog/\n".to_owned()));
@@ -250,7 +251,7 @@ fn a_url_is_purged_as_its_rule_spells_the_query() {
     scene.client().get("/?b=2&a=1&utm_x=3");
     let purged = scene.engine.handle().purge(&url("http://example.org/?b=2&a=1&utm_y=4"), Purge::Hard).unwrap();
     assert_eq!(purged.was_stored, Some(true));
-    // As a browser shows it.
+    // The URL as a browser shows it, with a fragment.
     scene.client().get("/?b=2&a=1");
     let purged = scene.engine.handle().purge(&url("http://example.org/?b=2&a=1#top"), Purge::Hard).unwrap();
     assert_eq!(purged.was_stored, Some(true));
@@ -269,7 +270,7 @@ fn what_is_fetched_during_a_purge_is_answered_and_not_stored() {
             early.ask("GET", "/", &[]);
             scene.origin.arrived(1);
             scene.engine.handle().purge(&target, purge).unwrap();
-            // Who asks now does not join what began before.
+            // This request does not join the fill that began before the purge.
             assert_eq!(scene.client().get("/").text(), "after", "{target:?}");
             gate.open();
             assert_eq!(early.response().text(), "before", "{target:?}");

@@ -1,4 +1,4 @@
-//! Ranges from a stored 200: one, several, If-Range, and what cannot be satisfied.
+//! Ranges of a stored 200: one, several, If-Range, and ranges that cannot be satisfied.
 
 use kasoku_testkit::{BOTH, Gate, Response, Scenario, Setup, get, ok, reply};
 
@@ -15,7 +15,7 @@ fn is_part(response: &Response, range: &str, body: &str) {
     assert_eq!(response.field("content-length"), body.len().to_string());
 }
 
-/// A scenario in which `BODY` is stored, and a client.
+/// A scenario in which `BODY` is stored.
 fn stored(setup: Setup) -> Scenario {
     let date = format!("Last-Modified: {}", setup.date(-1000));
     let scene = setup.run([get("/").answers(ok(&[FRESH, "ETag: \"1\"", &date, "Content-Type: text/plain"], BODY))]);

@@ -1,4 +1,5 @@
-//! URLs that the configuration refuses: 403 from here, and nobody is asked, whatever is stored and however the URL is written.
+//! URLs that the configuration refuses: the cache answers 403 and never asks the origin, even if a response is stored and in any
+//! spelling of the URL.
 
 use kasoku_engine::explain::{Explanation, Question, Side, Tips};
 use kasoku_metrics::Counter;
@@ -13,14 +14,14 @@ fn urls(patterns: &[&str]) -> Vec<UrlPattern> {
     patterns.iter().map(|text| UrlPattern::parse(text).unwrap()).collect()
 }
 
-/// A route that refuses these, as if that stood in line 7 of a file.
+/// A route that refuses these URLs, as if the setting stood in line 7 of a file.
 fn refusing(route: &mut Route, patterns: &[&str]) {
     route.refuse_urls = urls(patterns);
     route.places =
         SettingLocations { settings: [("refuse-urls", "kasoku.toml:7".into())].into(), ..SettingLocations::default() };
 }
 
-/// Tells by its header which line refused.
+/// The header that says which line refused the request.
 const TOLD: &str = "kasoku; detail=refused-url; rule=\"kasoku.toml:7\"";
 
 #[test]
@@ -48,7 +49,7 @@ fn a_refused_url_is_403_for_each_method_and_spelling_and_nobody_is_asked() {
         let refused = if method == "HEAD" { client.response_to_head() } else { client.response() };
         assert_eq!(refused.status, 403, "{method}");
     }
-    // The connection goes on, and what is not refused is served.
+    // The connection stays open, and URLs that are not refused are served.
     assert_eq!(client.get("/data/a.jpg").short(), (200, "a picture".to_owned()));
     assert_eq!(scene.origin.count(), 1);
 }

@@ -1,4 +1,4 @@
-//! New settings while the program runs: what they change, what stays, and what a failed reload leaves.
+//! New settings while the program runs: what a reload changes, what it keeps, and that a failed reload changes nothing.
 
 use kasoku_options::{AccessLogOptions, ListenAddress, Listener, LogFormat, LogTarget, Options, Route, Rule};
 use kasoku_semantics::policy::Policy;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
-/// Reloads with what is served by, changed so.
+/// Reloads with the current settings, changed by `change`.
 fn reload(scene: &mut Scenario, change: impl FnOnce(&mut Options)) {
     let mut options = Options::clone(&scene.engine.handle().options());
     change(&mut options);
@@ -90,7 +90,7 @@ fn a_request_that_runs_ends_by_the_rules_that_it_began_with() {
     gate.open();
     let response = client.response();
     assert_eq!((response.text().as_str(), response.has("X-Cache-Hit")), ("page", false));
-    // What it has stored was stored under the old rules.
+    // The first response was stored under the old rules.
     assert_eq!(client.get("/").text(), "two");
 }
 
@@ -200,7 +200,7 @@ fn rules_and_sites_are_those_of_the_new_settings() {
     });
     assert_eq!(client.get("/x").detail(), "pass-rule");
     reload(&mut scene, |options| options.sites.iter_mut().for_each(|site| site.rules.clear()));
-    // Under the rules of before, what they have stored holds again.
+    // Under the old rules, the response that was stored under them is a hit again.
     assert_eq!(client.get("/x").text(), "one");
     reload(&mut scene, |options| options.sites.clear());
     assert_eq!(client.get("/x").status, 421);
@@ -228,7 +228,7 @@ fn listeners_come_and_go_and_connections_stay() {
 
 #[test]
 fn who_has_connected_to_a_listener_that_goes_is_served() {
-    // The only worker is held up by nobody, but may have no more connections: others wait in the kernel.
+    // The only worker is not busy, but may accept no more connections: new ones wait in the kernel.
     let mut scene = Setup::safe()
         .options(|options| options.limits.connections_max = 1)
         .run([get("/").answers(ok(&[FRESH], "page"))]);
@@ -283,7 +283,7 @@ fn the_access_log_goes_where_the_new_settings_say() {
     assert_eq!(lines("first"), 1, "it is closed, with all its lines");
     client.get("/");
     client.get("/");
-    // Moved away, and opened anew.
+    // The file is moved away, and the log is opened anew.
     scene.eventually(|| lines("second") == 2);
     std::fs::rename(directory.join("second"), directory.join("moved")).unwrap();
     scene.engine.reopen_log();
@@ -307,12 +307,12 @@ fn a_request_that_is_on_its_way_when_the_program_stops_is_answered() {
         .run([get("/").answers(ok(&[FRESH], "page"))]);
     let mut kept = scene.client();
     kept.get("/");
-    // It has connected, and nobody knows whether it will ask.
+    // This client has connected and sent no request yet.
     let mut fresh = scene.client();
     let Scenario { engine, .. } = scene;
     let stopping = std::thread::spawn(move || engine.stop());
     for client in [&mut kept, &mut fresh] {
-        // The stop may not have come yet: then the answer does not say that it is the last.
+        // If the stop has not arrived yet, the answer does not say that it is the last on its connection.
         let mut last = || {
             let response = client.get("/");
             assert_eq!(response.text(), "page");

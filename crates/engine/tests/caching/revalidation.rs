@@ -1,5 +1,5 @@
-//! Asking the origin whether what is stored still holds: how it is asked, what a 304, a full response, a HEAD or an error
-//! makes of the stored response.
+//! Validation of stored responses: how the origin is asked, and what a 304, a full response, a HEAD or an error changes in the
+//! stored response.
 
 use kasoku_testkit::{BOTH, Scenario, Setup, get, head, ok, reply};
 
@@ -125,7 +125,7 @@ fn a_304_with_other_validators_updates_nothing() {
     assert!(!next.field("x-a").contains("new"), "{next:?}");
     if next.text() == "hello" {
         assert_eq!(next.field("etag"), "\"1\"");
-        // The script's third answer is for caches that let the stored response go instead.
+        // The script's third answer is for a cache that drops the stored response instead.
         scene.advance(10);
         client.get("/");
     }
@@ -235,7 +235,7 @@ fn a_304_for_the_clients_own_tag_reaches_it() {
 fn a_condition_on_what_is_not_stored_is_kept_from_the_origin_or_its_304_reaches_the_client() {
     let scene = Scenario::safe([get("/").answers(ok(&[FRESH, "ETag: \"1\""], "a"))]);
     let mut client = scene.client();
-    // A miss: the origin may be asked for the whole, so that others get it too; this client has it already.
+    // A miss: the cache may ask the origin for the whole response, so that other clients get it too. This client already has it.
     let response = client.get_with("/", &["If-None-Match: \"1\""]);
     assert_eq!(response.status, 304);
     assert_eq!(client.get("/").short(), (200, "a".into()));

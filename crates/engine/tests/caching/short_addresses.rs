@@ -1,4 +1,5 @@
-//! Short addresses of scripts, and directories whose scripts do not run: what an application server is asked, and what it is not.
+//! Short addresses of scripts, and directories whose scripts do not run: which requests an application server gets, and which it
+//! does not.
 
 use kasoku_options::{Gateway, OriginAddress, PathGlob, Rewrite, Route};
 use kasoku_testkit::application::{prints, turn};
@@ -7,7 +8,7 @@ use kasoku_testkit::{Application, Folder, Scenario, Setup};
 const HTML: &str = "Content-Type: text/html\r\nCache-Control: max-age=60\r\n\r\n";
 const PRIVATE: &str = "Content-Type: text/html\r\nCache-Control: private\r\n\r\n";
 
-/// A board as gnuboard5 lies on a disk, with what somebody has uploaded.
+/// The files of a gnuboard5 board, with uploads.
 fn board() -> Folder {
     let folder = Folder::new();
     for file in ["index.php", "bbs/board.php", "data/file/x.php", "data/file/x.PHP", "data/file/x.phtml"] {
@@ -32,7 +33,7 @@ fn rules(gateway: &mut Gateway, folder: &Folder) {
     .to_vec();
 }
 
-/// The board in front of that application server.
+/// Kasoku in front of that application server, with the rules of the board.
 fn serve(folder: &Folder, application: &Application, change: impl FnOnce(&mut Route)) -> Scenario {
     let setup = Setup::safe().site(&[], |route| {
         route.origins = vec![application.address()];
@@ -157,7 +158,7 @@ fn an_application_without_a_root_is_not_asked_for_such_a_path() {
     let mut client = scene.client();
     assert_eq!((client.get("/data/x").status, client.get("/d%61ta/x?y").status), (403, 403));
     assert_eq!(client.get("/free/12").status, 200);
-    // It has no files, so nothing tells that an address is a short one.
+    // Without a root Kasoku has no files to look at, so it cannot tell that a path is a short address.
     let call = application.call(0);
     assert_eq!((call.param("PATH_INFO"), call.param("QUERY_STRING")), ("/free/12", ""));
 }

@@ -1,4 +1,4 @@
-//! Which site serves a host, which rule a path, which origin a request, and how the query enters the key.
+//! Which site serves a host, which rule serves a path, which origin gets a request, and how the query enters the key.
 
 use kasoku_options::{self as options, HostPattern, OriginAddress, QueryKey, Rule};
 use kasoku_testkit::{BOTH, Client, Origin, Scenario, Setup, get, head, ok, on, post, reply};
@@ -159,7 +159,7 @@ fn a_query_that_is_normalised_for_the_key_is_normalised_for_the_origin() {
 
 #[test]
 fn equivalent_targets_that_are_spelled_differently_are_not_confused() {
-    // The path goes to the origin as the client wrote it, so each spelling is a key of its own.
+    // The origin gets the path as the client wrote it, so each spelling has its own key.
     let targets = ["/a/../b", "/b", "/%62", "//b", "/./b"];
     let scene = Scenario::safe(targets.map(|target| get(target).answers(ok(&[FRESH], target))));
     let mut client = scene.client();
@@ -169,7 +169,7 @@ fn equivalent_targets_that_are_spelled_differently_are_not_confused() {
     }
 }
 
-/// An address on which nobody listens: no test uses this one of the loopback's addresses.
+/// An address on which no server listens: no test uses this loopback address.
 fn nobody() -> options::OriginOptions {
     OriginAddress::http("127.0.0.77", 1).into()
 }
@@ -227,7 +227,7 @@ fn one_host_in_all_its_spellings_is_one_key_and_one_site() {
     for host in ["EXAMPLE.org", "example.org.", "Example.Org.:80", "example.org:80", "example.org:"] {
         assert!(client.get_with("/", &[&format!("Host: {host}")]).is_hit(), "{host}");
     }
-    // What stands in an absolute target counts, whatever Host says.
+    // The host of an absolute target counts, and Host is ignored.
     for target in ["http://example.org/", "HTTP://EXAMPLE.ORG:80/", "http://example.org"] {
         assert!(client.get_with(target, &["Host: other.org"]).is_hit(), "{target}");
     }
@@ -293,7 +293,7 @@ fn a_glob_is_over_the_path_as_applications_see_it() {
                 "/./admin/x",
                 "/x/%2e%2e/admin/x",
                 "/../admin/x",
-                // Applications may read these in two ways: both lead past the cache.
+                // Applications may read these in two ways, so both pass.
                 "/admin/..",
                 "/admin/../x",
                 "/admin/..%2fx",
@@ -316,7 +316,7 @@ fn a_glob_is_over_the_path_as_applications_see_it() {
         for (number, target) in targets().enumerate() {
             let detail = if number < passes.len() { "pass-rule" } else { "uri-miss" };
             let response = client.get(target);
-            // What the origin is asked for stays as it was sent.
+            // The origin gets the target as the client sent it.
             assert_eq!((response.detail().as_str(), response.text().as_str()), (detail, *target), "{glob}");
         }
     }
@@ -479,7 +479,7 @@ fn a_request_for_https_in_the_clear_shares_nothing_with_one_for_http() {
     assert!(client.get("/").is_hit());
 }
 
-/// What was counted, as `site result class`, with how often; what never was is left out.
+/// The response counters as `site result class` with their values, without those that are zero.
 fn counted(scene: &Scenario) -> Vec<(String, u64)> {
     let told = |(site, responses): (std::sync::Arc<str>, kasoku_metrics::Responses)| {
         let all = responses.each().filter(|(.., count)| *count > 0);
@@ -527,7 +527,7 @@ fn what_is_answered_is_counted_by_site_result_class_and_reason() {
     let errors = [("error", "request-malformed", 1), ("error", "no-site", 1)];
     assert_eq!(reasons, [&misses[..], &passes, &errors].concat());
 
-    // A site that a reload takes away is told no more, and what stays goes on.
+    // The metrics omit a site that a reload has removed, and the other sites count on.
     let mut options = options::Options::clone(&scene.engine.handle().options());
     options.sites.truncate(1);
     scene.engine.reload(options).unwrap();

@@ -1,5 +1,5 @@
-//! When a stale response may be served: stale-while-revalidate, stale-if-error, max-stale, an origin that is away; and
-//! what forbids it.
+//! When a stale response may be served: stale-while-revalidate, stale-if-error, max-stale, an origin that is down; and what
+//! forbids it.
 
 use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, ok, reply};
 
@@ -19,7 +19,7 @@ fn a_stale_response_is_served_while_it_is_refreshed() {
         let mut client = scene.client();
         client.get("/");
         scene.advance(29);
-        // The origin does not answer before these have all been served.
+        // The cache serves all of these before the origin answers.
         for _ in 0..3 {
             let response = client.get("/");
             assert_eq!((response.text().as_str(), response.field("age").as_str()), ("old", "29"));

@@ -1,9 +1,8 @@
-//! What is stored and what is not, as far as the response and its size decide; cookies and credentials have a file of
-//! their own.
+//! Which responses are stored, as far as the response and its size decide. Cookies and credentials have a file of their own.
 
 use kasoku_testkit::{BOTH, Scenario, Setup, get, ok, reply};
 
-/// Asks twice, and sees each time what the origin says.
+/// Asks twice, and checks that the origin answers each time.
 #[track_caller]
 fn is_not_reused(setup: Setup, first: &[u8]) {
     let scene = setup.run([get("/").answers(first), get("/").answers(ok(&["Cache-Control: no-store"], "second"))]);

@@ -1,4 +1,4 @@
-//! Vary: which request fields a response depends on, and which stored variant answers.
+//! Vary: which request fields select a variant, and which stored variant answers.
 
 use kasoku_testkit::{BOTH, Scenario, Setup, get, ok, reply};
 
@@ -110,7 +110,7 @@ fn the_most_recent_by_date_answers_even_if_it_came_first() {
     let mut client = scene.client();
     client.get_with("/", &["X-A: 1", "X-B: 1"]);
     client.get_with("/", &["X-A: 2", "X-B: 2"]);
-    // Fits the first by X-A, the second by X-B.
+    // The request matches the first variant by X-A, and the second by X-B.
     assert_eq!(client.get_with("/", &["X-A: 1", "X-B: 2"]).text(), "new");
 }
 

@@ -66,7 +66,7 @@ fn a_page_whose_program_was_killed_is_cut_and_not_kept() {
     work.tell();
     let response = client.rest_of(head);
     assert_eq!((response.text().as_str(), response.ending), ("half\n", Ending::Cut));
-    // Cut again, or the back-off answers.
+    // The program runs again and its answer is cut again, or the back-off answers.
     work.tell();
     assert!(!served.client().ask("GET", "/a.cgi", &[]).cut_response().is_hit());
     served.is_idle();
@@ -74,7 +74,7 @@ fn a_page_whose_program_was_killed_is_cut_and_not_kept() {
 
 #[test]
 fn a_client_that_leaves_ends_its_program_when_nobody_else_wants_the_answer() {
-    // While it thinks, and while it prints.
+    // The client leaves while the program computes, and while it prints.
     for script in ["sleep 100".to_owned(), format!("{PAGE} while :; do echo more; done")] {
         let programs = Programs::with(&[("a.cgi", &format!("echo $$ > pid; echo begun > begins; {script}"))]);
         let mut begins = programs.fifo("begins");

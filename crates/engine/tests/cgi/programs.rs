@@ -1,4 +1,4 @@
-//! A directory of programs, and an engine in front of it.
+//! A directory of CGI programs, and an engine in front of it.
 #![allow(dead_code, reason = "shared by tests, each of which uses a part")]
 
 use kasoku_options::{OriginAddress, Route};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory below the system's temporary one, which goes with its test.
+/// A directory below the system's temporary one. It is removed when the test ends.
 pub(crate) struct Programs(PathBuf);
 
-/// What every page of these tests begins with.
+/// The beginning of each page's script in these tests.
 pub(crate) const PAGE: &str = "printf 'Content-Type: text/plain\\n\\n'; ";
 
-/// The same for a page that may be kept.
+/// The same for a page that may be stored.
 pub(crate) const KEPT: &str = "printf 'Content-Type: text/plain\\nCache-Control: max-age=60\\n\\n'; ";
 
 impl Programs {
@@ -27,7 +27,7 @@ impl Programs {
         Self(path)
     }
 
-    /// With these, each a name and a script of /bin/sh.
+    /// A directory with these programs, each a name and a script of /bin/sh.
     pub(crate) fn with(scripts: &[(&str, &str)]) -> Self {
         let programs = Self::new();
         for (name, script) in scripts {
@@ -36,8 +36,8 @@ impl Programs {
         programs
     }
 
-    /// Writes a program. Another process does: what this one has open for writing while a program starts, that would hold open
-    /// for a moment too, and then nobody can execute it (ETXTBSY).
+    /// Writes a program, by another process. If this process had the file open for writing while it starts a program, the new
+    /// process would hold it open for a moment too, and the kernel would refuse to execute it (ETXTBSY).
     pub(crate) fn write(&self, name: &str, text: &str) {
         let mut writer = Command::new("/bin/sh");
         writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(self.path(name)).stdin(Stdio::piped());
@@ -50,18 +50,18 @@ impl Programs {
         self.0.join(name)
     }
 
-    /// What a program has written, line by line.
+    /// The number of lines that programs have written into this file.
     pub(crate) fn lines(&self, name: &str) -> usize {
         fs::read_to_string(self.path(name)).map_or(0, |text| text.lines().count())
     }
 
-    /// A named pipe that programs wait for, or write into.
+    /// A named pipe that programs read from, or write into.
     pub(crate) fn fifo(&self, name: &str) -> Fifo {
         assert!(Command::new("mkfifo").arg(self.path(name)).status().unwrap().success());
         Fifo(fs::File::options().read(true).write(true).open(self.path(name)).unwrap())
     }
 
-    /// An engine in front of them.
+    /// An engine in front of these programs.
     pub(crate) fn serve(&self, change: impl FnOnce(&mut Route)) -> Served {
         Served::new(Setup::safe(), &self.0, change)
     }
@@ -80,12 +80,12 @@ impl Drop for Programs {
 pub(crate) struct Fifo(fs::File);
 
 impl Fifo {
-    /// Lets one go on who reads a line of it.
+    /// Releases one program that reads a line of the pipe.
     pub(crate) fn tell(&mut self) {
         self.0.write_all(b"go\n").unwrap();
     }
 
-    /// Waits until one has written something into it.
+    /// Waits until a program has written into the pipe.
     pub(crate) fn hear(&mut self) {
         let _ = self.0.read(&mut [0; 64]).unwrap();
     }
@@ -115,7 +115,7 @@ impl Served {
     }
 }
 
-/// The processes that this one has started and not waited for, whichever thread has.
+/// The child processes of this process that have not been waited for, of all threads.
 pub(crate) fn children() -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     let of = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The access log, through real sockets to a real file: one line for each request, whatever became of it.
+//! The access log, through real sockets to a real file: one line for each request, whether it is answered, refused or cut.
 
 use kasoku_metrics::Counter;
 use kasoku_options::{AddressRange, ListenAddress, Listener, LogFormat, LogTarget};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const FRESH: &[&str] = &["Cache-Control: max-age=60"];
 
-/// A log file that is removed at the end.
+/// A log file that is removed when the test ends.
 struct LogFile(PathBuf);
 
 impl LogFile {
@@ -31,7 +31,7 @@ impl LogFile {
         std::fs::read_to_string(&self.0).unwrap()
     }
 
-    /// Stops the engine, after which all lines are there.
+    /// Stops the engine, which writes all lines, and returns them.
     fn lines(&self, scene: Scenario) -> Vec<String> {
         drop(scene);
         self.text().lines().map(str::to_owned).collect()
@@ -52,7 +52,7 @@ fn logging_to(target: LogTarget, format: LogFormat) -> Setup {
     Setup::safe().options(|options| (options.access_log.target, options.access_log.format) = (Some(target), format))
 }
 
-/// What stands in a line behind its time.
+/// The part of each line that follows the time.
 fn behind_the_time(lines: &[String]) -> Vec<&str> {
     lines.iter().map(|line| line.split_once("] ").unwrap().1).collect()
 }
@@ -204,7 +204,7 @@ fn what_is_no_request_has_a_line_without_one() {
     for bytes in ["this is \"no\" request\r\n\r\n", "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n"] {
         scene.client().send(bytes).rest();
     }
-    // A client that says nothing has asked for nothing.
+    // A client that sends no byte has no line.
     scene.client().shutdown_write().is_closed();
     let sent = scene.engine.metrics().clone();
     let lines = file.lines(scene);
@@ -295,7 +295,7 @@ fn a_pipe_that_nobody_reads_costs_lines_and_holds_nobody_up() {
     let question = request("GET", &format!("/?{}", "y".repeat(8000)), &[&long]);
     let mut asked = 1;
     let begun = Instant::now();
-    // Each is answered at once, without the origin, although the pipe and after it all pages are full.
+    // Each request is answered at once and without the origin, although the pipe is full, and then all pages of the log's buffer.
     let question = question.replace("\r\n\r\n", "\r\nCache-Control: only-if-cached\r\n\r\n");
     while scene.engine.metrics().total(Counter::LogLinesDropped) < 10 {
         assert!(begun.elapsed() < 3 * WAIT_MAX, "no line is ever dropped");

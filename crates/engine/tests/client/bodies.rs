@@ -1,4 +1,4 @@
-//! Bodies in both directions: chunks and trailers, streaming with back-pressure, statuses that have none.
+//! Bodies in both directions: chunks and trailers, streaming with back-pressure, and statuses without a body.
 
 use kasoku_testkit::{BOTH, Client, Ending, Gate, Scenario, Setup, get, ok, on, post};
 
@@ -26,7 +26,7 @@ fn a_request_body_goes_to_the_origin_in_chunks_with_its_trailers() {
 
 #[test]
 fn a_request_body_of_known_length_never_goes_in_chunks() {
-    // An origin that is configured speaks HTTP/1.1; even so, it gets chunks only from a client that sent chunks.
+    // A configured origin speaks HTTP/1.1. Even so, the engine sends it chunks only if the client sent chunks.
     //= RFC 9112 section 6.1
     //# A client MUST NOT send a request containing Transfer-Encoding unless it knows the server will handle HTTP/1.1 requests
     //# (or later minor revisions); such knowledge might be in the form of specific user configuration
@@ -145,7 +145,7 @@ fn a_slow_client_slows_an_origin_whose_response_is_its_own() {
     let scene = Scenario::safe(script);
     let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
     slow.ask("GET", "/big", &[]).next_head();
-    // Nobody holds 64 MiB for a slow client, and meanwhile others are served.
+    // The engine does not buffer 64 MiB for a slow client, and it serves others meanwhile.
     scene.origin.is_held_up();
     assert_eq!(scene.client().get("/b").text(), "b");
     assert_eq!(slow.take(big.len()).len(), big.len());

@@ -75,7 +75,7 @@ fn a_collapsed_request_says_so() {
 
 #[test]
 fn caches_further_in_come_first() {
-    // RFC 9211 section 2: each cache appends its member, so that the last is nearest to the client.
+    // RFC 9211 section 2: each cache appends its member, so the last member is nearest to the client.
     for cache_control in [FRESH, "Cache-Control: no-store"] {
         let scene = Scenario::safe([get("/").answers(ok(&[cache_control, "Cache-Status: inner; hit"], "a"))]);
         let response = scene.client().get("/");
@@ -89,7 +89,7 @@ fn an_error_of_our_own_about_the_request_alone_has_none() {
     assert!(!scene.client().send("GET / HTTP/1.1\r\n\r\n").response().has("cache-status"));
 }
 
-/// The field as it is.
+/// The value of the field, unparsed.
 fn line(response: &Response) -> String {
     response.field("cache-status")
 }
@@ -192,7 +192,7 @@ fn requests_that_pass_say_which_rule_sends_them_past() {
 
 #[test]
 fn only_if_cached_is_not_forwarded() {
-    // RFC 9211 section 2.2: fwd "indicates that the request went forward towards the origin", which it did not.
+    // RFC 9211 section 2.2: fwd "indicates that the request went forward towards the origin", and this request did not.
     let scene = Scenario::rfc([]);
     let response = scene.client().get_with("/", &["Cache-Control: only-if-cached"]);
     assert_eq!((response.status, line(&response).as_str()), (504, "kasoku; detail=only-if-cached-miss"));
@@ -245,7 +245,7 @@ fn what_the_origin_did_wrong_is_the_detail() {
 
 #[test]
 fn an_origin_that_nobody_listens_for_is_the_detail() {
-    // No test listens at this one of the loopback's addresses.
+    // No test listens at this loopback address.
     let address = OriginOptions::from(OriginAddress::http("127.0.0.77", 1));
     for (method, line) in [("GET", "fwd=uri-miss"), ("POST", "fwd=method")] {
         let address = address.clone();
@@ -253,7 +253,7 @@ fn an_origin_that_nobody_listens_for_is_the_detail() {
         let mut client = Client::connect(engine.addresses()[0]);
         let response = client.ask(method, "/", &["Content-Length: 0"]).response();
         let expected = format!("kasoku; {line}; detail=origin-unreachable");
-        // A GET with Content-Length, be it 0, has no body and may be stored.
+        // A GET with Content-Length, even 0, has no body and its answer may be stored.
         assert_eq!((response.status, response.field("cache-status")), (502, expected));
     }
 }

@@ -1,12 +1,12 @@
-//! What the origin is told about the client: X-Forwarded-* and Forwarded are ours, and what a client sends under those
-//! names counts only from a trusted proxy, whose scheme and host then enter the key.
+//! The fields that tell the origin about the client: Kasoku sets X-Forwarded-* and Forwarded. It accepts these fields only from a
+//! trusted proxy, and then their scheme and host enter the key.
 
 use kasoku_options::AddressRange;
 use kasoku_semantics::grant::StatusTtl;
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{BOTH, Received, Scenario, Setup, get, ok, on, post};
 
-/// Trusts whoever connects from this machine.
+/// Trusts each client that connects from this machine.
 fn trusting(setup: Setup) -> Setup {
     let address = [127, 0, 0, 1].into();
     setup.options(|options| options.trusted_proxies = vec![AddressRange::Ip { address, prefix_bits: 32 }])
@@ -30,7 +30,7 @@ fn what_an_untrusted_client_says_about_itself_never_reaches_the_origin() {
         "X-Forwarded-For: 6.6.6.6",
         "X-Forwarded-Proto: https",
         "X-Forwarded-Host: evil.example",
-        // No digits: the id of the request may hold any.
+        // Without digits, since the id of the request may hold any digit.
         "X-Forwarded-Port: evil-port",
         "X-Forwarded-Prefix: /evil",
         "Forwarded: for=6.6.6.6;host=evil.example;proto=https",
@@ -76,7 +76,7 @@ fn what_is_not_in_the_key_does_not_reach_the_origin_when_the_answer_may_be_share
     }
 }
 
-/// What the origin is told of who asks, in the fields that name an address.
+/// The fields that name the client's address, as the origin gets them.
 fn told(setup: Setup, fields: &[&str]) -> [String; 3] {
     let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
     scene.client().get_with("/", fields);
@@ -110,7 +110,7 @@ fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
         ] {
             let granting = Setup::new(profile).policy(grant);
             assert_eq!(told(granting, &["X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6"]), NOBODYS);
-            // It passes, or nothing is granted to it.
+            // The request passes, or the configuration grants no lifetime to its answer.
             let granting = Setup::new(profile).policy(grant);
             assert_eq!(told(granting, &["Cookie: a=b"]), own);
         }
@@ -205,7 +205,7 @@ fn the_origins_own_host_can_be_set() {
 
 #[test]
 fn trailers_cannot_say_what_fields_may_not() {
-    // Many applications merge trailers into the fields; these would frame, route or lie.
+    // Many applications merge trailers into the fields. There, these would change the framing, the route or the client's address.
     let lies = "X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nHost: evil.example\r\nContent-Length: 666\r\nTransfer-Encoding: x\r\nX-End: 2\r\n";
     let scene = Scenario::safe([post("/").answers(ok(&[], "a"))]);
     let mut client = scene.client();

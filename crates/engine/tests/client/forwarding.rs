@@ -1,4 +1,4 @@
-//! What of a request reaches the origin, and what of a response the client: hop-by-hop fields, Via, trailers, directives.
+//! Which fields of a request reach the origin, and which of a response the client: hop-by-hop fields, Via, trailers, directives.
 
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, ok, post};
@@ -85,7 +85,7 @@ fn via_is_added_in_both_directions() {
             let mut client = scene.client();
             client.send("GET / HTTP/1.0\r\nHost: example.org\r\nVia: 1.1 outer\r\n\r\n");
             assert_eq!(client.response().field("via"), "1.0 inner, 1.1 kasoku");
-            // What is not in the key does not reach the origin, in profile safe, where the answer may be shared.
+            // In profile safe, where the answer may be shared, the origin gets only the fields that are in the key.
             let told = if profile == Profile::Safe { "1.1 kasoku" } else { "1.1 outer, 1.0 kasoku" };
             assert_eq!(scene.origin.only_request().field("via").as_deref(), Some(told));
         }

@@ -1,9 +1,9 @@
-//! Strict framing: what is not one request in exactly one way is refused, the connection is closed, and nothing of it
-//! reaches an origin.
+//! Strict framing: bytes that are not one request in exactly one way are refused, the connection is closed, and no origin gets
+//! any of them.
 
 use kasoku_testkit::{Scenario, get, ok, post};
 
-/// Sends `bytes` with a second request behind them, which must never be served: the script is empty.
+/// Sends `bytes` and a second request behind them, which must never be served: the script is empty.
 #[track_caller]
 fn is_refused(bytes: &str, status: u16) {
     let scene = Scenario::safe([]);
@@ -104,14 +104,14 @@ fn a_malformed_head_is_400() {
         "GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n",    // bare CR
         "GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n",    // NUL
         "GET / HTTP/1.1\r\nHost: a\nX: a\r\n\r\n",         // bare LF
-        "GET / HTTP/1.1\nHost: a\n\n",                     // nothing but LF
+        "GET / HTTP/1.1\nHost: a\n\n",                     // only LF
         "GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n",   // no field
         "GET / HTTP/1.1\r\nHost: a\r\n: a\r\n\r\n",        // no name
         "GET / HTTP/1.1\r\nHost: a\r\nX[]: a\r\n\r\n",     // no token
         "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",              // two spaces
         "GET / a HTTP/1.1\r\nHost: a\r\n\r\n",             // a space in the target
         "GET\t/\tHTTP/1.1\r\nHost: a\r\n\r\n",             // tabs
-        "GET / HTTP/1.1 \r\nHost: a\r\n\r\n",              // behind the version
+        "GET / HTTP/1.1 \r\nHost: a\r\n\r\n",              // a space behind the version
         "GET /\r\nHost: a\r\n\r\n",                        // HTTP/0.9
         "GET / http/1.1\r\nHost: a\r\n\r\n",               // the version's case
         "G(T / HTTP/1.1\r\nHost: a\r\n\r\n",               // the method is no token
@@ -124,7 +124,7 @@ fn a_malformed_head_is_400() {
 #[test]
 fn a_target_without_a_form_is_400() {
     is_refused("GET a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
-    is_refused("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400); // the asterisk belongs to OPTIONS
+    is_refused("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400); // the asterisk is for OPTIONS only
     is_refused("GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
 }
 
@@ -175,7 +175,7 @@ fn a_body_whose_chunks_are_broken_is_400_and_never_complete_at_the_origin() {
         "0\r\nX : y\r\n\r\n",
         "0\r\nX: y\n\r\n",
     ] {
-        // Of a short body no origin hears; a long one has begun to go there.
+        // The origin never hears of a short body; a long one has begun to go there.
         for beginning in [String::new(), format!("4e20\r\n{}\r\n", "a".repeat(20_000))] {
             let is_long = !beginning.is_empty();
             let scene = Scenario::safe(is_long.then(|| post("/").answers("").closes()));

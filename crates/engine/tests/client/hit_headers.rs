@@ -1,4 +1,4 @@
-//! Fields for people who come from other caches, and the switch for Cache-Status.
+//! Response fields in the style of other caches (X-Cache-Hit, X-Cache-Status), and the switch for Cache-Status.
 
 use kasoku_options::{HitHeaders, Options};
 use kasoku_testkit::{Gate, Response, Scenario, Setup, get, ok, post, reply};

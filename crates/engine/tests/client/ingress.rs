@@ -1,4 +1,4 @@
-//! What the client's side of a connection is: keep-alive, pipelining, versions, forms of the target, methods.
+//! The client's side of a connection: keep-alive, pipelining, versions, forms of the target, methods.
 
 use kasoku_testkit::{BOTH, Client, Ending, Scenario, Setup, get, head, ok, on, post, reply};
 
@@ -79,7 +79,7 @@ fn who_asks_for_the_end_gets_a_long_answer_whole_however_late_they_read() {
     for _ in 0..2 {
         let mut client = Client::connect_slow(scene.engine.addresses()[0]);
         client.send("GET /a HTTP/1.0\r\nHost: example.org\r\n\r\n");
-        // Others are answered meanwhile.
+        // The engine answers other clients meanwhile.
         let mut other = scene.client();
         other.send("GET /a HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n");
         assert_eq!(other.response().text().len(), long.len());

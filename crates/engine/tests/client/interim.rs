@@ -1,4 +1,4 @@
-//! 1xx: Expect: 100-continue in all its ways, and what an origin sends ahead of its answer.
+//! 1xx responses: `Expect: 100-continue` in all its ways, and interim responses that an origin sends before its answer.
 
 use kasoku_testkit::{Gate, Scenario, Setup, get, ok, post, reply};
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn a_body_waits_for_the_origins_100() {
 #[test]
 fn a_body_that_came_early_is_held_until_the_origins_100() {
     let gate = Gate::new();
-    // Nothing of the body may be there before the 100: the bytes that follow are the 100's answer.
+    // The origin must not get a byte of the body before its 100: the bytes that follow it are the answer to the 100.
     let script = post("/").waits(&gate).has_nothing_to_read().sends(CONTINUE).reads("abc").sends(ok(&[], "done"));
     let scene = Setup::safe().route(|route| route.origin.continue_timeout = Duration::from_secs(60)).run([script]);
     let mut client = scene.client();
@@ -50,7 +50,7 @@ fn a_final_status_instead_of_100_goes_to_the_client_and_the_body_does_not_go_to_
     client.ask("POST", "/", &["Content-Length: 3", "Expect: 100-continue"]);
     let response = client.response();
     assert_eq!((response.status, response.text().as_str()), (417, "no"));
-    // Whether the body will follow is the client's choice, so nobody knows where the next request begins.
+    // The client may or may not send the body, so the engine cannot know where the next request begins.
     assert_eq!(response.field("connection"), "close");
     client.is_closed();
 }

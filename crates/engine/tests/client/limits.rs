@@ -1,4 +1,4 @@
-//! Limits of the client's side: 431, 414, 413, 408; bodies that are not read to their end; clients that take nothing.
+//! Limits on the client's side: 431, 414, 413, 408; bodies that are not read to their end; clients that do not read their answer.
 
 use kasoku_metrics::Counter;
 use kasoku_options::HostPattern;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(100);
 
-/// So much of a body that an origin is asked before its end has come, in bytes.
+/// The length of a body in bytes: so long that the origin is asked before the body has ended.
 const LONG: usize = 20_000;
 
 #[test]
@@ -120,7 +120,7 @@ fn long_heads_that_do_not_end_have_a_small_part_of_memory_and_are_503_beyond_it(
     for client in &mut clients {
         client.send(&begun);
     }
-    // A sixteenth of the memory is half a MiB: there is room for at most 12 of them, whose buffers grow in steps.
+    // A sixteenth of the memory is half a MiB: there is room for at most 12 heads, whose buffers grow in steps.
     scene.counted(Counter::Errors, HEADS as u64 - 12);
     scene.eventually(|| held(&scene) > before + (8 * 40_000));
     scene.settled();
@@ -153,10 +153,10 @@ fn what_is_sent_behind_a_request_is_charged_and_where_there_is_no_room_the_conne
         .run([get("/a").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
     let request = "GET /a HTTP/1.1\r\nHost: example.org\r\n\r\n";
     let mut client = scene.client();
-    // A few fit in what each connection may hold.
+    // A few requests fit into the buffer that each connection may have.
     client.send(request.repeat(20));
     (0..20).for_each(|_| assert_eq!(client.response().text(), "a"));
-    // These do not: what is being answered is answered, and the client is told to come again with the others.
+    // These do not fit: the request in progress is answered with `Connection: close`, so the client repeats the others.
     client.send(request.repeat(300));
     let last = std::iter::from_fn(|| Some(client.response())).take(300).find(|response| {
         assert_eq!(response.text(), "a");
@@ -177,7 +177,7 @@ fn what_a_client_sends_while_it_waits_for_its_answer_is_read_ahead_once_and_a_li
         client.send(format!("GET /b HTTP/1.1\r\nX: {}", "x".repeat(16 << 10)));
         scene.settled();
     }
-    // What is more than a usual head would be charged.
+    // A head longer than usual would be charged to the memory.
     assert_eq!(scene.engine.cache().held_bytes(), before);
     gate.open();
     assert_eq!(client.response().text(), "a");
@@ -246,7 +246,7 @@ fn a_client_that_takes_nothing_is_cut() {
     assert_eq!(scene.client().get("/big").body.len(), big.len());
     let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
     slow.ask("GET", "/big", &[]);
-    // Only what the kernel buffered can still come; the rest was given up.
+    // The client can still read the bytes that the kernel buffered; the engine has given up the rest.
     scene.counted(Counter::Aborted, 1);
     assert_eq!(slow.cut_response().ending, Ending::Cut);
     assert_eq!(scene.client().get("/b").text(), "b");
@@ -261,7 +261,7 @@ fn while_memory_is_short_who_takes_nothing_of_what_was_evicted_is_cut() {
         .options(|options| (options.memory_bytes_max, options.object_bytes_max) = (8 << 20, 1 << 20))
         .run([script(0)]);
     let mut other = scene.client();
-    // Each page gets a reader that takes its head and then nothing: what is evicted stays in memory.
+    // Each page gets a client that reads the head and then nothing: an evicted page stays in memory for it.
     let mut slow = Vec::new();
     for number in 0..PAGES {
         let page = other.get(&format!("/{number}"));
@@ -276,7 +276,7 @@ fn while_memory_is_short_who_takes_nothing_of_what_was_evicted_is_cut() {
     }
     let evicted = slow.len() - scene.engine.cache().len();
     assert!(evicted > 0 && slow.len() < PAGES, "{evicted} of {} evicted", slow.len());
-    // Who reads what is still stored costs nothing and may stay.
+    // A client that reads a page that is still stored costs nothing and may stay.
     scene.counted(Counter::SlowReadersCut, 1);
     scene.eventually(|| !scene.engine.cache().is_short());
     assert!(scene.engine.metrics().total(Counter::SlowReadersCut) <= evicted as u64);

@@ -1,4 +1,4 @@
-//! Where clients connect: TCP, Unix sockets, inherited descriptors; several at once, with several workers.
+//! Where clients connect: TCP, Unix sockets, inherited descriptors; several listeners at once, with several workers.
 
 use kasoku_metrics::Counter;
 use kasoku_options::{AddressRange, ListenAddress, Listener};
@@ -145,7 +145,7 @@ fn connections_are_spread_evenly_over_the_workers() {
         .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
     let mut clients = vec![scene.client()];
     clients[0].get("/");
-    // The kernel spreads them by a hash of their ports, which alone would give one worker 14 and another 6.
+    // The kernel spreads connections by a hash of their ports, which alone would give one worker 14 and another 6.
     while clients.len() < WORKERS * EACH as usize {
         let mut client = scene.client();
         assert!(client.get("/").is_hit());
@@ -153,6 +153,6 @@ fn connections_are_spread_evenly_over_the_workers() {
     }
     scene.counted(Counter::Requests, WORKERS as u64 * EACH);
     let served = [0, 1, 2, 3].map(|worker| scene.engine.metrics().of_worker(worker, Counter::Requests));
-    // One more or less, for connections that were counted at the same time.
+    // One more or less, since connections may be counted at the same time.
     assert!(served.iter().all(|count| count.abs_diff(EACH) <= 1), "{served:?}");
 }

@@ -1,4 +1,4 @@
-//! What a client sends and gets: messages, connections, listeners, logs.
+//! Tests of the client's side: messages, connections, listeners, logs.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod access_log;

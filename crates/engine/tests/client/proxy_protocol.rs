@@ -1,4 +1,4 @@
-//! The PROXY protocol, for listeners that ask for it: then each connection starts with its header.
+//! The PROXY protocol: on a listener that has it, each connection starts with its header.
 
 use kasoku_options::AddressRange;
 use kasoku_testkit::client::request;
@@ -11,7 +11,7 @@ fn behind_a_proxy() -> Setup {
     Setup::safe().options(|options| options.listeners.iter_mut().for_each(|listener| listener.proxy_protocol = true))
 }
 
-/// What the origin is told about a client that sends these bytes before its request.
+/// The X-Forwarded-For that the origin gets for a client that sends these bytes before its request.
 fn told(header: &[u8]) -> Option<String> {
     let scene = behind_a_proxy().run([post("/").answers(ok(&[], "a"))]);
     let mut client = scene.client();

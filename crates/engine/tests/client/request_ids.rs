@@ -1,4 +1,4 @@
-//! The id of a request: who makes it, who gets it, and who must not.
+//! The id of a request: where it comes from, and which clients and origins get it.
 
 use kasoku_options::AddressRange;
 use kasoku_semantics::policy::Profile;
@@ -13,7 +13,7 @@ fn shown(setup: Setup) -> Setup {
     setup.options(|options| options.hit_headers.request_id = true)
 }
 
-/// This machine's proxies are trusted.
+/// Trusts proxies on this machine.
 fn behind_a_proxy(setup: Setup) -> Setup {
     setup.options(|options| options.trusted_proxies = AddressRange::loopback())
 }
@@ -67,7 +67,7 @@ fn a_trusted_proxys_id_is_taken_over_and_a_visitors_is_not() {
     assert!(!sent.head.has("X_Request_Id"), "which an application would read as the same field");
 }
 
-/// Frameworks send the id back in their answer, or write it into their pages.
+/// The id must not get into a shared page: frameworks send it back in their answer, or write it into their pages.
 #[test]
 fn no_id_reaches_the_origin_where_the_answer_may_be_shared() {
     for profile in BOTH {
@@ -102,7 +102,7 @@ fn a_visitors_trace_goes_on_where_the_answer_is_for_one_and_nowhere_else() {
     for profile in BOTH {
         let fresh = ok(&[FRESH], "page");
         let script = [get("/").answers(fresh.clone()), post("/").answers(ok(&[], ""))];
-        // A trusted proxy's trace would be in everybody's page as well.
+        // A trusted proxy's trace would get into the shared page as well.
         let scene = behind_a_proxy(Setup::new(profile)).run(script);
         let mut client = scene.client();
         client.get_with("/", &[&sent[..], &["X-Amzn-Trace-Id: Root=1-67891233-abcdef"]].concat());

@@ -1,4 +1,4 @@
-//! Times in the access log: how long a request took, and its origin with it. The clock is the test's own.
+//! Times in the access log: how long a request took, and how long its origin took. The test sets the clock.
 
 use kasoku_metrics::Counter;
 use kasoku_options::{LogFormat, LogTarget};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
-/// A setup whose log is in a file of its own.
+/// A setup that logs to a file of its own, and that file.
 fn logging(name: &str) -> (Setup, PathBuf) {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("times-{name}.log"));
     let _ = std::fs::remove_file(&path);
@@ -19,13 +19,13 @@ fn logging(name: &str) -> (Setup, PathBuf) {
     (set, path)
 }
 
-/// Stops the engine; what stands in its log.
+/// Stops the engine, and returns the lines of its log.
 fn lines(scene: Scenario, path: &PathBuf) -> Vec<Value> {
     drop(scene);
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Seconds in all, until the origin's head, until its end.
+/// The seconds of the whole request, until the origin's head, and until the origin's end.
 fn times(line: &Value) -> [Option<f64>; 3] {
     ["duration", "origin_head_time", "origin_time"].map(|key| line.get(key).map(|value| value.as_f64().unwrap()))
 }
@@ -57,7 +57,7 @@ fn a_miss_tells_what_its_origin_took_and_a_hit_has_none() {
 
 #[test]
 fn a_slow_client_makes_its_request_long_and_not_the_origins_time() {
-    // More than the sockets' buffers hold.
+    // More than the buffers of the sockets hold.
     const BODY: &[u8] = &[b'x'; 24 << 20];
     let (setup, path) = logging("slow-client");
     let scene = setup
@@ -66,7 +66,7 @@ fn a_slow_client_makes_its_request_long_and_not_the_origins_time() {
     let mut client = Client::connect_slow(scene.engine.addresses()[0]);
     for number in 0..2 {
         client.ask("GET", "/", &[]);
-        // The first has been read to its end by us, and the second is a hit.
+        // The engine has read the first answer to its end, and the second request is a hit.
         scene.counted(Counter::Stored, 1);
         client.next_head();
         scene.settled();

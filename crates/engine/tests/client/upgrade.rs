@@ -1,4 +1,4 @@
-//! Upgrade: an allow-list, a tunnel only after a 101, everything else refused or ignored.
+//! Upgrade: an allow-list, and a tunnel only after a 101. All other requests for an upgrade are refused, or the field is ignored.
 
 use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok, reply};
 
@@ -72,7 +72,7 @@ fn an_origin_that_does_not_switch_gives_an_ordinary_response() {
     ]);
     let mut client = scene.client();
     assert_eq!(client.get_with("/ws", &ASK).short(), (426, "no".into()));
-    // It answered a request for another protocol, so nobody else gets it; the connection goes on.
+    // It answered a request for another protocol, so no other request gets it. The connection stays open.
     assert_eq!(client.get("/ws").short(), (200, "plain".into()));
 }
 

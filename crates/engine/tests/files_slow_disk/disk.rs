@@ -1,13 +1,13 @@
-//! A disk that answers when the test wants it: a file system in user space (FUSE), with one file.
+//! A disk that answers when the test says so: a file system in user space (FUSE), with one file.
 //!
-//! A question that is held is put aside with its answer, and whoever asked it waits in the kernel, as for a disk that has to spin up. No
-//! thread of the disk waits meanwhile, so what is not held is answered. What it says of names and attributes holds for no time at all
-//! unless the test says otherwise, so each look-up is a question.
+//! The disk sets a held question aside with its answer, and the thread that asked waits in the kernel, as it does for a disk that
+//! has to spin up. No thread of the disk waits meanwhile, so it answers all other questions. Unless the test says otherwise, the
+//! kernel may not cache names and attributes, so each look-up is a question.
 //!
-//! Who asks is known by his thread. A worker must ask nothing at all, whether the answer is held or not.
+//! The disk identifies the asking thread. A worker must not ask anything, whether the answer is held or not.
 //!
-//! Whatever becomes of the test, nobody is left behind waiting: dropping the disk answers all, unmounts it, and from then on nothing is
-//! held.
+//! A test that fails leaves no thread waiting: dropping the disk answers all questions and unmounts it, and from then on it holds
+//! none.
 
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, MountOption,
@@ -22,25 +22,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The only file's name.
+/// The name of the only file.
 pub(crate) const NAME: &str = "long.bin";
 
 const FILE: INodeNo = INodeNo(2);
 
-/// What a disk is asked for.
+/// A question of the kernel to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// What is at a name.
+    /// Which file has a name.
     LookUp,
     /// To open the file.
     Open,
-    /// How long the file is, and how old.
+    /// The length of the file, and its times.
     Attributes,
-    /// What kind of file system this is.
+    /// The kind of the file system.
     System,
-    /// The file's bytes from there on, by whatever reads.
+    /// Bytes of the file from this position on; it stands for a read of any size.
     ReadFrom(u64),
-    /// Bytes of the file up to there, by one read.
+    /// Bytes of the file up to this position, by one read.
     ReadUpTo(u64),
 }
 
@@ -73,7 +73,7 @@ struct System {
 }
 
 impl SlowDisk {
-    /// Mounts one whose file has that content; `None` where that can't be done, which is said on standard error.
+    /// Mounts a disk whose file has that content. If that fails, writes the reason to standard error and returns `None`.
     pub(crate) fn mount(content: &[u8]) -> Option<Self> {
         let (folder, shared) = (Folder::new(), Arc::new(Shared::default()));
         let made = SystemTime::now() - Duration::from_secs(3600);
@@ -83,7 +83,7 @@ impl SlowDisk {
         match Session::new(system, folder.path(), &config).and_then(Session::spawn) {
             Ok(session) => Some(Self { folder, shared, _session: session }),
             Err(error) => {
-                // Not by eprintln!, which nobody sees of a test that passes.
+                // Not by eprintln!: the test harness hides its output if the test passes.
                 let text = format!("\n*** no file system in user space, so this shows nothing here: {error} ***\n");
                 std::io::stderr().write_all(text.as_bytes()).unwrap();
                 None
@@ -91,22 +91,22 @@ impl SlowDisk {
         }
     }
 
-    /// Where it is.
+    /// The directory at which the disk is mounted.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Where its file is.
+    /// The path of the disk's file.
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.join(NAME)
     }
 
-    /// Whoever asks that from now on waits.
+    /// From now on, the disk holds this question.
     pub(crate) fn holds(&self, question: Question) {
         self.shared.state().held = Some(question);
     }
 
-    /// Waits until somebody waits.
+    /// Waits until the disk holds a question.
     #[track_caller]
     pub(crate) fn is_asked(&self) {
         let state = self.shared.state();
@@ -114,22 +114,23 @@ impl SlowDisk {
         assert!(!asked.unwrap().1.timed_out(), "nobody asks the disk");
     }
 
-    /// Answers all who wait, and holds nothing more.
+    /// Answers all held questions, and holds none from now on.
     pub(crate) fn lets_go(&self) {
         self.shared.lets_go();
     }
 
-    /// Reads from there on fail with EIO.
+    /// Reads that go beyond this position fail with EIO.
     pub(crate) fn fails_from(&self, position: u64) {
         self.shared.state().fails_from = Some(position);
     }
 
-    /// For how long the kernel believes what it is told of names and attributes from now on.
+    /// From now on, the kernel may cache names and attributes for that time.
     pub(crate) fn is_believed(&self, time: Duration) {
         self.shared.state().believed = time;
     }
 
-    /// What workers have asked so far, reads aside: what they send may have the kernel read ahead in their name, for which nobody waits.
+    /// The questions that workers have asked so far, without reads: when a worker sends, the kernel may read ahead in its name,
+    /// and the worker does not wait for that.
     pub(crate) fn asked_by_workers(&self) -> Vec<Question> {
         self.shared.state().by_workers.clone()
     }
@@ -138,7 +139,7 @@ impl SlowDisk {
 impl Drop for SlowDisk {
     fn drop(&mut self) {
         self.shared.lets_go();
-        // Lazily: a file of it may be open still.
+        // Lazily, since a file of the disk may still be open.
         if let Err(error) = unmount(self.folder.path(), UnmountFlags::DETACH) {
             eprintln!("{} stays mounted: {error}", self.folder.path().display());
         }
@@ -158,7 +159,7 @@ impl Shared {
         answers.into_iter().for_each(|answer| answer());
     }
 
-    /// Answers now, or when the test lets go, if it holds that question.
+    /// Answers now, or if the test holds that question, when the test lets go.
     fn answers(&self, asked: Question, by: &Request, answer: impl FnOnce() + Send + 'static) {
         let by_worker = !matches!(asked, Question::ReadUpTo(_)) && is_worker(by.pid());
         let mut state = self.state();
@@ -181,7 +182,7 @@ impl Shared {
 
 /// Whether that thread is a worker of the engine, by its name.
 fn is_worker(thread: u32) -> bool {
-    // Who waits for an answer is still there; who doesn't wait is not looked for.
+    // A thread that waits for the answer still exists. A thread that does not wait may be gone, and does not matter here.
     fs::read_to_string(format!("/proc/self/task/{thread}/comm")).is_ok_and(|name| name.starts_with("worker-"))
 }
 

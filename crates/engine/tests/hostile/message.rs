@@ -1,8 +1,8 @@
-//! Messages as a strict reader sees them: what Kasoku sends must have exactly one reading.
+//! A strict reader of HTTP messages, for all that Kasoku sends to origins and clients: each message must have exactly one
+//! reading.
 //!
-//! Reads what Kasoku writes to origins and to clients. It shares nothing with the parsers under test, and it objects to
-//! everything that another reader could take in another way: a CR or LF that stands alone, both framing fields or one of them
-//! twice, a Host too few or too many, chunk extensions, bytes behind the end.
+//! The reader shares nothing with the parsers under test. It rejects everything that another parser could read in another way: a
+//! lone CR or LF, both framing fields or one of them twice, a missing or second Host, chunk extensions, bytes behind the end.
 
 use std::fmt;
 
@@ -39,12 +39,12 @@ impl Message {
     }
 }
 
-/// What stands at the front of some bytes.
+/// The result of reading at the front of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// A message, and how many bytes it took.
+    /// A message, and its length in bytes.
     Whole(Message, usize),
-    /// The beginning of one.
+    /// The beginning of a message.
     Part,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Read> {
     Ok(if is_whole { Read::Whole(message, bytes.len() - rest.len()) } else { Read::Part })
 }
 
-/// Reads a response, interim or final, to a request of that method; `is_closed`: nothing follows.
+/// Reads a response, interim or final, to a request of that method. `is_closed` says that no bytes follow.
 pub(crate) fn response(bytes: &[u8], method: &str, is_closed: bool) -> Result<Read> {
     let Some((first, fields, mut rest)) = head(bytes)? else { return Ok(Read::Part) };
     let code = first.strip_prefix("HTTP/1.1 ").and_then(|line| line.get(..3)).ok_or(format!("no status: {first:?}"))?;
@@ -109,7 +109,7 @@ fn framing(message: &Message) -> Result<Framing> {
     }
 }
 
-/// First line, fields, and what follows the empty line.
+/// The first line, the fields, and the bytes behind the empty line.
 type Head<'a> = (String, Vec<String>, &'a [u8]);
 
 fn head(mut bytes: &[u8]) -> Result<Option<Head<'_>>> {
@@ -146,7 +146,7 @@ fn line(bytes: &mut &[u8]) -> Result<Option<String>> {
     }
 }
 
-/// Reads the content into `message`; whether it came to its end.
+/// Reads the content into `message`. Returns whether the content is complete.
 fn content(rest: &mut &[u8], framing: Framing, message: &mut Message) -> Result<bool> {
     let Framing::Chunked = framing else {
         let Framing::Length(length) = framing else { return Ok(true) };

@@ -1,7 +1,7 @@
-//! An origin that writes down each byte, and answers each request with what it was asked.
+//! An origin that records each byte that it receives, and answers each request with that request.
 //!
-//! Its answer to a request is the request line and the body, so that a client sees whose answer it got. The answer to
-//! [`NEXT`] ends the connection: a connection's bytes are those of one row and of the request behind it.
+//! The answer is the request line and the body, so a client sees which request it answers. The answer to [`NEXT`] ends the
+//! connection: a connection has the bytes of one row and of the request behind it.
 
 use crate::message::{self, Message, Read as Reading};
 use kasoku_options::OriginAddress;
@@ -10,10 +10,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// What is asked for behind each row.
+/// The request behind each row.
 pub(crate) const NEXT: &str = "GET /next";
 
-/// What the origin sends to itself to see that all connections have come.
+/// The origin connects to itself and sends these bytes: then all earlier connections have been accepted.
 const PROBE: &[u8] = b"probe";
 
 /// See the [module](self).
@@ -22,14 +22,14 @@ pub(crate) struct Origin {
     shared: Arc<Shared>,
 }
 
-/// All that came on one connection.
+/// The traffic of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Connection {
-    /// Each byte.
+    /// All received bytes.
     pub bytes: Vec<u8>,
-    /// The requests that came to their end.
+    /// The requests that are complete.
     pub requests: Vec<Message>,
-    /// What could not be read, or came behind the last request.
+    /// Why bytes could not be read, or which bytes came behind the last request.
     pub fault: Option<String>,
     is_over: bool,
 }
@@ -54,7 +54,7 @@ impl Origin {
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
         let accepting = shared.clone();
-        // The thread ends with the process: it holds nothing but the listener.
+        // The thread ends with the process: it holds only the listener.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let shared = accepting.clone();
@@ -69,14 +69,14 @@ impl Origin {
         Self { address, shared }
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub(crate) fn address(&self) -> OriginAddress {
         OriginAddress::http(self.address.ip().to_string(), self.address.port())
     }
 
-    /// Waits until all connections are over; those since the last call.
+    /// Waits until all connections have ended. Returns those since the last call.
     pub(crate) fn take(&self) -> Vec<Connection> {
-        // What was connected earlier is accepted earlier: once this one is over, none is on its way any more.
+        // The kernel accepts connections in their order: once the probe has ended, no earlier one is on its way.
         let mut probe = TcpStream::connect(self.address).unwrap();
         probe.write_all(PROBE).unwrap();
         drop(probe);
@@ -125,13 +125,13 @@ fn record(shared: &Shared, number: usize, mut stream: TcpStream) {
     shared.change(number, |connection| connection.is_over = true);
 }
 
-/// Whether a client waits for a 100 before it sends the body.
+/// Whether the client waits for a 100 before it sends the body.
 fn is_expectant(ahead: &[u8]) -> bool {
     let text = String::from_utf8_lossy(ahead).to_ascii_lowercase();
     text.split_once("\r\n\r\n").is_some_and(|(head, _)| head.contains("\r\nexpect: 100-continue"))
 }
 
-/// What a request is answered with.
+/// The body of the answer to a request.
 pub(crate) fn answer_body(line: &str, body: &[u8]) -> Vec<u8> {
     [line.as_bytes(), b"\n", body].concat()
 }
@@ -144,7 +144,7 @@ fn answer(request: &Message, is_last: bool) -> Vec<u8> {
     if request.line.starts_with("HEAD ") {
         return answer.into_bytes();
     }
-    // The body may be no text.
+    // The body need not be UTF-8.
     let mut answer = std::mem::take(&mut answer).into_bytes();
     answer.extend(body);
     answer

@@ -1,4 +1,4 @@
-//! Which origin is asked, what becomes of one that fails, and who waits for a place.
+//! Tests of origins: which one is asked, what happens when one fails, and which requests wait for a connection.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod origin_connections;

@@ -1,4 +1,4 @@
-//! Connections to the origin: kept and used again, found dead and tried once more, never used where a byte too much came.
+//! Connections to origins: the engine keeps and reuses them, retries once on a dead one, and never reuses one with excess bytes.
 
 use kasoku_testkit::{Client, Gate, Response, Scenario, Setup, get, ok, on, post};
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn a_connection_to_the_origin_is_used_again() {
     let answer = |target| get(target).answers(ok(&["Cache-Control: no-store"], "a"));
     let scene = Scenario::safe([answer("/1"), answer("/2"), answer("/3")]);
     for target in ["/1", "/2", "/3"] {
-        // From several clients: connections to origins belong to no client.
+        // From several clients: a connection to an origin does not belong to a client.
         assert_eq!(Client::connect(scene.engine.addresses()[0]).get(target).text(), "a");
     }
     assert_eq!(scene.origin.connections(), 1);
@@ -48,7 +48,7 @@ fn a_connection_that_the_origin_wants_closed_is_not_used_again() {
 
 #[test]
 fn a_connection_is_not_used_again_after_a_body_that_its_origin_may_have_ignored() {
-    // An origin that ignores the body of a GET takes it for the next request, and answers it to the next client.
+    // An origin that ignores the body of a GET reads it as the next request, and the next client would get its answer.
     let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
     for (method, is_used_again) in
         [("GET", false), ("HEAD", false), ("OPTIONS", false), ("DELETE", false), ("POST", true), ("PUT", true)]
@@ -191,7 +191,7 @@ fn a_response_body_that_nobody_reads_ends_the_connection_to_the_origin() {
     gate.open();
 }
 
-/// One connection to the origin at a time.
+/// At most one connection to the origin at a time.
 fn narrow(queue_timeout: Duration) -> Setup {
     Setup::safe().route(|route| {
         (route.origin.connections_max, route.origin.queue_timeout) = (1, queue_timeout);

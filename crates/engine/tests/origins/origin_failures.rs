@@ -1,4 +1,4 @@
-//! What clients see when the origin fails: 502, 503, 504 with a short page and the reason, cut connections.
+//! What clients see when the origin fails: 502, 503 or 504 with a short page and the reason, or a cut connection.
 
 use kasoku_testkit::unreachable::{FullListener, dead_address};
 use kasoku_testkit::{BOTH, Client, Ending, Gate, Response, Scenario, Setup, get, ok, post, reply};
@@ -14,7 +14,7 @@ fn is_failure(response: &Response, status: u16, reason: &str) {
     assert_eq!(response.field("cache-control"), "no-store");
 }
 
-/// What a client gets when the origin answers a GET like this, alone and shared.
+/// What a client gets when the origin answers a GET like this: once as a pass, once as a miss.
 fn answered(setup: impl Fn() -> Setup, exchange: &kasoku_testkit::Exchange) -> [Response; 2] {
     [true, false].map(|pass| {
         let scene = setup().route(|route| route.pass = pass).run([exchange.clone()]);
@@ -28,7 +28,7 @@ fn an_origin_that_cannot_be_reached_is_502() {
         let engine = Setup::safe()
             .site(&[], |route| {
                 (route.pass, route.origins) = (pass, vec![dead_address()]);
-                // It does not count as down meanwhile.
+                // So that the origin never counts as down.
                 route.health.failures = 100;
             })
             .run_without_origin();
@@ -217,7 +217,7 @@ fn a_body_that_is_cut_before_its_first_byte_is_never_a_reset_without_an_answer()
     for framing in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
         let answer = format!("HTTP/1.1 200 OK\r\nCache-Control: private\r\n{framing}\r\n\r\n");
         for response in answered(Setup::safe, &get("/").answers(answer).closes()) {
-            // Whether the end comes with the head or behind it is up to the kernel.
+            // The kernel decides whether the worker reads the end together with the head or after it.
             match response.ending {
                 Ending::Whole => is_failure(&response, 502, "origin-closed-early"),
                 Ending::Cut => assert_eq!((response.status, response.text().as_str()), (200, "")),
@@ -228,7 +228,7 @@ fn a_body_that_is_cut_before_its_first_byte_is_never_a_reset_without_an_answer()
 
 #[test]
 fn a_cut_response_is_a_reset_for_a_client_of_http_1_0() {
-    // Such a client takes the end of the connection for the end of the body, unless it is a reset.
+    // A client of HTTP/1.0 takes a clean end of the connection for the end of the body; a reset is not one.
     for pass in [true, false] {
         let gate = Gate::new();
         let answer = "HTTP/1.1 200 OK\r\nCache-Control: max-age=9\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n";
@@ -247,7 +247,7 @@ fn a_cut_response_is_a_reset_for_a_client_of_http_1_0() {
 fn a_broken_chunk_of_the_origin_cuts_the_response() {
     let answer = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\nnot a size\r\n";
     for response in answered(Setup::safe, &get("/").answers(answer).awaits_end()) {
-        // Where the fault came before the head went out, an error is even better than a cut.
+        // If the worker sees the fault before it has sent the head, it answers with an error, which is better than a cut.
         assert!(response.ending == Ending::Cut || response.status == 502, "{response:?}");
     }
 }

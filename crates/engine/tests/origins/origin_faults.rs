@@ -1,8 +1,8 @@
-//! An origin that fails, goes on failing, and comes back: what may be served stale is, nobody asks again before the back-off is
-//! over, one visitor's request denies nothing to others, and nothing that was cut is stored.
+//! An origin that fails, keeps failing and comes back. Stale responses are served where allowed, the origin is not asked again
+//! before the back-off is over, one visitor's request denies nothing to others, and a cut response is never stored.
 //!
-//! The origin's script is complete, so each scenario also counts: a request too many fails the test. `crates/kasoku/tests/faults.rs`
-//! shows the same with processes that are killed and stopped.
+//! The origin's script is complete, so each scenario also counts the requests: one too many fails the test.
+//! `crates/kasoku/tests/faults.rs` shows the same with processes that are killed and stopped.
 mod backing_off;
 mod cut;
 mod nothing_stored;
@@ -11,30 +11,31 @@ mod slow;
 
 use kasoku_testkit::{Client, Exchange, Scenario, get, ok, reply};
 
-/// May be served stale whatever happens. Each answer ends its connection: a request on a kept one is repeated when that is closed.
+/// A page that may always be served stale. Each answer ends its connection, since the engine repeats a request when a kept
+/// connection is closed.
 const PAGE: [&str; 3] = ["Cache-Control: max-age=10, stale-if-error=100000", "ETag: \"1\"", CLOSE];
 
 const CLOSE: &str = "Connection: close";
 
-/// Clients of a crowd.
+/// The number of clients in a crowd.
 const CROWD: usize = 24;
 
-/// `/` as it is first.
+/// The first answer to `/`.
 fn first() -> Exchange {
     get("/").answers(ok(&PAGE, "old"))
 }
 
-/// A fetch of `/` that fails: no answer.
+/// A fetch of `/` that fails without an answer.
 fn fails() -> Exchange {
     get("/").answers("").closes()
 }
 
-/// A fetch of `/` that brings an error, on a connection that goes on.
+/// A fetch of `/` that is answered with an error.
 fn errs(status: &str) -> Exchange {
     get("/").answers(reply(status, &["Cache-Control: no-store", CLOSE], "down"))
 }
 
-/// That many clients ask for `/`, one after the other, and each gets this, for this reason.
+/// That many clients ask for `/`, one after the other. Each gets this body for this reason.
 #[track_caller]
 fn all_get(scene: &Scenario, body: &str, detail: &str) {
     for _ in 0..CROWD {
@@ -43,7 +44,7 @@ fn all_get(scene: &Scenario, body: &str, detail: &str) {
     }
 }
 
-/// The same of clients that are told of a failure.
+/// The same for clients that get an error.
 #[track_caller]
 fn all_fail(scene: &Scenario, status: u16, detail: &str) {
     for _ in 0..CROWD {
@@ -53,7 +54,7 @@ fn all_fail(scene: &Scenario, status: u16, detail: &str) {
     }
 }
 
-/// Clients that have asked for `/`, with these fields.
+/// That many clients, which have asked for `/` with these fields.
 fn crowd(scene: &Scenario, count: usize, fields: &[&str]) -> Vec<Client> {
     let ask = |_| {
         let mut client = scene.client();

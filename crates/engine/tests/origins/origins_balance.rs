@@ -42,7 +42,7 @@ fn by_hash_the_same_url_always_goes_to_the_same_origin() {
     let group = Group::new(Balance::Hash, &configured, 1, &OriginRegistry::default(), 0);
     let mut client = scene.client();
     for number in 0..60 {
-        // Cookies make it a variant, or a request for one visitor: the URL alone counts.
+        // The cookie makes it another variant, or a request for one visitor. The hash depends on the URL only.
         for fields in [&["Host: example.org"][..], &["Host: example.org", "Cookie: a=1"]] {
             let url = format!("http://example.org/{number}?q");
             let mut asking = Attempts::new(key_hash(url.as_bytes()), true);

@@ -1,4 +1,4 @@
-//! When others are asked instead of an origin, who tries it, and what clients get meanwhile.
+//! Health of origins: when another origin is asked instead, which requests test one that is down, and what clients get meanwhile.
 
 use kasoku_engine::Engine;
 use kasoku_metrics::Counter;
@@ -18,7 +18,7 @@ fn is_up(engine: &Engine, number: usize) -> bool {
     engine.origins().numbers()[number].is_up
 }
 
-/// Checked at `/up`, and believed at once.
+/// The origin is checked at `/up`; one check changes its state.
 fn checked(route: &mut Route) {
     route.health.path = Some("/up".to_owned());
     (route.health.rise, route.health.fall) = (1, 1);
@@ -65,12 +65,12 @@ fn two_origins_restarted_one_after_the_other_lose_nothing() {
         let scene = Setup::safe()
             .site(&[], |route| (route.origins, route.health.failures) = (origins, 1))
             .run_with_own_origins();
-        // The first is away, so the second answers.
+        // The first origin is down, so the second answers.
         leaving_at(&second, ok(&["Cache-Control: no-store", "Connection: close"], "second"));
         let mut client = scene.client();
         assert_eq!(client.get("/1").text(), "second");
         assert!(!scene.engine.origins().of(&first.address).health.is_up());
-        // Now the first is back, and the second away, before anybody has noticed either.
+        // Now the first is back and the second is down, before a request has noticed either.
         let _back = Origin::start_at(&first, [on(method, "/2").answers(ok(&[], "first"))]);
         let response = if method == "GET" { client.get("/2") } else { client.send_body("POST", "/2", &[], "body") };
         assert_eq!(response.text(), "first", "{method}");
@@ -87,7 +87,7 @@ fn of_those_that_are_down_the_one_that_failed_longest_ago_is_asked_first() {
             (route.health.failures, route.health.back_off) = (1, Duration::from_secs(3600));
         })
         .run_with_own_origins();
-    // The second answers once, so it fails later than the first.
+    // The second origin answers once, so it fails later than the first.
     leaving_at(&second, ok(&["Cache-Control: no-store", "Connection: close"], "second"));
     let mut client = scene.client();
     while client.get("/").text() != "second" {}
@@ -134,7 +134,7 @@ fn when_all_origins_are_down_what_is_stored_is_served_and_nobody_is_asked() {
 
 #[test]
 fn what_was_wanted_while_the_origin_was_down_is_fetched_as_soon_as_it_is_back() {
-    // Nobody was asked for it, so it has not failed.
+    // While the origin was down, the page was not requested, so no fetch of the page has failed.
     let gates = [Gate::new(), Gate::new()];
     let fields = ["Cache-Control: max-age=10", "ETag: \"1\""];
     let scene = Setup::safe().route(checked).run([
@@ -238,7 +238,7 @@ fn with_failures_0_an_origin_is_always_asked() {
     let scene = Setup::safe()
         .site(&[], |route| (route.health.failures, route.origins) = (0, vec![dead_address()]))
         .run_with_own_origins();
-    // Each a thing of its own: what has just failed is not asked for again, whatever is known of the origin.
+    // Another URL each time: a URL whose fetch has just failed is not asked for again, whatever the state of the origin.
     for number in 0..9 {
         assert_eq!(detail(&mut scene.client(), &format!("/{number}")), (502, "origin-unreachable".into()));
     }

@@ -1,10 +1,10 @@
-//! Requests that wait for a connection to an origin that has as many as it may.
+//! Requests that wait for a connection to an origin that has its largest number of connections.
 
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Exchange, Gate, Scenario, Setup, get, ok};
 use std::time::Duration;
 
-/// One connection at a time, and a queue of that length.
+/// At most one connection at a time, and a queue of that length.
 fn narrow(queue_requests_max: usize) -> Setup {
     Setup::safe().route(|route| {
         (route.origin.connections_max, route.origin.queue_requests_max) = (1, queue_requests_max);

@@ -1,4 +1,4 @@
-//! What is known of origins when new settings come while the program runs.
+//! What a reload keeps of the state of the origins.
 
 use kasoku_options::{Balance, Options, OriginOptions as Configured, Route};
 use kasoku_testkit::unreachable::dead_address;
@@ -6,7 +6,7 @@ use kasoku_testkit::{Gate, Origin, Scenario, Setup, get, ok, reply};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Reloads with each site's route changed so.
+/// Reloads with the route of each site changed by `change`.
 fn reload(scene: &mut Scenario, change: impl Fn(&mut Route)) {
     let mut options = Options::clone(&scene.engine.handle().options());
     for site in &mut options.sites {

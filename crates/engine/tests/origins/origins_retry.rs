@@ -1,4 +1,4 @@
-//! When a request goes on to another origin, and when it must not.
+//! When a request is retried at another origin, and when it must not be.
 
 use kasoku_metrics::Counter;
 use kasoku_options::OriginOptions as Configured;
@@ -6,7 +6,7 @@ use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{BOTH, Exchange, Origin, Setup, get, ok, on, reply};
 use std::time::Duration;
 
-/// In front of these origins, in their order.
+/// A setup with these origins, in this order.
 fn before(origins: Vec<Configured>) -> Setup {
     Setup::safe().route(|route| route.origins = origins)
 }

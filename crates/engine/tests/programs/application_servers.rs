@@ -1,4 +1,4 @@
-//! Document roots before application servers, and SCGI: which file answers for which path, whoever speaks which protocol.
+//! Document roots in front of application servers, and SCGI: which file answers for which path, with either protocol.
 
 use kasoku_engine::Engine;
 use kasoku_testkit::application::{prints, turn};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 const HTML: &str = "Content-Type: text/html\n\n";
 
-/// A folder that goes with its owner.
+/// A directory that is removed when it is dropped.
 struct Root(PathBuf);
 
 impl Root {
-    /// With these files; those that end in `/` are folders.
+    /// A directory with these files. Names that end in `/` are directories.
     fn new(name: &str, files: &[&str]) -> Self {
         let root = std::env::temp_dir().join(format!("kasoku-root-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
@@ -35,7 +35,7 @@ impl Drop for Root {
     }
 }
 
-/// What WordPress and its kin want.
+/// The settings for WordPress and similar applications.
 fn php(root: &Path, try_files: &[&str]) -> Setup {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     Setup::safe().route(|route| {

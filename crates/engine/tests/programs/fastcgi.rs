@@ -1,4 +1,4 @@
-//! Scripts behind FastCGI: what an application server is asked, what it answers, and what clients get of it.
+//! Scripts behind FastCGI: what Kasoku tells the application server, what the server answers, and what clients get.
 
 use kasoku_engine::Engine;
 use kasoku_testkit::application::{prints, record, turn};
@@ -9,7 +9,7 @@ use std::time::Duration;
 const HTML: &str = "Content-Type: text/html\r\nCache-Control: max-age=60\r\n\r\n";
 const PRIVATE: &str = "Content-Type: text/html\r\nCache-Control: private\r\n\r\n";
 
-/// An engine in front of an application server that plays this.
+/// An engine in front of an application server that plays this script.
 fn start(setup: Setup, script: impl IntoIterator<Item = Turn>) -> (Engine, Application) {
     let application = Application::fastcgi(script);
     let engine = setup.site(&[], |route| route.origins = vec![application.address()]).run_without_origin();
@@ -20,7 +20,7 @@ fn client(engine: &Engine) -> Client {
     Client::connect(engine.addresses()[0])
 }
 
-/// What a client gets when the application server does this, and whether it is stored.
+/// What a client gets when the application server does this.
 fn answered(turn: Turn) -> Response {
     let (engine, _application) = start(Setup::safe(), [turn]);
     client(&engine).ask("GET", "/", &[]).cut_response()
@@ -54,7 +54,7 @@ fn a_script_s_answer_is_delivered_and_stored() {
         ("SERVER_PROTOCOL", "HTTP/1.1"),
         ("CONTENT_LENGTH", "-"),
         ("HTTPS", "-"),
-        // The script says itself that its answer may be shared, so it is told who asks.
+        // No lifetime is granted: the script itself allows sharing. So the script gets the client's address.
         ("REMOTE_ADDR", "127.0.0.1"),
     ] {
         assert_eq!(call.param(name), value, "{name}");
@@ -138,7 +138,7 @@ fn an_answer_may_begin_before_the_body_has_come() {
     let turn = turn().leaves_stdin().stdout(PRIVATE).stdout("early").reads_stdin().stdout(" late").ends();
     let (engine, application) = start(Setup::safe().route(|route| route.request_buffering = Some(false)), [turn]);
     let mut client = client(&engine);
-    // More than is read before an origin is asked.
+    // More bytes than the engine reads before it asks an origin.
     client.ask("POST", "/", &["Content-Length: 300000"]).send("x".repeat(100_000));
     let head = client.next_head();
     client.reads("5\r\nearly\r\n");
@@ -183,7 +183,7 @@ fn a_body_is_as_long_as_its_content_length_says() {
     let script = [prints(&with_length(3)), prints(&with_length(5))];
     let (engine, _application) = start(Setup::safe().route(|route| route.pass = true), script);
     let mut client = client(&engine);
-    // What is beyond belongs to no answer, so the next begins where it should.
+    // The excess bytes are dropped, so the next answer begins at the right place.
     assert_eq!((client.get("/").text(), client.get("/").text()), ("hel".to_owned(), "hello".to_owned()));
     let shorter = answered(prints(&with_length(7)));
     assert_ne!(shorter.ending, Ending::Whole);
@@ -246,7 +246,7 @@ fn what_is_no_answer_is_502_with_its_reason() {
     }
 }
 
-/// fcgiwrap, for one, tells the exit code of the CGI program that it has run.
+/// fcgiwrap, for one, reports the exit code of the CGI program that it has run.
 #[test]
 fn a_page_whose_program_has_failed_is_given_and_not_kept_unless_its_length_is_told() {
     let failed = |head: &str| turn().stdout(&format!("{head}page")).sends(record(3, &[0, 0, 0, 1, 0, 0, 0, 0], 0));
@@ -287,7 +287,7 @@ fn a_script_that_thinks_or_pauses_for_too_long_is_cut() {
             (route.origin.first_byte_timeout, route.origin.between_bytes_timeout) = (SHORT, SHORT);
         })
     };
-    // What is logged meanwhile is no answer.
+    // Output on standard error is logged, and does not count as an answer.
     let (engine, _application) = start(setup(), [turn().stderr("thinking").awaits_end()]);
     is_failure(&client(&engine).get("/"), 504, "origin-timeout-first-byte");
     let (engine, _application) = start(setup(), [turn().stdout(HTML).stdout("half").awaits_end()]);

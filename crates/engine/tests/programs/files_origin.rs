@@ -1,15 +1,15 @@
-//! The files below a directory, behind the cache.
+//! A directory of files as an origin, behind the cache.
 
 use kasoku_options::{OriginAddress, Route};
 use kasoku_testkit::{Client, Ending, Folder, Scenario, Setup, get, ok};
 use std::fs;
 use std::sync::Arc;
 
-/// Until a file of [`Folder::write`] is stale, a tenth of the hour for which it has been as it is; and no longer than that it
-/// may stand in.
+/// In seconds: long enough that a file of [`Folder::write`] is stale (its lifetime is a tenth of its age, which is an hour), and
+/// short enough that the stale response may still be served when the directory is away.
 const STALE: i64 = 370;
 
-/// Until the longest heuristic lifetime is over.
+/// In seconds: longer than the longest heuristic lifetime.
 const DAYS: i64 = 10 * 86_400;
 
 fn files_of(folder: &Folder, route: &mut Route) {
@@ -47,7 +47,7 @@ fn a_client_that_has_the_file_is_told_so_and_a_range_is_a_part_of_it() {
     folder.write("a.txt", "0123456789");
     let scene = serve(&folder);
     let mut client = scene.client();
-    // Twice: by the files' side, then from the cache.
+    // The first time the origin answers, the second time the cache.
     for _ in 0..2 {
         let part = client.get_with("/a.txt", &["Range: bytes=2-4"]);
         assert_eq!((part.short(), part.field("content-range").as_str()), ((206, "234".to_owned()), "bytes 2-4/10"));
@@ -56,7 +56,7 @@ fn a_client_that_has_the_file_is_told_so_and_a_range_is_a_part_of_it() {
         assert_eq!(client.head("/a.txt", &[]).field("content-length"), "10");
         assert_eq!(client.get("/a.txt").text(), "0123456789");
     }
-    // What the cache leaves to its origin.
+    // Requests that the cache forwards to its origin.
     assert_eq!(client.get_with("/a.txt", &["If-Match: \"x\""]).status, 412);
     assert_eq!(client.get_with("/a.txt", &["Cache-Control: no-cache", "Range: bytes=20-"]).status, 416);
 }
@@ -94,7 +94,7 @@ fn what_is_not_there_or_not_for_clients_is_refused() {
     assert_eq!((redirect.status, redirect.field("location").as_str()), (301, "/b/?q"));
     let refused = client.send_body("POST", "/d/a.html", &[], "x=y");
     assert_eq!((refused.status, refused.field("allow").as_str()), (405, "GET, HEAD"));
-    // The connection goes on behind the body that nobody has read.
+    // The connection goes on behind the unread body.
     assert_eq!(client.get("/d/a.html").status, 200);
 }
 
@@ -139,7 +139,7 @@ fn a_file_that_shrinks_while_it_is_sent_is_cut_and_never_stored() {
     let mut client = Client::connect_slow(scene.engine.addresses()[0]);
     let head = client.ask("GET", "/a.bin", &[]).next_head();
     assert_eq!(head.field("content-length").as_deref(), Some("67108864"));
-    // More than the rest than fits into all buffers is still to be read.
+    // More than fits into all buffers is still unread.
     fs::File::options().write(true).open(&path).unwrap().set_len(32 << 20).unwrap();
     let response = client.rest_of(head);
     assert!(response.ending == Ending::Cut && response.body.len() <= 32 << 20, "{}", response.body.len());
@@ -211,7 +211,7 @@ fn a_long_file_is_sent_from_where_it_lies_and_only_what_can_be_compressed_is_sto
             (part.short(), part.field("content-range")),
             ((206, "xx".to_owned()), format!("bytes 1-2/{length}"))
         );
-        // Twice: a long one is asked for by the first as well.
+        // Twice, since the origin answers each request for a long file.
         for _ in 0..2 {
             let parts = client.get_with(path, &["Range: bytes=0-0, 5-6"]);
             let kind = parts.field("content-type");
@@ -220,7 +220,7 @@ fn a_long_file_is_sent_from_where_it_lies_and_only_what_can_be_compressed_is_sto
         }
         let tag = format!("If-None-Match: {}", again.field("etag"));
         assert_eq!(client.get_with(path, &[&tag]).status, 304);
-        // What is newer than what was sent before is sent.
+        // A file that is newer than the one that was sent before is sent anew.
         if !is_stored {
             folder.write(&path[1..], "new");
             assert_eq!(client.get(path).text(), "new");
@@ -282,7 +282,7 @@ fn a_part_of_a_long_file_is_a_part_also_for_the_first_who_asks_where_a_lifetime_
         .site(&[], |route| {
             files_of(&folder, route);
             route.file_stored_bytes_max = 9;
-            // Then ranges are kept from the origin.
+            // With a granted lifetime, the cache does not forward ranges to the origin.
             Arc::make_mut(&mut route.policy).grant.ttl_seconds = 600;
         })
         .run_with_own_origins();

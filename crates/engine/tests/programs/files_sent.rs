@@ -1,5 +1,5 @@
-//! Files on their way to clients, by sendfile(2): every byte and none too many, to whoever reads however slowly, and whatever
-//! becomes of the file meanwhile. Nothing here is stored: the requests pass.
+//! Files that go to clients by sendfile(2): each client gets every byte and not one more, however slowly it reads and whatever
+//! happens to the file meanwhile. Nothing is stored here: the requests pass.
 
 use kasoku_metrics::Counter;
 use kasoku_options::{LogFormat, LogTarget, OriginAddress};
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 const COPIED: usize = 32 << 10;
 const WINDOW: usize = 2 << 20;
 
-/// Who has taken so much of files is fast, in bytes (`outgoing/eagerness.rs`).
+/// A client that has taken so many bytes of files counts as fast (`socket_buffer.rs`).
 const EAGER_FROM: usize = 4 << 20;
 
-/// More than all buffers between two sockets take.
+/// More bytes than all buffers between two sockets hold.
 const LONG: usize = 16 << 20;
 
 /// Bytes of which no two windows are alike.
@@ -28,7 +28,7 @@ fn content(length: usize) -> Vec<u8> {
     (0..length as u64).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
 
-/// Files are closed when they are sent, so that one that isn't shows.
+/// The engine keeps no file open after it has sent it, so the tests notice one that stays open.
 fn setup(folder: &Folder) -> Setup {
     keeping_files_open(folder).options(|options| options.limits.open_files_max = 0)
 }
@@ -36,7 +36,7 @@ fn setup(folder: &Folder) -> Setup {
 fn keeping_files_open(folder: &Folder) -> Setup {
     Setup::safe().site(&[], |route| {
         route.pass = true;
-        // One after the other: who does not give back a place holds up the next.
+        // A download that does not give its place back would hold up the next ones.
         route.origin.connections_max = 2;
         route.origins = vec![OriginAddress::Files(folder.path().to_owned()).into()];
     })
@@ -46,7 +46,7 @@ fn serve(folder: &Folder) -> Scenario {
     setup(folder).run_with_own_origins()
 }
 
-/// How often that file is open in this process.
+/// How often this process has that file open.
 fn times_open(path: &Path) -> usize {
     let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     open.filter(|target| target == path).count()
@@ -62,7 +62,7 @@ fn files_of_all_lengths_arrive_as_they_are() {
     for length in bounds.into_iter().flat_map(around).chain([10_000_000]) {
         let content = content(length);
         folder.write("a.bin", &content);
-        // On one connection, so that a byte too many or too few shows at the next.
+        // All on one connection, so that a missing or excess byte shows at the next answer.
         let whole = client.get("/a.bin");
         assert_eq!((whole.status, whole.field("content-length")), (200, length.to_string()));
         assert!(whole.body == content, "{length}");
@@ -124,7 +124,7 @@ fn a_slow_reader_gets_all_of_it_and_holds_up_nobody() {
         taken += piece.len();
         assert_eq!(other.get("/short.bin").text(), "short");
     }
-    // The connection goes on.
+    // The connection stays open.
     assert_eq!(slow.get("/short.bin").text(), "short");
 }
 
@@ -204,7 +204,7 @@ fn the_log_tells_how_much_was_sent() {
     assert_eq!(bytes, [(200, 3_000_000), (206, 1_000_000), (206, 5), (200, 0)]);
 }
 
-/// What is sent of a download during which `change` is made to the file, and how it ends.
+/// The bytes that are sent of a download during which `change` changes the file, and how the download ends.
 fn changed_meanwhile(change: impl FnOnce(&Folder, PathBuf)) -> (usize, Ending) {
     let folder = Folder::new();
     let content = content(LONG);
@@ -215,7 +215,7 @@ fn changed_meanwhile(change: impl FnOnce(&Folder, PathBuf)) -> (usize, Ending) {
     assert_eq!(head.field("content-length"), Some(LONG.to_string()));
     change(&folder, path);
     let response = client.rest_of(head);
-    // Whoever gets all that was announced has the version that was announced.
+    // A client that gets the announced length has the announced version.
     assert!(response.body.len() < LONG || response.body == content);
     let metrics = scene.engine.metrics().clone();
     drop(scene);
@@ -264,7 +264,7 @@ fn a_file_that_is_not_in_memory_is_read_first() {
     for name in ["long.bin", "short.bin"] {
         let length = if name == "long.bin" { content.len() } else { COPIED };
         let file = File::open(folder.write(name, &content[..length])).unwrap();
-        // What is not on the disk yet can't be dropped from memory.
+        // The kernel can't drop pages from memory that are not on the disk yet.
         file.sync_all().unwrap();
         fadvise(&file, 0, None, Advice::DontNeed).unwrap();
         if preadv2(&file, &mut [IoSliceMut::new(&mut [0])], 0, ReadWriteFlags::NOWAIT).is_ok() {
@@ -296,16 +296,16 @@ fn a_rate_that_is_set_is_kept_and_holds_up_nobody_else() {
     assert!(client.take(RATE) == content[..RATE]);
     assert_eq!(other.get("/short.bin").text(), "short");
     assert!(client.take(RATE / 2) == content[RATE..]);
-    // It may take longer, and not less: the first second's bytes go at once.
+    // It may take longer, but not less: the bytes of the first second go at once.
     assert!(begun.elapsed() >= Duration::from_millis(500), "{:?} {head:?}", begun.elapsed());
-    // Who leaves is not waited for.
+    // A client that leaves ends its download at once.
     client.ask("GET", "/long.bin", &[]).next_head();
     client.reset();
     scene.counted(Counter::Aborted, 1);
     assert_eq!(times_open(&folder.join("long.bin")), 0);
 }
 
-/// What waits in the sockets of connections to that port, in bytes, once nothing more comes.
+/// The bytes that wait in the sockets of connections to that port, once the number no longer changes.
 fn waiting_in_sockets(port: u16) -> usize {
     let now = || {
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
@@ -330,7 +330,7 @@ fn waiting_in_sockets(port: u16) -> usize {
 fn who_has_taken_a_file_fast_gets_no_more_room_for_what_is_in_memory() {
     let folder = Folder::new();
     folder.write("long.bin", content(EAGER_FROM + (1 << 20)));
-    // What can be compressed is stored, however long.
+    // A compressible file is stored, however long it is.
     folder.write("stored.txt", content(LONG / 2));
     let scene = Setup::safe()
         .site(&[], |route| {

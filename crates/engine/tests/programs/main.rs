@@ -1,4 +1,5 @@
-//! Application servers and files: what a program is told, what it may answer, and what is sent of a directory.
+//! Tests of application servers, programs and files: what a program is told, what it may answer, and which files of a directory
+//! are sent.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod application_servers;

@@ -1,5 +1,5 @@
-//! Files that applications name (X-Sendfile and its like), from the client's side: who gets which bytes under which head, what never
-//! reaches a client, and that the application is free before the file is out.
+//! Named files (X-Sendfile and its like), from the client's side: which client gets which bytes and which head, which fields
+//! never reach a client, and that the application is free before the file has been sent.
 mod answers;
 mod changed;
 mod kept;
@@ -12,7 +12,7 @@ use kasoku_options::{Route, SendfileRules};
 use kasoku_testkit::Folder;
 use std::sync::Arc;
 
-/// The fields that no client may ever see.
+/// The fields that a client must never see.
 const NEVER: [&str; 9] = [
     "x-sendfile",
     "x-lighttpd-send-file",
@@ -25,7 +25,7 @@ const NEVER: [&str; 9] = [
     "x-accel-limit-rate",
 ];
 
-/// Lets the application name what is in that folder, by paths and below `/protected/`.
+/// Allows the application to name the files in that folder: by path, and below `/protected/`.
 fn allow(folder: &Folder, route: &mut Route) {
     route.sendfile = Arc::new(SendfileRules {
         roots: vec![folder.path().to_owned()],
@@ -34,7 +34,7 @@ fn allow(folder: &Folder, route: &mut Route) {
     });
 }
 
-/// A folder with a file of that size, long enough that no socket takes all of it, and the line that names it.
+/// A folder with a file so long that no socket takes all of it, and the field line that names it.
 fn with_large_file() -> (Folder, String) {
     const LARGE_BYTES: usize = 32 << 20;
     let folder = Folder::new();

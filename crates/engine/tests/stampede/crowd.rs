@@ -1,7 +1,7 @@
-//! A thousand clients, and what each of them reads.
+//! A crowd of a thousand clients, and checks of what each of them reads.
 //!
-//! A few threads go through all members, so a step of the test ("all have read the first half") is one call that returns
-//! when it is true of everybody. What is read is compared at once and not kept.
+//! A few threads go through all members, so a step of the test ("all have read the first half") is one call that returns when it
+//! holds for all of them. The clients compare the bytes while they read, and don't keep them.
 
 use crate::PATIENCE;
 use kasoku_testkit::client::request;
@@ -10,25 +10,24 @@ use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// How many clients a crowd has where descriptors allow it.
+/// The size of a crowd, if descriptors allow it.
 const SIZE: usize = 1000;
 
-/// Descriptors that a member may need in this one process: its own, the engine's, and both ends of a connection to the
-/// origin.
+/// Descriptors that a member may need in this process: its own, the engine's, and both ends of a connection to the origin.
 const DESCRIPTORS_EACH: usize = 4;
 
-/// Descriptors for everything else.
+/// Descriptors for all other purposes.
 const DESCRIPTORS_BESIDES: usize = 200;
 
-/// Threads that go through the members.
+/// The number of threads that go through the members.
 const THREADS: usize = 4;
 
-/// The segment and the receive buffer of a slow reader, in bytes. Over loopback the kernel would take all of a megabyte from a
-/// sender whose peer does not read; with these it takes some ten kilobytes.
+/// The segment size and the receive buffer of a slow reader, in bytes. Over loopback, the kernel would accept a whole megabyte
+/// from a sender whose peer does not read; with these values it accepts some ten kilobytes.
 const SLOW_SEGMENT_BYTES: u32 = 536;
 const SLOW_BUFFER_BYTES: usize = 4096;
 
-/// As many clients as were asked for, or as descriptors allow. The soft limit is raised to the hard one.
+/// The size of a crowd: [`SIZE`], or as many clients as descriptors allow. Raises the soft limit to the hard one.
 pub(crate) fn size() -> usize {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
@@ -40,15 +39,15 @@ pub(crate) fn size() -> usize {
     size
 }
 
-/// Members, in the order of their numbers.
+/// The members, in the order of their numbers.
 pub(crate) struct Crowd(pub(crate) Vec<Member>);
 
 /// One client.
 pub(crate) struct Member {
-    /// Its place in the crowd, from 0.
+    /// The member's place in the crowd, from 0.
     pub(crate) number: usize,
     stream: TcpStream,
-    /// What came with a head.
+    /// Bytes that came behind a head.
     ahead: Vec<u8>,
 }
 
@@ -61,13 +60,13 @@ impl Head {
         self.0.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// The value of a field; `""` where it is not there.
+    /// The value of a field, or `""` if the head does not have it.
     pub(crate) fn field(&self, name: &str) -> &str {
         let lines = self.0.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value)
     }
 
-    /// Whether this client has waited for another's request.
+    /// Whether this client has joined another client's fill.
     pub(crate) fn is_collapsed(&self) -> bool {
         self.field("cache-status").contains("; collapsed")
     }
@@ -78,17 +77,17 @@ impl Head {
 }
 
 impl Crowd {
-    /// Connects that many; nobody asks yet.
+    /// Connects that many clients, which send no request yet.
     pub(crate) fn connect(address: SocketAddr, count: usize) -> Self {
         Self((0..count).map(|number| Member::connect(address, number)).collect())
     }
 
-    /// Takes the last `count` of them away.
+    /// Removes the last `count` members and returns them.
     pub(crate) fn split_off(&mut self, count: usize) -> Self {
         Self(self.0.split_off(self.0.len() - count))
     }
 
-    /// Does this with each member; returns what came of it, in their order, when all are through.
+    /// Calls `what` with each member. Returns the results in the order of the members, when all have finished.
     pub(crate) fn each<T: Send>(&mut self, what: impl Fn(&mut Member) -> T + Sync) -> Vec<T> {
         let share = self.0.len().div_ceil(THREADS).max(1);
         let what = &what;
@@ -96,24 +95,24 @@ impl Crowd {
             let through = |members: &mut [Member]| members.iter_mut().map(what).collect::<Vec<_>>();
             let threads: Vec<_> =
                 self.0.chunks_mut(share).map(|members| scope.spawn(move || through(members))).collect();
-            // The panic of a member is the test's.
+            // The test fails with the member's panic.
             let join =
                 |result: std::thread::Result<Vec<T>>| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             threads.into_iter().flat_map(|thread| join(thread.join())).collect()
         })
     }
 
-    /// All ask for the same.
+    /// All members ask for the same target.
     pub(crate) fn ask(&mut self, target: &str) {
         self.each(|member| member.ask("GET", target, &[]));
     }
 
-    /// All read a head, which must be a 200.
+    /// All members read a head, which must be a 200.
     pub(crate) fn heads(&mut self) -> Vec<Head> {
         self.each(Member::ok_head)
     }
 
-    /// All read these bytes of their bodies next.
+    /// All members read these bytes of their bodies.
     pub(crate) fn read(&mut self, bytes: &[u8]) {
         self.each(|member| member.read(bytes));
     }
@@ -124,7 +123,7 @@ impl Member {
         Self::with(TcpStream::connect_timeout(&address, PATIENCE).unwrap(), number)
     }
 
-    /// One for whom the kernel holds next to nothing.
+    /// Connects a client for which the kernel buffers next to nothing.
     pub(crate) fn connect_slow(address: SocketAddr, number: usize) -> Self {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(SLOW_BUFFER_BYTES).unwrap();
@@ -167,7 +166,7 @@ impl Member {
         }
     }
 
-    /// Reads exactly these bytes next.
+    /// Reads exactly these bytes.
     #[track_caller]
     pub(crate) fn read(&mut self, expected: &[u8]) {
         let known = self.ahead.len().min(expected.len());
@@ -186,14 +185,14 @@ impl Member {
         }
     }
 
-    /// Reads a whole answer of a request of its own: its head, and this body.
+    /// Sends a request, and reads the whole answer: its head, and this body.
     #[track_caller]
     pub(crate) fn get(&mut self, target: &str, fields: &[&str], body: &[u8]) -> Head {
         self.ask("GET", target, fields);
         self.whole(body)
     }
 
-    /// Reads a head that promises exactly this body, and the body.
+    /// Reads a head that announces the length of this body, and the body.
     #[track_caller]
     pub(crate) fn whole(&mut self, body: &[u8]) -> Head {
         let head = self.ok_head();
@@ -202,7 +201,7 @@ impl Member {
         head
     }
 
-    /// Waits for the end of the connection, clean or not; nothing may come before.
+    /// Waits for the end of the connection, clean or not. No byte may come before it.
     #[track_caller]
     pub(crate) fn ends(&mut self) {
         assert!(self.ahead.is_empty(), "{} got more", self.number);
@@ -216,12 +215,12 @@ impl Member {
         }
     }
 
-    /// From now on it reads as others do.
+    /// From now on, the client has a receive buffer like others.
     pub(crate) fn hurry(&self) {
         SockRef::from(&self.stream).set_recv_buffer_size(1 << 20).unwrap();
     }
 
-    /// Leaves with a reset.
+    /// Ends the connection with a reset.
     pub(crate) fn reset(self) {
         SockRef::from(&self.stream).set_linger(Some(std::time::Duration::ZERO)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! One cold key of a megabyte, whose origin holds the second half until all have the first.
+//! One cold key with a page of a megabyte: the origin holds the second half until all clients have read the first.
 
 use crate::crowd::{Crowd, Member, size};
 use crate::source::{After, Latch, Source};
@@ -8,11 +8,11 @@ use kasoku_metrics::Counter;
 const FRESH: &str = "Cache-Control: max-age=60";
 const HALF: usize = PAGE_BYTES / 2;
 
-/// What stands in the place of the page when it is asked for a second time.
+/// The page that the origin answers when it is asked a second time.
 const NEWS: &[u8] = b"the second time";
 
-/// Answers the first request with the first half of the page at once, and with the second when the latch opens; any later one
-/// with [`NEWS`], at once; a DELETE with 204.
+/// Answers the first request with the first half of the page at once, and with the second half when the latch opens. Answers
+/// later requests at once with [`NEWS`], and a DELETE with 204.
 fn halves(latch: &Latch, dies: Option<fn() -> After>) -> Source {
     let (latch, page) = (latch.clone(), page());
     Source::start(move |asked, out| {
@@ -34,12 +34,12 @@ fn halves(latch: &Latch, dies: Option<fn() -> After>) -> Source {
     })
 }
 
-/// The page in as many parts of the same size.
+/// The page in that many parts of equal size.
 fn parts(page: &[u8], count: usize) -> Vec<&[u8]> {
     page.chunks(PAGE_BYTES.div_ceil(count)).collect()
 }
 
-/// Answers with the page in parts: the first at once, each other when its latch opens.
+/// Answers with the page in parts: the first at once, each other part when its latch opens.
 fn in_parts<const N: usize>(latches: &[Latch; N]) -> Source {
     let (latches, page) = (latches.clone(), page());
     Source::start(move |_, out| {
@@ -54,7 +54,7 @@ fn in_parts<const N: usize>(latches: &[Latch; N]) -> Source {
     })
 }
 
-/// All of a crowd have asked for the page and read its first half.
+/// A crowd whose members have all asked for the page and read its first half.
 fn all_have_the_first_half(stage: &Stage, page: &[u8]) -> Crowd {
     let mut crowd = stage.crowd();
     crowd.ask("/page");
@@ -110,7 +110,7 @@ fn slow_readers_in_the_crowd_delay_nobody_and_get_all() {
     for workers in [1, 3] {
         let (page, rest) = (page(), Latch::default());
         let stage = Stage::new(workers, halves(&rest, None));
-        // One of them begins the fill.
+        // One of the slow readers begins the fill.
         let mut slow = Crowd((0..SLOW).map(|number| Member::connect_slow(stage.address(), number)).collect());
         slow.0[0].ask("GET", "/page", &[]);
         stage.source.arrived(1);
@@ -172,7 +172,7 @@ fn who_asks_after_a_purge_in_the_middle_is_not_given_what_a_thousand_still_read(
     let mut client = stage.late();
     client.ask("DELETE", "/page", &[]);
     assert_eq!(client.head().status(), "204");
-    // The old answer is still held by the origin.
+    // The origin still holds the old answer.
     assert!(!client.get("/page", &[], NEWS).is_hit());
     rest.open();
     crowd.read(&page[HALF..]);
@@ -192,7 +192,8 @@ fn the_client_that_began_it_leaves_in_the_middle_and_the_others_get_all() {
         assert!(!crowd.heads()[0].is_collapsed(), "the first has begun it");
         crowd.read(parts[0]);
         leave(crowd.0.remove(0));
-        // Writing to it tells that it is gone, at the second attempt where it left without a reset.
+        // The engine notices that the client is gone when it writes to it: at the second attempt, if the client left without a
+        // reset.
         for (latch, part) in latches.iter().zip(&parts[1..3]) {
             latch.open();
             crowd.read(part);

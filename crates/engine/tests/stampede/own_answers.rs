@@ -1,17 +1,17 @@
-//! A cold page that turns out to be each visitor's own: nobody gets another's, and nobody waits for another's.
+//! A cold page that turns out to be each visitor's own: each client gets its own page, and does not wait for another client's.
 
 use crate::Stage;
 use crate::crowd::Member;
 use crate::source::{After, Asked, Latch, Source};
 use kasoku_testkit::ok;
 
-/// Two ways to say that an answer is for one visitor alone.
+/// Two fields that make an answer private to one visitor.
 const PRIVATE: [&str; 2] = ["Cache-Control: private, max-age=60", "Set-Cookie: visitor="];
 
-/// The first of the answer's bytes that are sent before the body is held.
+/// The number of bytes of the body that are sent before the rest is held.
 const BEGIN: usize = 100;
 
-/// A visitor's own page, which names the visitor in each line.
+/// The own page of a visitor, which names the visitor in each line.
 fn page(visitor: &str) -> Vec<u8> {
     format!("this is the page of visitor {visitor:>8}\n").repeat(200).into_bytes()
 }
@@ -50,13 +50,13 @@ fn a_page_that_turns_out_private_is_awaited_by_nobody() {
                 let bytes = answer(field, asked);
                 let body = bytes.len() - page("").len();
                 if asked.number == 0 {
-                    // All wait for its head; then its body is held until all others have been answered.
+                    // All clients wait for this head. Then the origin holds the body until all other clients have their answers.
                     latches[0].wait();
                     out.send(&bytes[..body + BEGIN]);
                     latches[2].wait();
                     out.send(&bytes[body + BEGIN..]);
                 } else {
-                    // None is answered before all have asked: nobody queues up behind another.
+                    // The origin answers none of them before all have asked, so they don't queue.
                     latches[1].wait();
                     out.send(bytes);
                 }

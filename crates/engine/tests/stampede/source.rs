@@ -1,7 +1,7 @@
-//! An origin that decides by what it is asked and when: a thousand requests at once, answers that name who asked.
+//! An origin that computes its answers from the requests: for a thousand requests at once, and answers that name the client.
 //!
-//! The scripted origin of the testkit knows beforehand what it answers; this one calls a function with the request and its
-//! number in the order of arrival. Events are [`Latch`]es that the test opens, and [`Source::arrived`].
+//! The scripted origin of the testkit has a fixed script. This one calls a function with the request and its number in the order
+//! of arrival. A test waits for events by [`Source::arrived`], and releases answers by [`Latch`]es.
 
 use crate::PATIENCE;
 use kasoku_options::{OriginAddress, OriginOptions};
@@ -11,10 +11,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// Connections that wait to be accepted: a released crowd knocks all at once.
+/// The number of connections that may wait to be accepted: the clients of a released crowd all connect at once.
 const BACKLOG: i32 = 4096;
 
-/// Closed until somebody opens it. Unlike the testkit's gate it waits for as long as a crowd may take on a busy machine.
+/// A latch is closed until the test opens it. It waits longer than the testkit's gate: as long as a crowd may take on a busy
+/// machine.
 #[derive(Clone, Default)]
 pub(crate) struct Latch(Arc<(Mutex<bool>, Condvar)>);
 
@@ -24,7 +25,7 @@ impl Latch {
         self.0.1.notify_all();
     }
 
-    /// Waits until it is open. A panic here ends one of the origin's connections, and the test with it.
+    /// Waits until the latch is open. A panic here ends one of the origin's connections, and so fails the test.
     pub(crate) fn wait(&self) {
         let closed = self.0.0.lock().unwrap();
         let (open, _) = self.0.1.wait_timeout_while(closed, PATIENCE, |open| !*open).unwrap();
@@ -32,21 +33,21 @@ impl Latch {
     }
 }
 
-/// A request, as it came.
+/// A request as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// How many came before it.
+    /// The number of requests before it.
     pub(crate) number: usize,
     head: String,
 }
 
 impl Asked {
-    /// Method and target.
+    /// The method and the target.
     pub(crate) fn what(&self) -> String {
         self.head.split(' ').take(2).collect::<Vec<_>>().join(" ")
     }
 
-    /// The value of a field; `""` where it is not there.
+    /// The value of a field, or `""` if the request does not have it.
     pub(crate) fn field(&self, name: &str) -> String {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let found = lines.into_iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
@@ -54,21 +55,21 @@ impl Asked {
     }
 }
 
-/// What becomes of the connection behind an answer.
+/// What the origin does with the connection after an answer.
 pub(crate) enum After {
-    /// It waits for another request.
+    /// It waits for the next request.
     Kept,
-    /// It is closed.
+    /// It closes the connection.
     Closed,
-    /// It is reset.
+    /// It resets the connection.
     Reset,
 }
 
-/// The connection on which an answer goes out.
+/// The connection on which the origin sends its answer.
 pub(crate) struct Out<'a>(&'a TcpStream);
 
 impl Out<'_> {
-    /// Sends these bytes. That nobody takes them is for the test to notice.
+    /// Sends these bytes. Ignores a client that has gone: the test notices that itself.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.0.write_all(bytes.as_ref());
     }
@@ -81,7 +82,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Starts it; its threads end with the process.
+    /// Starts the origin. Its threads end with the process.
     pub(crate) fn start(answer: impl Fn(&Asked, &mut Out<'_>) -> After + Send + Sync + 'static) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
@@ -112,12 +113,12 @@ impl Source {
         OriginAddress::http(self.address.ip().to_string(), self.address.port()).into()
     }
 
-    /// What it has been asked so far: method and target of each request.
+    /// The method and target of each request so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.0.lock().unwrap().iter().map(Asked::what).collect()
     }
 
-    /// Waits until that many requests have come.
+    /// Waits until that many requests have arrived.
     #[track_caller]
     pub(crate) fn arrived(&self, count: usize) {
         let asked = self.asked.0.lock().unwrap();
@@ -136,7 +137,7 @@ fn arrive(record: &(Mutex<Vec<Asked>>, Condvar), head: String) -> Asked {
     asked
 }
 
-/// The next request's head; none of those that come here has a body.
+/// The head of the next request. The requests of these tests have no body.
 fn next_head(mut stream: &TcpStream) -> Option<String> {
     let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
     while !head.ends_with(b"\r\n\r\n") {

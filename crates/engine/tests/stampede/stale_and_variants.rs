@@ -1,4 +1,4 @@
-//! A stampede on what is stored but stale, and on several variants of one key.
+//! A stampede on a stale page, and on several variants of one key.
 
 use crate::source::{After, Asked, Latch, Source};
 use crate::{Stage, page};
@@ -67,7 +67,7 @@ fn a_stale_page_that_has_changed_is_fetched_once_for_a_thousand() {
     }
 }
 
-/// The page in that language: 64 kB.
+/// The page in that language, 64 kB.
 fn translated(language: &str) -> Vec<u8> {
     format!("the page in language {language:>10}\n").repeat(2048).into_bytes()
 }
@@ -77,7 +77,7 @@ fn varied(asked: &Asked) -> Vec<u8> {
     ok(&["Cache-Control: max-age=60", "Vary: Accept-Language"], translated(&language))
 }
 
-/// What the member of that number speaks.
+/// The language of the member with that number.
 fn language(number: usize) -> &'static str {
     LANGUAGES[number % LANGUAGES.len()]
 }
@@ -99,7 +99,7 @@ fn each_of_several_variants_is_asked_for_once_though_nobody_knew_of_them() {
         stage.all_wait(&mut crowd, |member| {
             member.ask("GET", "/page", &[&format!("Accept-Language: {}", language(member.number))]);
         });
-        // Nobody can know yet that it varies, so all wait for the first.
+        // The cache does not know yet that the page varies, so all clients wait for the first fill.
         assert_eq!(stage.source.asked().len(), 1, "{workers} workers");
         first.open();
         stage.source.arrived(LANGUAGES.len());
@@ -130,7 +130,7 @@ fn variants_of_a_key_that_is_known_to_vary_are_asked_for_once_each_and_do_not_wa
         crowd.each(|member| {
             member.ask("GET", "/page", &[&format!("Accept-Language: {}", language(member.number))]);
         });
-        // All four are under way before one of them is answered.
+        // All four requests have reached the origin before it answers one of them.
         stage.source.arrived(1 + LANGUAGES.len());
         (0..8).for_each(|_| stage.scene.settled());
         all_here.open();

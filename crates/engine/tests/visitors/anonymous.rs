@@ -1,22 +1,25 @@
-//! Anonymous visitors: pages that open a session for everybody are kept, and nobody gets what was made for another.
+//! Anonymous visitors: pages that open a session for every visitor are stored, and no visitor gets a page that was made for
+//! another.
 //!
-//! The application is a board as PHP programs are (`anonymous/board.rs`): it opens a session with each page, forbids each page to be
-//! kept, and knows a member by nothing but what its session holds. Kasoku stands before it with the rules that such a program has.
+//! The application is a board like a PHP program (`anonymous/board.rs`): it opens a session with each page, forbids caches to
+//! store any page, and knows a member only by the session. Kasoku has the rules that such a program needs.
 //!
-//! - `anonymous/ways.rs`: the ways in which a private page gets shared, one scenario or more for each, and what is a hit all the same.
-//! - `anonymous/situations.rs`: some 370 requests and answers in tables, each with what becomes of it and what is told of that.
-//! - `anonymous/states.rs`: what a session is known to be; `anonymous/probing.rs`: how that is found out; `anonymous/ending.rs`: how it ends.
-//! - `anonymous/apart.rs`: sessions at several hosts and rules, how they are asked about, and what is told of them.
-//! - `anonymous/refreshing.rs`: pages that stop being everybody's while they are kept.
-//! - `anonymous/validators.rs`: by what a browser is told that it has a page already, and what it may keep.
-//! - `anonymous/pages.rs`: what is a page, and what is said in its place.
-//! - `anonymous/harmless.rs`: what passes with a session and makes nobody of anybody.
-//! - `anonymous/changes.rs`: what a write changes of what is stored.
+//! - `anonymous/ways.rs`: the ways in which a private page could be shared, at least one scenario for each, and what is a hit all
+//!   the same.
+//! - `anonymous/situations.rs`: some 370 requests and answers in tables, with the result and the reason of each.
+//! - `anonymous/states.rs`: the states of a session; `anonymous/probing.rs`: how a state is found out; `anonymous/ending.rs`: how
+//!   sessions end.
+//! - `anonymous/apart.rs`: sessions at several hosts and rules, how they are probed, and what is told of them.
+//! - `anonymous/refreshing.rs`: stored pages that stop being shareable.
+//! - `anonymous/validators.rs`: which validators a browser gets, and what it may store.
+//! - `anonymous/pages.rs`: how a page is recognized, and the messages that may come in its place.
+//! - `anonymous/harmless.rs`: requests that pass with a session and leave it anonymous.
+//! - `anonymous/changes.rs`: which stored pages a write drops.
 //! - `anonymous/beacon.rs`: how the application hears of visitors who are served from memory.
 //! - `anonymous/fresh_links.rs`: links on shared pages that an application makes for one visitor each.
-//! - `anonymous/nobodys_cookies.rs`: what is asked for anonymously is no visit.
-//! - `anonymous/guard.rs`: pages that are compared before they are shared.
-//! - `anonymous/doctor.rs`: what is proposed for what is missed, and what never.
+//! - `anonymous/nobodys_cookies.rs`: an anonymous request is no visit.
+//! - `anonymous/guard.rs`: pages that the leak guard compares before they are shared.
+//! - `anonymous/doctor.rs`: what `kasoku doctor` proposes for misses, and what it never proposes.
 //! - `anonymous/leaks.rs`: leaks that other caches had, rebuilt.
 mod apart;
 mod beacon;
@@ -55,7 +58,7 @@ fn urls(patterns: &[&str]) -> Vec<UrlPattern> {
     patterns.iter().map(|text| UrlPattern::parse(text).unwrap()).collect()
 }
 
-/// URLs that leave something in a session, each with the pages that show it.
+/// URLs that leave data in a session, each with the pages that show the data.
 fn stateful(all: &[(&str, Option<&str>)]) -> Vec<StatefulUrl> {
     let read = |text| UrlPattern::parse(text).unwrap();
     all.iter().map(|(url, pages)| StatefulUrl { url: read(url), shown_by: pages.map(read) }).collect()
@@ -73,13 +76,13 @@ fn session(route: &mut Route) -> &mut SessionRules {
     Arc::make_mut(&mut route.session)
 }
 
-/// A cookie with a value, both globs.
+/// A cookie and its value, both globs.
 fn cookie(name: &str, value: &str) -> CookiePattern {
     CookiePattern { name: name.to_owned(), value: value.to_owned() }
 }
 
-/// What an operator writes for such a board, and on which line: it grants a minute to pages that forbid to be kept, because a session was
-/// opened, and says which cookies mean what.
+/// The settings that an operator writes for such a board, with their lines. They grant a minute to pages that forbid storing only
+/// because they opened a session, and they say what each cookie means.
 fn of_a_board(route: &mut Route) {
     let rules = grant(route);
     rules.ttl_override_seconds = 60;
@@ -102,14 +105,14 @@ fn of_a_board(route: &mut Route) {
     route.places = SettingLocations { settings, rule: Some("board.toml:9".into()), ..SettingLocations::default() };
 }
 
-/// The same, where the application is asked whether a session is anonymous.
+/// The same, with a probe by which Kasoku asks the application whether a session is anonymous.
 fn with_probe(route: &mut Route) {
     of_a_board(route);
     let text = "login_check.php".to_owned();
     session(route).probe = Some(SessionProbe { target: "/login.php".to_owned(), status: 200, text });
 }
 
-/// Waits until a session is known to be anonymous; to ask for an explanation changes nothing.
+/// Waits until a session is known to be anonymous. Asking for an explanation changes nothing.
 #[track_caller]
 fn is_found_anonymous(scene: &Scenario, cookies: &str) {
     scene.eventually(|| is_anonymous(scene, cookies));
@@ -121,7 +124,7 @@ fn is_anonymous(scene: &Scenario, cookies: &str) -> bool {
     scene.engine.handle().explain(&question).unwrap().cache_status().contains("session=anonymous")
 }
 
-/// A parameter of Cache-Status that is a text, without its quotes.
+/// A string parameter of Cache-Status, without its quotes.
 fn told(response: &kasoku_testkit::Response, name: &str) -> Option<String> {
     response.cache_status(name).map(|value| value.trim_matches('"').to_owned())
 }

@@ -1,4 +1,4 @@
-//! `Handle::explain`: an explanation says what a request then gets, each suggestion works, and nothing follows from asking.
+//! `Handle::explain`: an explanation tells what a later request gets, each suggestion works, and asking has no effects.
 
 mod agreement;
 mod live;
@@ -7,7 +7,7 @@ mod misses;
 use kasoku_engine::explain::{Explanation, Question};
 use kasoku_testkit::Scenario;
 
-/// What would happen to a request with these fields.
+/// The explanation of a request with these fields.
 fn explain(scenario: &Scenario, method: &str, url: &str, fields: &[&str], is_live: bool) -> Explanation {
     let fields = fields.iter().map(|line| (*line).to_owned()).collect();
     let question = Question {

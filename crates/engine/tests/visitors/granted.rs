@@ -1,9 +1,9 @@
-//! Lifetimes that the operator grants: to whom, for how long, and that nobody gets another visitor's page.
+//! Granted lifetimes: which responses get one, for how long, and that no visitor gets another visitor's page.
 //!
-//! The scripts here are of the kind that nobody wrote with a cache in mind: they send no expiry, and look at whatever a request
-//! brings. `granted/visitors.rs` has them asked by visitors of all kinds at once, and `granted/scripts.rs` the same of CGI
-//! programs, which see a visitor's address as well; `granted/lifetimes.rs` is about the settings, one
-//! after the other; `granted/explained.rs` about what an operator is told of it.
+//! The scripts here were not written for a cache: they state no expiry, and use any part of a request. In `granted/visitors.rs`,
+//! visitors of all kinds ask for their pages at once; `granted/scripts.rs` does the same with CGI programs, which see a visitor's
+//! address as well. `granted/lifetimes.rs` is about the settings, one after the other; `granted/explained.rs` about what an
+//! operator is told.
 mod explained;
 mod lifetimes;
 mod scripts;
@@ -18,17 +18,17 @@ use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Setup, ok};
 use std::sync::Arc;
 
-/// The route grants a minute to what states no expiry.
+/// The route grants a minute to responses that state no expiry.
 fn ttl(setup: Setup) -> Setup {
     grant(setup, |grant| grant.ttl_seconds = 60)
 }
 
-/// The route grants that.
+/// The route grants lifetimes by `change`.
 fn grant(setup: Setup, change: impl FnOnce(&mut Grant)) -> Setup {
     setup.policy(|policy| change(&mut policy.grant))
 }
 
-/// Cookies that are in no list are removed.
+/// The cache removes cookies that are in no list.
 fn removing(setup: Setup) -> Setup {
     setup.route(|route| route.cookies.others = Some(OtherCookies::Remove))
 }
@@ -41,11 +41,10 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Scripts that look at what a request brings, and send no expiry:
+/// Scripts that use parts of a request, and state no expiry:
 ///
-/// - `/greet` at the cookie `name`, `/language` at Accept-Language, `/address` at where the request comes from, `/referer` at
-///   where the visitor comes from,
-/// - `/all` at everything.
+/// - `/greet` uses the cookie `name`, `/language` Accept-Language, `/address` the client's address, `/referer` Referer,
+/// - `/all` uses the whole request.
 fn scripts() -> Application {
     Application::start(|asked| Does::Answer(ok(&["Content-Type: text/html"], page(asked))))
 }

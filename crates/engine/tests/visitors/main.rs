@@ -1,4 +1,4 @@
-//! Whose page is whose: what an application knows of its visitors, what the operator grants, and what somebody may try.
+//! Tests of visitors: what an application knows of its visitors, which lifetimes the operator grants, and attacks by visitors.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod anonymous;

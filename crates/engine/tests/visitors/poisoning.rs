@@ -1,11 +1,14 @@
-//! Poisoning and deception: no visitor's request changes what another one gets, and no visitor's page reaches another one.
+//! Cache poisoning and web cache deception: no visitor's request changes what another visitor gets, and no visitor's page reaches
+//! another visitor.
 //!
-//! The application reflects all that reaches it, in head and body, and says that its answers may be cached. The attacker asks
-//! first, with a vector from the published lists; the victim asks plainly afterwards, or while the attacker's request is on its way,
-//! or after the attacker's request has refreshed what was stored. The victim must get what a cold cache gives for the same
-//! request, byte for byte. Settings are the default ones (profile safe), or grant a lifetime to what states none.
+//! The application reflects all that it receives, in head and body, and allows caches to store its answers. The attacker asks
+//! first, with a vector from the published lists. The victim asks with a plain request: afterwards, or while the attacker's
+//! request is on its way, or after the attacker's request has refreshed the stored page. The victim must get what a cold cache
+//! gives for the same request, byte for byte. The settings are the defaults (profile safe), or grant a lifetime to answers that
+//! state none.
 //!
-//! What a reflecting application can still be poisoned by is listed as well ([`open`]), so that the list stays true.
+//! The fields by which a reflecting application can still be poisoned are listed as well ([`open`]), and the tests keep that list
+//! true.
 pub(crate) mod application;
 mod attack;
 mod deception;
@@ -17,7 +20,7 @@ use application::{Application, Asked, Does};
 use attack::Attack;
 use kasoku_testkit::{BOTH, Scenario, Setup, reply};
 
-/// How an application marks a page that may be cached.
+/// Fields by which an application allows caches to store a page.
 const MARKS: [&str; 3] = ["max-age=60", "s-maxage=60", "public, max-age=60"];
 
 /// Kasoku in front of that application.
@@ -25,7 +28,7 @@ fn before(setup: Setup, application: &Application) -> Scenario {
     setup.site(&[], |route| route.origins = vec![application.address().into()]).run_with_own_origins()
 }
 
-/// An application that answers with all that it was asked, and marks it like that.
+/// An application that answers with all that it receives, with this Cache-Control.
 fn reflecting(mark: &'static str) -> Application {
     Application::start(move |asked| Does::Answer(reflection(asked, mark)))
 }
@@ -43,7 +46,7 @@ fn reflection(asked: &Asked, mark: &str) -> Vec<u8> {
     reply("200 OK", &fields, body)
 }
 
-/// Grants a minute to what states no expiry.
+/// Grants a minute to answers that state no expiry.
 fn granting(setup: Setup) -> Setup {
     setup.policy(|policy| policy.grant.ttl_seconds = 60)
 }

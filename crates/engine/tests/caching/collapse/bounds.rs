@@ -1,4 +1,4 @@
-//! Responses larger than the largest object, fills beyond their share of the memory, and those who lag behind.
+//! Responses larger than the largest object, fills beyond their share of the memory, and clients that lag behind.
 
 use crate::collapse::{FRESH, waiting};
 use kasoku_testkit::{Client, Ending, Gate, Setup, get, ok, post};
@@ -67,7 +67,7 @@ fn a_fill_that_cannot_be_stored_ends_when_its_last_reader_leaves() {
 
 #[test]
 fn a_laggard_of_what_is_not_stored_gets_right_bytes_or_is_cut_and_holds_nobody_up() {
-    // 16 MiB that count up, so that a gap would show.
+    // 16 MiB of ascending numbers, so that a gap would show.
     let gate = Gate::new();
     let body: Vec<u8> = (0..4_u32 << 20).flat_map(u32::to_be_bytes).collect();
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -95,7 +95,7 @@ fn clients_get_their_answers_when_running_fills_have_used_up_their_share_of_the_
         ("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 800000\r\n\r\n", "x".repeat(400_000));
     let large = |target: &str| get(target).answers(head).sends(&piece).waits(&gate).sends(&piece);
     let targets = ["/1", "/2", "/3", "/4"];
-    // While nothing is stored, all of it is for fills: room for two. The others pass.
+    // While nothing is stored, fills may use the whole memory: it has room for two. The other requests pass.
     let scene = Setup::safe()
         .options(|options| (options.memory_bytes_max, options.object_bytes_max) = (2 << 20, 1 << 20))
         .run(targets.map(large));
@@ -126,7 +126,7 @@ fn a_fill_gives_its_memory_back_however_it_ends() {
         .run([]);
     for _ in 0..8 {
         scene.origin.then(get("/cut").answers(&too_short).closes());
-        // Where nothing has been sent yet when the origin's end is seen, there is still time to say 502.
+        // If the worker sees the end of the origin's connection before it has sent a byte, it can still answer 502.
         let cut = scene.client().ask("GET", "/cut", &[]).cut_response();
         assert!(cut.status == 502 || cut.ending == Ending::Cut, "{}", cut.status);
         scene.eventually(|| scene.engine.cache().fills_running() == 0);

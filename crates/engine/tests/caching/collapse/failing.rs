@@ -6,7 +6,8 @@ use std::time::Duration;
 
 #[test]
 fn an_origin_that_goes_on_failing_fails_all_who_wait() {
-    // The failure may be due to the first client's request, so those who waited have one more, together, anonymously.
+    // The first client's request may have caused the failure. So the waiting requests have one more fill together, an anonymous
+    // request.
     for profile in BOTH {
         let (first, second) = (Gate::new(), Gate::new());
         let scene = Setup::new(profile)
@@ -31,7 +32,8 @@ fn requests_that_make_the_origin_fail_do_not_fail_others_even_if_they_wait_as_we
             get("/").answers("").waits(&first).closes(),
             get("/").answers("").waits(&second).sends(ok(&[FRESH], "hello")),
         ]);
-        // All of them are odd: who asks first writes first, and who came first of those who wait begins the second.
+        // All of the requests carry the odd field. The first one is sent to the origin first; the first of those that wait begins
+        // the second fill.
         let mut clients = waiting(&scene, 4, &["X-Odd: 1"]);
         first.open();
         scene.origin.arrived(2);

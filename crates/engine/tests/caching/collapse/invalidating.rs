@@ -1,4 +1,4 @@
-//! An unsafe method during a fill: who waits gets the response, and it is never stored.
+//! An unsafe method during a fill: the waiting requests get the response, and it is never stored.
 
 use crate::collapse::{FRESH, all_get, asking, in_two_pieces, waiting};
 use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, ok, post, reply};

@@ -1,4 +1,4 @@
-//! Who joins a fill, and streams it: at once, on any core, whoever leaves or lags behind.
+//! Requests that join a fill and stream it: at once, on any core, even if other clients leave or lag behind.
 
 use crate::collapse::{FRESH, all_get, asking, in_two_pieces, waiting};
 use kasoku_testkit::{BOTH, Client, Ending, Gate, Scenario, Setup, get, ok};
@@ -27,7 +27,7 @@ fn many_clients_of_several_workers_cost_one_request() {
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6\r\n\r\nabc";
     let scene =
         Setup::safe().options(|options| options.workers = 2).run([get("/").answers(head).waits(&gate).sends("def")]);
-    // Sixteen connections: that all of them land on one worker happens once in 32,768 runs, and fails nothing.
+    // Sixteen connections all land on one worker once in 32,768 runs; the test passes even then.
     let mut clients: Vec<Client> = (0..16).map(|_| scene.client()).collect();
     for client in &mut clients {
         client.ask("GET", "/", &[]);
@@ -183,7 +183,7 @@ fn a_slow_client_never_slows_the_store() {
     let scene = Scenario::safe([get("/").answers(ok(&[FRESH], &body))]);
     let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
     slow.ask("GET", "/", &[]).next_head();
-    // The slow client began the fill and has taken nearly nothing; another gets all of it.
+    // The slow client began the fill and has read almost nothing; another client gets the whole body.
     assert!(scene.client().get("/").body == body);
     assert!(scene.client().get("/").is_hit());
     assert!(slow.take(body.len()) == body);

@@ -1,4 +1,4 @@
-//! What is remembered about a key whose answer could not be shared, for whom, and for how long.
+//! Hit-for-miss: what the cache remembers of a key whose answer could not be shared, for which requests, and for how long.
 
 use crate::collapse::{FRESH, all_get, asking, bodies, waiting};
 use kasoku_testkit::{Gate, Scenario, get, ok, reply};

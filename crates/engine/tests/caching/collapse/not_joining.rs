@@ -1,4 +1,4 @@
-//! Who asks for itself, or is not there to wait: directives, unsafe methods, deadlines.
+//! Requests that don't join a fill, or don't wait for one any longer: directives, unsafe methods, deadlines.
 
 use crate::collapse::{FRESH, all_get, asking, waiting};
 use kasoku_testkit::{Gate, Scenario, Setup, get, ok, post};

@@ -1,4 +1,4 @@
-//! Answers that are for one client alone: those who wait are released at once, each to its own request.
+//! Answers that are for one client alone: the waiting requests are released at once, and each asks the origin itself.
 
 use crate::collapse::{FRESH, asking, bodies, waiting};
 use kasoku_testkit::{BOTH, Client, Gate, Scenario, Setup, get, ok, reply};
@@ -23,7 +23,7 @@ fn an_answer_that_may_not_be_shared_releases_all_who_wait_at_once() {
         let mut clients = waiting(&scene, 4, &[]);
         first.open();
         assert_eq!(clients.remove(0).response().text(), "first");
-        // All three ask for themselves before any of them is answered: nobody queues up behind another.
+        // All three ask the origin before any of them is answered: they don't queue.
         scene.origin.arrived(4);
         others.open();
         for client in &mut clients {
@@ -151,7 +151,7 @@ fn a_stream_without_an_end_is_neither_stored_nor_joined() {
         let scene = Setup::new(profile).run([first, own("data: 2\n\n"), own("data: 3\n\n"), own("data: 4\n\n")]);
         let mut clients = waiting(&scene, 3, &[]);
         gate.open();
-        // No event of one is in the stream of another.
+        // Each client's stream has its own events only.
         let events: BTreeSet<String> = clients.iter_mut().map(event).collect();
         assert_eq!(events, ["1", "2", "3"].map(str::to_owned).into(), "{fields:?}");
         assert_eq!(event(scene.client().ask("GET", "/", &[])), "4", "{fields:?}");
@@ -172,7 +172,7 @@ fn a_granted_lifetime_keeps_no_stream_of_events_and_each_client_asks_for_its_own
         gate.open();
         let events: BTreeSet<String> = clients.iter_mut().map(event).collect();
         assert_eq!(events, ["1", "2"].map(str::to_owned).into());
-        // The next one isn't asked for anonymously first.
+        // The next request goes to the origin without an anonymous request before it.
         assert_eq!(event(scene.client().ask("GET", "/", &["Last-Event-ID: 8"])), "3");
         let ids: Vec<Option<String>> =
             scene.origin.requests().iter().map(|received| received.field("last-event-id")).collect();

@@ -1,4 +1,4 @@
-//! Stale responses: one validation for all who wait, one in the background for all who do not.
+//! Stale responses: one validation for all requests that wait, one in the background for all that don't.
 
 use crate::collapse::{FRESH, all_get, waiting};
 use kasoku_metrics::Counter;

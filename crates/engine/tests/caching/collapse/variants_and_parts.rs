@@ -1,4 +1,4 @@
-//! Fills of one key that are told apart: by variant, and by range.
+//! Separate fills of one key: by variant, and by range.
 
 use crate::collapse::{FRESH, answers, asking, in_two_pieces, waiting};
 use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, ok, reply};

@@ -1,4 +1,4 @@
-//! Where a body is until it is whole, what bounds it there, and that nothing of it is left.
+//! Where a request body is kept until it is whole, the bounds on it there, and that it leaves nothing behind.
 
 use super::programs::{Programs, Served};
 use super::{COUNTS, nothing_is_left, on_disk, text, upload};
@@ -7,7 +7,7 @@ use kasoku_testkit::{Folder, Response, Setup};
 use std::fs;
 use std::time::Duration;
 
-/// What a request may keep in memory.
+/// The bytes of a body that a request may keep in memory.
 const MEMORY: usize = 64 << 10;
 
 struct Scene {
@@ -22,7 +22,7 @@ impl Scene {
     }
 }
 
-/// A program that counts its input and notes that it has run; bodies go to a folder of their own.
+/// A program that counts its input and notes each run. Bodies are buffered in a folder of their own.
 fn start(change: impl FnOnce(&mut Options)) -> Scene {
     let programs = Programs::with(&[("up.cgi", &format!("echo >> runs; {COUNTS}"))]);
     let folder = Folder::new();
@@ -62,7 +62,7 @@ fn whatever_the_request_its_own_body_arrives_and_the_next_request_is_not_touched
     let long = text(100_000);
     let mut client = scene.served.client();
     let next = "GET /up.cgi HTTP/1.1\r\nHost: a\r\n\r\n";
-    // Two with bodies and two without on one connection, all sent at once.
+    // Two requests with bodies and two without, all sent at once on one connection.
     client.send(format!("POST /up.cgi HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n{long}{next}"));
     client.send(format!(
         "GET /up.cgi HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n{long}\r\n0\r\n\r\n{next}"
@@ -135,7 +135,7 @@ fn a_body_that_does_not_end_is_408_and_one_that_is_left_half_way_leaves_nothing(
 #[test]
 fn a_byte_now_and_then_does_not_keep_a_body_from_its_end() {
     let scene = start(|options| {
-        // Nobody sends as fast as that.
+        // No client sends at that rate.
         (options.limits.body_timeout, options.limits.body_rate_min) = (Duration::from_secs(1), 1 << 40);
     });
     let mut client = scene.served.client();
@@ -151,7 +151,7 @@ fn a_byte_now_and_then_does_not_keep_a_body_from_its_end() {
 #[test]
 fn all_files_together_have_a_bound() {
     let scene = start(|options| options.request_buffer.bytes_max = 200_000);
-    // One that can never be kept is refused before it comes.
+    // A body that can never fit is refused before the client sends it.
     let mut client = scene.served.client();
     client.ask("POST", "/up.cgi", &["Content-Length: 200001", "Expect: 100-continue"]);
     is_refused(&client.response(), 413, "body-too-large");

@@ -1,4 +1,4 @@
-//! Who holds a place at an origin, and from when on.
+//! Which requests hold a place at an origin (a connection or a process), and from which moment.
 
 use super::programs::{PAGE, Programs};
 use super::{COUNTS, nothing_is_left, on_disk, text, upload};
@@ -7,7 +7,7 @@ use kasoku_testkit::application::prints;
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Application, Setup, get, ok, post};
 
-/// More than a request keeps in memory.
+/// A length in bytes: more than a request keeps in memory.
 const LONG: usize = 200_000;
 
 #[test]
@@ -87,9 +87,9 @@ fn without_buffering_a_program_runs_while_its_input_comes() {
     let body = text(100_000);
     let head = client.send(&body[..50_000]).next_head();
     client.send(&body[50_000..]);
-    // `head` may have read more than it has printed.
+    // `head` may have read more bytes than it has printed.
     assert!(client.rest_of(head).text().starts_with("abcde\n100000 "));
-    // What comes in chunks has to be measured all the same.
+    // A body in chunks has to be measured before a program gets it, even without buffering.
     let mut client = served.client();
     client.ask("POST", "/up.cgi", &["Transfer-Encoding: chunked"]).send("6\r\nabcdef\r\n0\r\n\r\n");
     assert!(client.response().text().starts_with("abcde\n6 "));

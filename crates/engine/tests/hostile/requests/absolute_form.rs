@@ -1,7 +1,7 @@
-//! Host, the absolute form of targets, and which of the two counts.
+//! Host and the absolute form of targets, and which of the two counts.
 //!
-//! RFC 9112 section 3.2.2: the authority of the target counts, and what Host says is ignored. It still has to be valid and
-//! there once. The origin gets one Host with that authority, and a target without it.
+//! RFC 9112 section 3.2.2: the authority of the target counts, and Host is ignored. Host must still be valid and present once.
+//! The origin gets one Host with that authority, and a target without it.
 
 use super::Outcome::{Answered, GetsLast, GetsWith, Refused};
 use super::{Row, Table, rows};
@@ -27,7 +27,7 @@ const HEADS: Table<'static> = &[
     }),
     ("9112 3.2.2", b"GET http://example.org/a HTTP/1.0", GetsLast("GET /a", b"")),
     ("9110 7.4", b"GET https://example.org/a HTTP/1.1\r\nHost: example.org", Answered(421)),
-    // Absolute, and not valid.
+    // Absolute targets that are invalid.
     ("9110 4.2.4", b"GET http://user@example.org/a HTTP/1.1\r\nHost: example.org", Refused(400)),
     ("9110 4.2.4", b"GET http://user:pw@example.org/a HTTP/1.1\r\nHost: example.org", Refused(400)),
     ("9110 4.2.4", b"GET http://example.org@evil.example/a HTTP/1.1\r\nHost: example.org", Refused(400)),
@@ -46,7 +46,7 @@ const HEADS: Table<'static> = &[
     ("9112 3.2", b"GET gopher://example.org:70/ HTTP/1.1\r\nHost: example.org", Refused(400)),
     ("9112 3.2", b"GET ://example.org/ HTTP/1.1\r\nHost: example.org", Refused(400)),
     ("9112 3.2", b"GET @example.org/a HTTP/1.1\r\nHost: example.org", Refused(400)),
-    // Host as it may be.
+    // Valid forms of Host.
     ("9110 7.2", b"GET /a HTTP/1.1\r\nhOsT:EXAMPLE.ORG:80", to(&["Host: example.org"])),
     ("9110 7.2", b"GET /a HTTP/1.1\r\nHost:\t example.org \t", to(&["Host: example.org"])),
     ("9110 7.2", b"GET /a HTTP/1.1\r\nHost: example.org.", to(&["Host: example.org"])),
@@ -56,7 +56,7 @@ const HEADS: Table<'static> = &[
     ("9110 7.2", b"GET /a HTTP/1.1\r\nHost: example.org\r\nX-Host: evil\r\nHost_: evil", {
         to(&["Host: example.org"])
     }),
-    // And as it may not be: twice, missing, with anything but a host and a port.
+    // Invalid ones: Host twice, missing, or with anything other than a host and a port.
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org\r\nHost: example.org", Refused(400)),
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org\r\nhost: evil.example", Refused(400)),
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost:\r\nHost: example.org", Refused(400)),
@@ -81,7 +81,7 @@ const HEADS: Table<'static> = &[
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org:80x", Refused(400)),
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org:-80", Refused(400)),
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org:80@evil", Refused(400)),
-    ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org:65616", Refused(400)), // 80, if it wraps
+    ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org:65616", Refused(400)), // port 80 in a parser that wraps
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: example.org:8 0", Refused(400)),
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: :80", Refused(400)),
     ("9112 3.2", b"GET /a HTTP/1.1\r\nHost: .", Refused(400)),

@@ -1,8 +1,8 @@
 //! The chunked coding: sizes, extensions, line ends, ends of data, trailers.
 //!
-//! Of a short body that breaks no origin hears; of a long one it gets the beginning and never the end. The client gets 400
-//! in either case. What is accepted is never passed on as it was written: the origin gets chunks of Kasoku's own, without
-//! extensions, and of the trailers those that mean no harm.
+//! If a short body is broken, the origin never hears of it; of a long one the origin gets the beginning and never the end. The
+//! client gets 400 in both cases. Kasoku never forwards chunks as they came: the origin gets chunks of Kasoku's own, without
+//! extensions, and only harmless trailers.
 
 use super::Outcome::{Broken, Cut, Gets, GetsWith};
 use super::{Row, Table, rows};
@@ -10,7 +10,7 @@ use super::{Row, Table, rows};
 const ABC: super::Outcome = Gets("POST /chunks", b"abc");
 const NO: super::Outcome = Broken(400);
 
-/// The body.
+/// Each row is a body.
 const BODIES: Table<'static> = &[
     ("9112 7.1", b"3\r\nabc\r\n0\r\n\r\n", ABC),
     ("9112 7.1", b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", ABC),
@@ -20,7 +20,7 @@ const BODIES: Table<'static> = &[
     ("9112 7.1", b"0\r\n\r\n", Gets("POST /chunks", b"")),
     ("9112 7.1", b"0a\r\n0123456789\r\n0\r\n\r\n", Gets("POST /chunks", b"0123456789")),
     ("9112 7.1", b"A\r\n0\r\n\r\nGET /\r\n0\r\n\r\n", Gets("POST /chunks", b"0\r\n\r\nGET /")),
-    // Sizes that are no 1*HEXDIG of 64 bits.
+    // Sizes that are not a 1*HEXDIG of 64 bits.
     ("9112 7.1", b"\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1", b"0x3\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1", b"0X3\r\nabc\r\n0\r\n\r\n", NO),
@@ -44,14 +44,14 @@ const BODIES: Table<'static> = &[
     ("9112 7.1", b"0 \r\n\r\n", NO),
     ("9112 7.1", b"-0\r\n\r\n", NO),
     ("9112 7.1", b"0x0\r\n\r\n", NO),
-    // 2^64 + 3, 2^32 + 3, 2^64 - 1, 2^63: one that wraps would be 3 or less than 0.
+    // 2^64 + 3, 2^32 + 3, 2^64 - 1, 2^63: a parser that wraps would read 3 or less than 0.
     ("9112 7.1", b"10000000000000003\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1", b"00000000000000003\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1", b"100000003\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1", b"ffffffffffffffff\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1", b"8000000000000000\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1", b"fffffffffffffffffffffffffffffffd\r\nabc\r\n0\r\n\r\n", NO),
-    // Extensions by the grammar.
+    // Extensions that follow the grammar.
     ("9112 7.1.1", b"3;a\r\nabc\r\n0\r\n\r\n", ABC),
     ("9112 7.1.1", b"3;a=b\r\nabc\r\n0;c=d\r\n\r\n", ABC),
     ("9112 7.1.1", b"3;a;b=c;d\r\nabc\r\n0\r\n\r\n", ABC),
@@ -61,7 +61,7 @@ const BODIES: Table<'static> = &[
     ("9112 7.1.1", b"3;a=\"\"\r\nabc\r\n0\r\n\r\n", ABC),
     ("9112 7.1.1", b"3;a=\"\xff\"\r\nabc\r\n0\r\n\r\n", ABC),
     ("9112 7.1.1", b"3;a=0\r\nabc\r\n0\r\n\r\n", ABC),
-    // And not by it.
+    // Extensions that don't follow it.
     ("9112 7.1.1", b"3;\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1.1", b"3;;a\r\nabc\r\n0\r\n\r\n", NO),
     ("9112 7.1.1", b"3;a;\r\nabc\r\n0\r\n\r\n", NO),
@@ -97,9 +97,9 @@ const BODIES: Table<'static> = &[
     ("9112 7.1", b"0\r\r\n\r\n", NO),
     ("9112 7.1", b"0\r\n\r\r\n", NO),
     ("9112 7.1", b"0\r\n\rX", NO),
-    ("9112 7.1", b"0\r\n", NO), // the request behind it would be trailers
+    ("9112 7.1", b"0\r\n", NO), // the request behind it would be read as trailers
     ("9112 7.1", b"0", NO),
-    // The end of the data: SPILL, and chunks that are longer or shorter than they say.
+    // The end of the data: SPILL, and chunks that are longer or shorter than their size.
     ("9112 7.1", b"3\r\nabc\n0\r\n\r\n", NO),
     ("9112 7.1", b"3\r\nabc\r0\r\n\r\n", NO),
     ("9112 7.1", b"3\r\nabc0\r\n\r\n", NO),
@@ -152,7 +152,7 @@ pub(crate) fn topic() -> Vec<Row> {
     rows(BODIES, |body| [HEAD, body].concat()).collect()
 }
 
-/// What breaks, behind so much of the body that the origin has been asked already.
+/// The broken bodies, behind so many bytes that the origin has been asked already.
 pub(crate) fn broken_later() -> Vec<Row> {
     let beginning = format!("4e20\r\n{}\r\n", "a".repeat(0x4e20));
     let all = rows(BODIES, |body| [HEAD, beginning.as_bytes(), body].concat());

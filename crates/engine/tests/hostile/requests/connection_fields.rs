@@ -1,5 +1,5 @@
-//! Connection, Upgrade, Expect, TE and Trailer: fields about the connection, with which a client would like to change what
-//! Kasoku and the origin think of the framing.
+//! Connection, Upgrade, Expect, TE and Trailer: fields about the connection, by which a client may try to change the framing that
+//! Kasoku or the origin reads.
 
 use super::Outcome::{Answered, GetsLast, GetsWith, Refused};
 use super::{Row, Table, rows};
@@ -8,7 +8,7 @@ const fn hello(fields: &'static [&'static str]) -> super::Outcome {
     GetsWith("POST /c", b"hello", fields)
 }
 
-/// Lines of a POST with five bytes.
+/// Field lines of a POST with a body of five bytes.
 const LINES: Table<'static> = &[
     ("9110 7.6.1", b"Connection: Content-Length", hello(&["Content-Length: 5", "!Connection"])),
     (
@@ -44,7 +44,7 @@ const LINES: Table<'static> = &[
     ("9110 10.1.4", b"TE: trailers, chunked", hello(&["!TE"])),
     ("9110 10.1.4", b"Connection: TE\r\nTE: gzip", hello(&["!TE"])),
     ("9110 6.6.2", b"Trailer: Content-Length", hello(&["Content-Length: 5"])),
-    // Expectations: 100-continue is met; others are not passed on, since origins disagree on whether a body follows.
+    // Expectations: Kasoku supports 100-continue. It refuses others, since origins disagree on whether a body follows.
     ("9110 10.1.1", b"Expect: 100-continue", hello(&["Expect: 100-continue"])),
     ("9110 10.1.1", b"Expect: 100-Continue", hello(&["Expect: 100-Continue"])),
     ("9110 10.1.1", b"eXPECT:100-continue ", hello(&["eXPECT: 100-continue"])),
@@ -63,9 +63,9 @@ const LINES: Table<'static> = &[
     ("9112 5.2", b"Expect:\r\n 100-continue", Refused(400)),
 ];
 
-/// All of a request.
+/// Each row is a whole request.
 const OTHERS: Table<'static> = &[
-    // No body follows: there is nothing to continue with.
+    // No body follows, so the origin gets no Expect.
     (
         "9110 10.1.1",
         b"GET /e HTTP/1.1\r\nHost: example.org\r\nExpect: 100-continue\r\n\r\n",
@@ -97,12 +97,12 @@ const OTHERS: Table<'static> = &[
         b"POST /t HTTP/1.1\r\nHost: example.org\r\nConnection: Trailer-X\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nTrailer-X: y\r\n\r\n",
         GetsWith("POST /t", b"hello", &["!Trailer-X"]),
     ),
-    // What we answer ourselves, and what follows it.
+    // Answers of Kasoku's own, and the request that follows.
     ("9110 7.6.2", b"OPTIONS /o HTTP/1.1\r\nHost: example.org\r\nMax-Forwards: 0\r\n\r\n", Answered(200)),
     (
         "9110 7.6.2",
         b"OPTIONS /o HTTP/1.1\r\nHost: example.org\r\nMax-Forwards: 0\r\nContent-Length: 5\r\n\r\nhello",
-        Refused(200), // nobody read the body
+        Refused(200), // Kasoku has not read the body
     ),
 ];
 

@@ -1,11 +1,11 @@
-//! Content-Length in its disguises: CL.CL, CL.0 and 0.CL, and numbers that two languages read as two numbers.
+//! Content-Length in disguise: CL.CL, CL.0 and 0.CL, and numbers that two languages read differently.
 
 use super::Outcome::{Broken, Gets, GetsAll, GetsWith, Refused};
 use super::{Row, Table, rows};
 
 const HELLO: super::Outcome = Gets("POST /cl", b"hello");
 
-/// The only lines about the body, which is `hello`.
+/// Each row is the only field lines about the body, which is `hello`.
 const HELLOS: Table<'static> = &[
     ("9112 6.3", b"Content-Length: 5", HELLO),
     ("9110 5.1", b"cONTENT-lENGTH:5", HELLO),
@@ -39,7 +39,7 @@ const HELLOS: Table<'static> = &[
     ("9110 8.6", b"Content-Length: =5", Refused(400)),
     ("9110 8.6", b"Content-Length: \xd9\xa5", Refused(400)), // an Arabic five
     ("9110 8.6", b"Content-Length: \xef\xbc\x95", Refused(400)), // a full-width five
-    ("9110 8.6", b"Content-Length: \xb2", Refused(400)),     // a superscript, which some languages call a digit
+    ("9110 8.6", b"Content-Length: \xb2", Refused(400)),     // a superscript two, a digit in some languages
     ("9110 8.6", b"Content-Length: 5\xa0", Refused(400)),
     // Numbers that overflow to 5, or to less than 0.
     ("9110 8.6", b"Content-Length: 18446744073709551621", Refused(400)),
@@ -48,7 +48,7 @@ const HELLOS: Table<'static> = &[
     ("9110 15.5.14", b"Content-Length: 18446744073709551615", Refused(413)),
     ("9110 15.5.14", b"Content-Length: 9223372036854775813", Refused(413)),
     ("9110 15.5.14", b"Content-Length: 4294967301", Refused(413)),
-    // More than one. Section 6.3 would let a recipient take equal ones for one.
+    // More than one value. RFC 9112 section 6.3 would allow a recipient to merge equal ones.
     ("9112 6.3", b"Content-Length: 5\r\nContent-Length: 5", Refused(400)),
     ("9112 6.3", b"Content-Length: 5\r\nContent-Length: 6", Refused(400)),
     ("9112 6.3", b"Content-Length: 0\r\nContent-Length: 5", Refused(400)),
@@ -86,7 +86,7 @@ const HELLOS: Table<'static> = &[
 
 const EMPTY: super::Outcome = GetsWith("POST /0", b"", &["Content-Length: 0"]);
 
-/// Lines that give no body: what follows is the next request (0.CL).
+/// Lines that state no body: the bytes that follow are the next request (0.CL).
 const NOTHING: Table<'static> = &[
     ("9112 6.3", b"X: y", EMPTY),
     ("9112 6.3", b"Content-Length: 0", EMPTY),
@@ -98,11 +98,11 @@ const NOTHING: Table<'static> = &[
     ("9110 5.1", b"X: Content-Length: 35", EMPTY),
     ("9110 5.1", b"Content_Length: 35", GetsWith("POST /0", b"", &["Content-Length: 0", "!Content_Length"])),
     ("9110 5.1", b"content_length: 35", GetsWith("POST /0", b"", &["Content-Length: 0", "!content_length"])),
-    // Half of the request behind it would be the body.
+    // The request behind it would be the beginning of the body.
     ("9112 6.3", b"Content-Length: 999", Broken(400)),
 ];
 
-/// A whole request as the body of another, by methods that some servers read no body of (CL.0).
+/// A whole request as the body of another one, with methods for which some servers read no body (CL.0).
 const HIDDEN: &[u8] = b"GET /hidden HTTP/1.1\r\nHost: example.org\r\n\r\n";
 const METHODS: [&str; 8] = ["GET", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH", "POST", "PROPFIND"];
 

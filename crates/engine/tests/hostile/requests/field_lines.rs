@@ -1,4 +1,4 @@
-//! Field lines: names with odd bytes, values with odd bytes, lines that are none.
+//! Field lines: names with odd bytes, values with odd bytes, lines that are no fields.
 
 use super::Outcome::{GetsWith, Refused};
 use super::{Row, Table, rows};

@@ -1,6 +1,6 @@
-//! Requests that combine all that may be varied: each is accepted, and what the origin gets is known from its parts.
+//! Requests that combine all allowed variations: Kasoku must accept each, and the test knows what the origin gets from its parts.
 //!
-//! The choice is by a fixed sequence of numbers, so that each run plays the same requests.
+//! A fixed sequence of numbers makes the choices, so each run plays the same requests.
 
 use super::Outcome::GetsAll;
 use super::Row;
@@ -8,7 +8,7 @@ use super::Row;
 const COUNT: usize = 300;
 
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "REPORT"];
-/// As the client writes it, and as the origin gets it.
+/// A target as the client writes it, and as the origin gets it.
 const TARGETS: [(&str, &str); 6] = [
     ("/g", "/g"),
     ("http://example.org/g", "/g"),
@@ -47,7 +47,7 @@ const BODIES: [&str; 7] = [
     "\u{0}\u{1}\u{7f}\n\r\n\r",
 ];
 
-/// How a body is framed.
+/// The framing of a body.
 type Frame = fn(&str) -> String;
 
 const FRAMES: [Frame; 7] = [
@@ -73,7 +73,7 @@ fn chunk(data: &str, extension: &str) -> String {
     if data.is_empty() { String::new() } else { format!("{:04X}{extension}\r\n{data}\r\n", data.len()) }
 }
 
-/// A sequence of numbers without a pattern that matters here.
+/// A sequence of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -91,7 +91,7 @@ pub(crate) fn topic() -> Vec<Row> {
             let (host, extra, before) = (dice.pick(&HOSTS), dice.pick(&EXTRAS), dice.pick(&EMPTY_LINES));
             let (body, frame) = (dice.pick(&BODIES), dice.pick(&FRAMES));
             let version = dice.pick(&["1.1", "1.1", "1.9"]);
-            // Whether there is a body at all.
+            // Whether the request has a body.
             let (end, body) =
                 if dice.pick(&[true, true, true, false]) { (frame(body), body) } else { ("\r\n".to_owned(), "") };
             let text = format!("{before}{method} {target} HTTP/{version}\r\n{host}\r\n{extra}{end}");

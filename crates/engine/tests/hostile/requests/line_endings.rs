@@ -1,14 +1,14 @@
-//! Line endings, white space in odd places, and what stands in front of a request.
+//! Line endings, white space in odd places, and bytes before a request.
 //!
-//! RFC 9112 section 2.2 lets a recipient take a single LF for the end of a line. Kasoku does not: whoever reads a CR as one
-//! too, or neither, finds other lines.
+//! RFC 9112 section 2.2 allows a recipient to take a single LF for the end of a line. Kasoku refuses it: a parser that also
+//! accepts a lone CR, or neither, would find other lines.
 
 use super::Outcome::{Gets, Refused, Silent};
 use super::{Row, Table, rows};
 
 const OK: super::Outcome = Gets("GET /", b"");
 
-/// All of a request.
+/// Each row is a whole request.
 const REQUESTS: Table<'static> = &[
     ("9112 2.2", b"\r\nGET / HTTP/1.1\r\nHost: example.org\r\n\r\n", OK),
     ("9112 2.2", b"\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: example.org\r\n\r\n", OK),
@@ -19,7 +19,7 @@ const REQUESTS: Table<'static> = &[
     ("9112 3", b" \r\nGET / HTTP/1.1\r\nHost: example.org\r\n\r\n", Refused(400)),
     ("9112 3", b"\x00GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", Refused(400)),
     ("9112 3", b"\xef\xbb\xbfGET / HTTP/1.1\r\nHost: example.org\r\n\r\n", Refused(400)),
-    // LF alone.
+    // A lone LF.
     ("9112 2.2", b"GET / HTTP/1.1\nHost: example.org\n\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\nHost: example.org\r\n\r\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\r\nHost: example.org\n\r\n", Refused(400)),
@@ -28,7 +28,7 @@ const REQUESTS: Table<'static> = &[
     ("9112 2.2", b"GET / HTTP/1.1\r\nX: a\nHost: example.org\r\n\r\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\r\nHost: example.org\r\nX: \n\r\n", Refused(400)),
     ("9112 2.2", b"GET /\n HTTP/1.1\r\nHost: example.org\r\n\r\n", Refused(400)),
-    // CR alone, and more than one.
+    // A lone CR, and more than one.
     ("9112 2.2", b"GET / HTTP/1.1\rHost: example.org\r\r", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\r\nHost: example.org\r\r\n\r\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\r\r\nHost: example.org\r\n\r\n", Refused(400)),
@@ -39,12 +39,12 @@ const REQUESTS: Table<'static> = &[
     ("9112 2.2", b"GET / HTTP/1.1\r\nHost: example.org\r\nX: a\rY: b\r\n\r\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\r\nHost: example.org\r\nX\r: a\r\n\r\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\n\rHost: example.org\n\r\n\r", Refused(400)),
-    // Others' line ends: vertical tab, form feed, NEL.
+    // Line ends elsewhere: vertical tab, form feed, NEL.
     ("9110 5.5", b"GET / HTTP/1.1\r\nHost: example.org\r\nX: a\x0bY: b\r\n\r\n", Refused(400)),
     ("9110 5.5", b"GET / HTTP/1.1\r\nHost: example.org\r\nX: a\x0cY: b\r\n\r\n", Refused(400)),
     ("9110 5.5", b"GET / HTTP/1.1\r\nHost: example.org\r\nX: a\xc2\x85Y: b\r\n\r\n", OK),
     ("9110 5.5", b"GET / HTTP/1.1\r\nHost: example.org\r\nX: a\xe2\x80\xa8Y: b\r\n\r\n", OK),
-    // White space where a field begins.
+    // White space at the beginning of a field line.
     ("9112 2.2", b"GET / HTTP/1.1\r\n Host: example.org\r\n\r\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\r\n X: y\r\nHost: example.org\r\n\r\n", Refused(400)),
     ("9112 2.2", b"GET / HTTP/1.1\r\n\tHost: example.org\r\n\r\n", Refused(400)),
@@ -56,7 +56,7 @@ const REQUESTS: Table<'static> = &[
     ("9112 5.2", b"GET / HTTP/1.1\r\nHost: example.org\r\n \r\n", Refused(400)),
 ];
 
-/// The beginning of a request, and then the end of the connection, with nothing behind it.
+/// Sends the beginning of a request and ends the connection, with no request behind it.
 #[test]
 fn what_does_not_come_to_its_end_is_never_a_request() {
     let beginnings: [&[u8]; 9] = [

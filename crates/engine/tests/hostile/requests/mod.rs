@@ -1,7 +1,7 @@
-//! Requests, topic by topic, and what becomes of each: see [`Outcome`].
+//! Hostile requests, topic by topic, each with its [`Outcome`].
 //!
-//! A row is sent with [`CANARY`] right behind it, in one piece; then the client ends its side. What comes back and what the
-//! origin gets must be what the outcome says, to the last byte.
+//! The client sends a row with [`CANARY`] right behind it, in one piece, and then ends its side. The answers and what the origin
+//! gets must be as the outcome says, to the last byte.
 
 mod absolute_form;
 mod chunks;
@@ -18,52 +18,53 @@ mod transfer_encoding;
 
 use play::play;
 
-/// What follows each row on its connection.
+/// The request behind each row, on the same connection.
 pub(crate) const CANARY: &[u8] = b"GET /next HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n";
 
-/// What becomes of a row.
+/// The expected result of a row.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// This status and the end of the connection. No origin hears of it, and what follows is not read.
+    /// Kasoku answers with this status and ends the connection. No origin gets the request, and the bytes behind it are not read.
     Refused(u16),
-    /// The head is sound, the body is not: this status and the end of the connection. The origin never gets a whole request.
+    /// The head is valid, the body is not: Kasoku answers with this status and ends the connection. The origin never gets a whole
+    /// request.
     Broken(u16),
-    /// The same when the origin has got the beginning already.
+    /// As [`Outcome::Broken`], but the origin has already got the beginning.
     Cut(u16),
-    /// The end of the connection without a word: the request did not come to its end.
+    /// Kasoku ends the connection without an answer, since the request is incomplete.
     Silent,
-    /// The origin gets this, and what follows is the next request.
+    /// The origin gets this request line and body, and the bytes that follow are the next request.
     Gets(&'static str, &'static [u8]),
-    /// The same; among its fields are these, and none that is named behind a `!`.
+    /// The same; its fields include these, and none of those named behind a `!`.
     GetsWith(&'static str, &'static [u8], &'static [&'static str]),
-    /// The origin gets this, and the connection ends: what follows is not read.
+    /// The origin gets this request line and body, and Kasoku ends the connection without reading on.
     GetsLast(&'static str, &'static [u8]),
-    /// The origin gets all of these, and what follows is the next request.
+    /// The origin gets all of these requests, and the bytes that follow are the next request.
     GetsAll(Vec<(String, Vec<u8>)>),
-    /// An answer of our own with this status, and what follows is the next request.
+    /// Kasoku answers itself with this status, and the bytes that follow are the next request.
     Answered(u16),
 }
 
 /// One row of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// The section that decides: the number of the RFC, then the section's.
+    /// The section of the RFC that decides: the number of the RFC, then of the section.
     pub section: &'static str,
-    /// What is sent.
+    /// The bytes that the client sends.
     pub bytes: Vec<u8>,
-    /// What becomes of it.
+    /// The expected result.
     pub outcome: Outcome,
 }
 
-/// A table as it is written: the section, bytes that the topic puts into a request, and the outcome.
+/// A table as it is written: the section, the bytes that the topic puts into a request, and the outcome.
 pub(crate) type Table<'t> = &'t [(&'static str, &'static [u8], Outcome)];
 
-/// The rows of a table; `request` makes a request of the bytes.
+/// The rows of a table. `request` makes a request of the bytes.
 pub(crate) fn rows<'t>(table: Table<'t>, request: impl Fn(&[u8]) -> Vec<u8> + 't) -> impl Iterator<Item = Row> + 't {
     table.iter().map(move |(section, bytes, outcome)| Row { section, bytes: request(bytes), outcome: outcome.clone() })
 }
 
-/// A topic's rows.
+/// The function that returns the rows of a topic.
 type Topic = fn() -> Vec<Row>;
 
 const TOPICS: [Topic; 10] = [

@@ -1,4 +1,4 @@
-//! Over-long everything, at the default limits (`wire/src/http1/limits.rs`), and what just fits.
+//! Over-long targets, heads, chunks and trailers, at the default limits (`wire/src/http1/limits.rs`), and those that just fit.
 
 use super::Outcome::{Broken, GetsAll, Refused};
 use super::Row;
@@ -15,7 +15,7 @@ pub(crate) fn topic() -> Vec<Row> {
         |body: &str| format!("POST / HTTP/1.1\r\nHost: example.org\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
     let a = |count: usize| "a".repeat(count);
     let path = |length: usize| format!("/{}", a(length - 1));
-    // A field that makes the whole head so many bytes long.
+    // A request with a field that makes its head so many bytes long.
     let filled = |length: usize| with(&format!("X: {}\r\n", a(length - with("X: \r\n").len())));
     let trailers = |lines: &str| chunked(&format!("3\r\nabc\r\n0\r\n{lines}\r\n"));
 
@@ -23,7 +23,7 @@ pub(crate) fn topic() -> Vec<Row> {
         row("9112 3", get(&path(target_bytes_max)), gets(&format!("GET {}", path(target_bytes_max)), "")),
         row("9112 3", get(&path(target_bytes_max + 1)), Refused(414)),
         row("9112 3", get(&path(target_bytes_max * 10)), Refused(414)),
-        row("9112 3", a(target_bytes_max * 2), Refused(414)), // no line at all
+        row("9112 3", a(target_bytes_max * 2), Refused(414)), // no line end at all
         row("9112 3", format!("{} / HTTP/1.1\r\nHost: example.org\r\n\r\n", a(1000)), Refused(501)),
         row("9112 3", format!("GET / HTTP/1.{}\r\nHost: example.org\r\n\r\n", "1".repeat(1000)), Refused(505)),
         row("9110 5.4", filled(head_bytes_max), gets("GET /", "")),
@@ -63,7 +63,7 @@ pub(crate) fn topic() -> Vec<Row> {
         ),
         row("9112 7.1.1", chunked(&format!("3;{}\r\nabc\r\n0\r\n\r\n", a(chunk_line_bytes_max - 3))), Broken(400)),
         row("9112 7.1.1", chunked(&format!("3;{}", a(1_000_000))), Broken(400)),
-        // A byte at a time, each with as much extension as a line may have.
+        // Chunks of one byte, each with almost as much extension as a line may have.
         row("9112 7.1.1", chunked(&format!("1;{}\r\na\r\n", a(4000)).repeat(100)) + "0\r\n\r\n", Broken(400)),
         row("9112 7.1.2", trailers(&"X: y\r\n".repeat(trailer_fields_max)), gets("POST /", "abc")),
         row("9112 7.1.2", trailers(&"X: y\r\n".repeat(trailer_fields_max + 1)), Broken(400)),

@@ -1,4 +1,4 @@
-//! Plays rows against an engine, and compares.
+//! Plays rows of requests against an engine, and compares the results with the outcomes.
 
 use super::{CANARY, Outcome, Row};
 use crate::message::{self, Message, Read as Reading};
@@ -9,13 +9,13 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-/// Plays all rows of a topic, and fails with all that came out otherwise.
+/// Plays all rows of a topic. Fails with all rows whose result differs.
 #[track_caller]
 pub(crate) fn play(topic: &str, rows: Vec<Row>) {
     play_before(CANARY, topic, rows);
 }
 
-/// The same with nothing behind the rows.
+/// The same without a request behind the rows.
 #[track_caller]
 pub(crate) fn play_alone(topic: &str, rows: Vec<Row>) {
     play_before(b"", topic, rows);
@@ -45,7 +45,7 @@ fn play_before(behind: &[u8], topic: &str, rows: Vec<Row>) {
     }
 }
 
-/// What an origin got, as a line for the other parsers.
+/// What an origin got, as a line of JSON for the other parsers.
 fn record(topic: &str, number: usize, connection: &Connection) -> String {
     let requests = connection.requests.iter();
     let requests: Vec<_> = requests.map(|request| json!([request.line, hex(&request.body)])).collect();
@@ -57,13 +57,13 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Sends a row, and compares what came back and what the origin got with its outcome. The origin's side of what it accepted.
+/// Sends a row, and compares the answers and what the origin got with the outcome. Returns the origin's connections.
 fn exchange(engine: &Engine, origin: &Origin, row: &Row, behind: &[u8]) -> Result<Vec<Connection>, String> {
     let came = send(engine, &[&row.bytes, behind].concat())?;
     let expected = Expected::of(&row.outcome);
     let got = responses(&came, &expected.asked)?;
     if !expected.reads_on && !expected.asked.is_empty() {
-        // What was accepted has ended its connection; the request behind it comes on another one.
+        // The accepted request has ended its connection, so the request behind it is sent on another one.
         send(engine, CANARY)?;
     }
     let connections = origin.take();
@@ -90,11 +90,11 @@ fn exchange(engine: &Engine, origin: &Origin, row: &Row, behind: &[u8]) -> Resul
     Ok(connections.into_iter().filter(|connection| !connection.requests.is_empty()).collect())
 }
 
-/// What an outcome means, in other words.
+/// An outcome in terms of what can be observed.
 struct Expected {
-    /// What the origin gets, without the request behind it.
+    /// The requests that the origin gets, without the one behind the row.
     asked: Vec<(String, Vec<u8>)>,
-    /// The status of an answer of our own, which comes last.
+    /// The status of Kasoku's own answer, which comes last.
     own: Option<u16>,
     /// Whether the request behind the row is read.
     reads_on: bool,
@@ -153,11 +153,11 @@ fn at_the_origin(connections: &[Connection], expected: &Expected, outcome: &Outc
     Ok(())
 }
 
-/// Sends bytes and ends the client's side; all that comes back.
+/// Sends bytes, ends the client's side and returns all that comes back.
 fn send(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut stream = TcpStream::connect(engine.addresses()[0]).unwrap();
     stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
-    // Whoever refuses a request may have closed before all of it was written: what it said is still to be read.
+    // Kasoku may refuse a request and close before the client has written all of it: the client must still read the answer.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
     let mut came = Vec::new();
@@ -167,7 +167,7 @@ fn send(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// All that came back: final responses to these requests, then to others that are no HEAD.
+/// All final responses: first those to the requests `asked`, then those to requests other than HEAD.
 fn responses(mut came: &[u8], asked: &[(String, Vec<u8>)]) -> Result<Vec<Message>, String> {
     let mut responses: Vec<Message> = Vec::new();
     while !came.is_empty() {

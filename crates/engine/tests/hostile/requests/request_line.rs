@@ -1,12 +1,12 @@
-//! The request line: methods, targets, versions; HTTP/0.9, HTTP/2, and what is no HTTP at all.
+//! The request line: methods, targets, versions; HTTP/0.9, HTTP/2, and other protocols.
 
 use super::Outcome::{Gets, GetsLast, GetsWith, Refused};
 use super::{Row, Table, rows};
 
-/// The line, without its CRLF. Host follows.
+/// Each row is a request line without its CRLF. Host follows.
 const LINES: Table<'static> = &[
     ("9112 3", b"GET / HTTP/1.1", Gets("GET /", b"")),
-    // Not three words with two spaces.
+    // Lines that are not three words with two spaces.
     ("9112 3", b"GET  / HTTP/1.1", Refused(400)),
     ("9112 3", b"GET /  HTTP/1.1", Refused(400)),
     ("9112 3", b"GET / HTTP/1.1 ", Refused(400)),
@@ -35,7 +35,7 @@ const LINES: Table<'static> = &[
     ("9110 9.1", b"G\xc3\x84T / HTTP/1.1", Refused(400)),
     ("9110 9.1", b"GET, / HTTP/1.1", Refused(400)),
     ("9110 9.1", b"GET@ / HTTP/1.1", Refused(400)),
-    ("9110 9.1", b"get / HTTP/1.1", Gets("get /", b"")), // another method than GET
+    ("9110 9.1", b"get / HTTP/1.1", Gets("get /", b"")), // a method other than GET
     ("9110 9.1", b"GET. / HTTP/1.1", Gets("GET. /", b"")),
     ("9110 9.1", b"!#$%&'*+-.^_`|~ / HTTP/1.1", Gets("!#$%&'*+-.^_`|~ /", b"")),
     ("9112 3", b"AVERYLONGMETHODTHATNOBODYEVERDEFINED / HTTP/1.1", Refused(501)),
@@ -58,7 +58,7 @@ const LINES: Table<'static> = &[
     ("9112 3.2", b"GET /\x7f HTTP/1.1", Refused(400)),
     ("9112 3.2", b"GET /\xc3\xa4 HTTP/1.1", Refused(400)),
     ("9112 3.2", b"GET /\xff HTTP/1.1", Refused(400)),
-    // Odd ones that are sent on as they are.
+    // Odd targets that Kasoku forwards unchanged.
     ("9112 3.2.1", b"GET //example.com/a HTTP/1.1", Gets("GET //example.com/a", b"")),
     ("9112 3.2.1", b"GET /http://a/ HTTP/1.1", Gets("GET /http://a/", b"")),
     ("9112 3.2.1", b"GET /../../etc/passwd HTTP/1.1", Gets("GET /../../etc/passwd", b"")),
@@ -97,7 +97,7 @@ const LINES: Table<'static> = &[
     ("9112 2.3", b"GET / ICY/1.1", Refused(400)),
 ];
 
-/// All of what is sent.
+/// Each row is all that the client sends.
 const OTHERS: Table<'static> = &[
     ("9112 2.3", b"GET /\r\n", Refused(400)), // HTTP/0.9
     ("9112 2.3", b"GET /\r\n\r\n", Refused(400)),

@@ -1,9 +1,9 @@
-//! Pipelined requests: each is read where the one before it ended, and nothing is read behind a refusal.
+//! Pipelined requests: Kasoku reads each one where the previous one ended, and reads nothing behind a refused one.
 
 use super::Outcome::{GetsAll, Refused};
 use super::{Outcome, Row};
 
-/// A request on its own, what the origin gets of it, and whether the next one is read.
+/// Each row is a request, and what the origin gets of it: the request line and the body.
 const PARTS: [(&str, (&str, &[u8])); 7] = [
     ("GET /1 HTTP/1.1\r\nHost: example.org\r\n\r\n", ("GET /1", b"")),
     ("HEAD /2 HTTP/1.1\r\nHost: example.org\r\n\r\n", ("HEAD /2", b"")),
@@ -23,7 +23,7 @@ const PARTS: [(&str, (&str, &[u8])); 7] = [
     ),
 ];
 
-/// Requests that end their connection with this status.
+/// Requests that Kasoku refuses with this status; it ends the connection.
 const REFUSED: [(&str, u16); 6] = [
     ("POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     ("POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 5, 6\r\n\r\nhello", 400),

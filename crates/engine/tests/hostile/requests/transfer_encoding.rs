@@ -1,14 +1,14 @@
-//! Transfer-Encoding in its disguises: CL.TE, TE.CL, TE.TE and TE.0.
+//! Transfer-Encoding in disguise: CL.TE, TE.CL, TE.TE and TE.0.
 //!
-//! A parser that takes a line for Transfer-Encoding, and one that does not, end the request in two places. So a line either is
-//! one that all parsers read as chunked, or none reads as framing, or the request is refused.
+//! A parser that takes a line for Transfer-Encoding and one that does not end the request in two places. So Kasoku accepts a line
+//! only if all parsers read it as chunked, or if none reads it as framing. It refuses all others.
 
 use super::Outcome::{Gets, GetsWith, Refused};
 use super::{Row, Table, rows};
 
 const ABC: super::Outcome = Gets("POST /te", b"abc");
 
-/// The only line about the body, which is in chunks.
+/// Each row is the only field line about the body, which is in chunks.
 const ALONE: Table<'static> = &[
     ("9112 7.1", b"Transfer-Encoding: chunked", ABC),
     ("9112 7", b"Transfer-Encoding: CHUNKED", ABC),
@@ -21,7 +21,7 @@ const ALONE: Table<'static> = &[
     ("9110 5.6.1.2", b"Transfer-Encoding: , chunked", ABC),
     ("9110 5.6.1.2", b"Transfer-Encoding: chunked,", ABC),
     ("9110 5.6.1.2", b"Transfer-Encoding:\r\nTransfer-Encoding: chunked", ABC),
-    // Another coding is last: nobody knows where it ends.
+    // Another coding is last, so the end of the body is unknown.
     ("9112 6.3", b"Transfer-Encoding: xchunked", Refused(400)),
     ("9112 6.3", b"Transfer-Encoding: zchunked", Refused(400)),
     ("9112 6.3", b"Transfer-Encoding: chunk", Refused(400)),
@@ -39,13 +39,13 @@ const ALONE: Table<'static> = &[
     ("9112 6.1", b"Transfer-Encoding: chunked, chunked", Refused(400)),
     ("9112 6.1", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", Refused(400)),
     ("9112 6.1", b"Transfer-Encoding: chunked, gzip, chunked", Refused(400)),
-    // Chunked is last, behind a coding that nobody here undoes.
+    // Chunked is last, behind a coding that Kasoku does not decode.
     ("9112 6.1", b"Transfer-Encoding: identity, chunked", Refused(501)),
     ("9112 6.1", b"Transfer-Encoding: cow, chunked", Refused(501)),
     ("9112 6.1", b"Transfer-Encoding: gzip, chunked", Refused(501)),
     ("9112 6.1", b"Transfer-Encoding: gzip;q=0.5, chunked", Refused(501)),
     ("9112 6.1", b"Transfer-Encoding: cow\r\nTransfer-Encoding: chunked", Refused(501)),
-    // No list of codings.
+    // Values that are not a list of codings.
     ("9112 7.1", b"Transfer-Encoding: chunked;q=1", Refused(400)),
     ("9112 7.1", b"Transfer-Encoding: chunked; ext=val", Refused(400)),
     ("9112 7.1", b"Transfer-Encoding: chunked;", Refused(400)),
@@ -65,8 +65,8 @@ const ALONE: Table<'static> = &[
     ("9112 6.1", b"Transfer-Encoding: chunked\xff", Refused(400)),
     ("9112 6.1", b"Transfer-Encoding: ch\x96nked", Refused(400)),
     ("9112 6.1", b"Transfer-Encoding: \xef\xbb\xbfchunked", Refused(400)),
-    ("9112 6.1", b"Transfer-Encoding: chun\xe2\x84\xaaed", Refused(400)), // the sign of kelvin, a k in lower case
-    // Control characters, which some take for white space and some for the end of the text.
+    ("9112 6.1", b"Transfer-Encoding: chun\xe2\x84\xaaed", Refused(400)), // the Kelvin sign, k in lower case
+    // Control characters, which some parsers take for white space and some for the end of the text.
     ("9110 5.5", b"Transfer-Encoding: \x0bchunked", Refused(400)),
     ("9110 5.5", b"Transfer-Encoding:\x0bchunked", Refused(400)),
     ("9110 5.5", b"Transfer-Encoding: \x0cchunked", Refused(400)),
@@ -79,7 +79,7 @@ const ALONE: Table<'static> = &[
     ("9110 5.5", b"Transfer-Encoding: \x1cchunked", Refused(400)),
     ("9110 5.5", b"Transfer-Encoding: chunked\x1f", Refused(400)),
     ("9110 5.5", b"Transfer-Encoding: \x7fchunked", Refused(400)),
-    // Lines that end, or do not end, where others think.
+    // Line ends, or none, that other parsers read differently.
     ("9112 2.2", b"Transfer-Encoding: chunked\r", Refused(400)),
     ("9112 2.2", b"Transfer-Encoding: chun\rked", Refused(400)),
     ("9112 2.2", b"Transfer-Encoding:\rchunked", Refused(400)),
@@ -95,7 +95,7 @@ const ALONE: Table<'static> = &[
     ("9112 5.2", b"Transfer-Encoding: chunked\r\n , cow", Refused(400)),
     ("9112 5.2", b" Transfer-Encoding: chunked", Refused(400)),
     ("9112 5.2", b"\tTransfer-Encoding: chunked", Refused(400)),
-    // Names that are nearly the one.
+    // Names that resemble Transfer-Encoding.
     ("9112 5.1", b"Transfer-Encoding : chunked", Refused(400)),
     ("9112 5.1", b"Transfer-Encoding\t: chunked", Refused(400)),
     ("9112 5.1", b"Transfer-Encoding \t : chunked", Refused(400)),
@@ -114,10 +114,10 @@ const ALONE: Table<'static> = &[
     ("9110 5.1", b": Transfer-Encoding: chunked", Refused(400)),
 ];
 
-/// What the origin gets when the length of the body, 5, is all that counts.
+/// What the origin gets when Content-Length: 5 alone decides the framing.
 const FIVE: super::Outcome = Gets("POST /cl-te", b"0\r\n\r\n");
 
-/// Beside `Content-Length: 5`.
+/// Lines beside `Content-Length: 5`.
 const BESIDE_LENGTH: Table<'static> = &[
     ("9112 6.1", b"Transfer-Encoding: chunked", Refused(400)),
     ("9112 6.1", b"transfer-encoding: chunked", Refused(400)),
@@ -129,7 +129,7 @@ const BESIDE_LENGTH: Table<'static> = &[
     ("9112 5.1", b"Transfer-Encoding : chunked", Refused(400)),
     ("9112 5.2", b" Transfer-Encoding: chunked", Refused(400)),
     ("9112 2.2", b"X: y\nTransfer-Encoding: chunked", Refused(400)),
-    // Other fields, which frame nothing.
+    // Other fields, which are no framing.
     ("9110 5.1", b"TE: chunked", GetsWith("POST /cl-te", b"0\r\n\r\n", &["!TE", "!Transfer-Encoding"])),
     ("9110 5.1", b"Content-Encoding: chunked", FIVE),
     ("9110 5.1", b"X-Transfer-Encoding: chunked", FIVE),
@@ -138,7 +138,7 @@ const BESIDE_LENGTH: Table<'static> = &[
     ("9110 5.1", b"TransferEncoding: chunked", FIVE),
     ("9110 5.1", b"Transfer-Encoding-: chunked", FIVE),
     ("9110 5.1", b"X: y, Transfer-Encoding: chunked", FIVE),
-    // CGI, WSGI and PHP take an underscore for a hyphen: it goes no further.
+    // CGI, WSGI and PHP take an underscore for a hyphen, so Kasoku drops the field.
     ("9110 5.1", b"Transfer_Encoding: chunked", GetsWith("POST /cl-te", b"0\r\n\r\n", &["!Transfer_Encoding"])),
     ("9110 5.1", b"transfer_encoding: chunked", GetsWith("POST /cl-te", b"0\r\n\r\n", &["!transfer_encoding"])),
 ];

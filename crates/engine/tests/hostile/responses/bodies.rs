@@ -1,11 +1,11 @@
-//! Bodies: wrong lengths, broken chunks, early closes, and bytes behind the end, which must never become an answer.
+//! Bodies of responses: wrong lengths, broken chunks, early closes, and bytes behind the end, which must never become an answer.
 
 use super::Outcome::{Kept, Left, NeverWhole};
 use super::{End, Row, Table, rows};
 
 const ABC: super::Outcome = Kept(200, b"abc");
 
-/// The body in chunks; the origin closes behind it, so that a reader that takes it for shorter than it is cannot wait.
+/// Each row is a body in chunks. The origin closes behind it, so a parser that ends it too early does not wait.
 const BROKEN: Table<'static> = &[
     ("9112 7.1", b"", NeverWhole),
     ("9112 7.1", b"3", NeverWhole),
@@ -41,7 +41,7 @@ const BROKEN: Table<'static> = &[
     ("9112 7.1.2", b"3\r\nabc\r\n0\r\nHTTP/1.1 200 OK\r\n\r\nEVIL", NeverWhole),
 ];
 
-/// The body in chunks, behind which the origin waits.
+/// Each row is a body in chunks, behind which the origin waits.
 const CHUNKS: Table<'static> = &[
     ("9112 7.1", b"1\r\na\r\n02\r\nbc\r\n000\r\n\r\n", ABC),
     ("9112 7.1.1", b"3;a=\"b\\\"\" ; c\r\nabc\r\n0;d\r\n\r\n", ABC),
@@ -52,7 +52,7 @@ const CHUNKS: Table<'static> = &[
     ("9112 6.3", b"3\r\nabc\r\n0\r\n\r\n\r\n", Left(200, b"abc")),
 ];
 
-/// All that the origin sends before it waits: bytes behind the end.
+/// Each row is all that the origin sends before it waits: bytes behind the end of the response.
 const BEHIND: Table<'static> = &[
     ("9112 6.3", b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcEVIL", Left(200, b"abc")),
     ("9112 6.3", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nEVIL", Left(200, b"")),
@@ -71,7 +71,7 @@ const BEHIND: Table<'static> = &[
         b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nEVIL\r\n0\r\n\r\n",
         Left(204, b""),
     ),
-    // Nothing has come yet, but it was announced: it could come when somebody else has asked.
+    // A body is announced and has not come yet: it could come as the answer to another client's request.
     ("9110 8.6", b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", Left(204, b"")),
     ("9112 6.1", b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", Left(204, b"")),
     ("9110 8.6", b"HTTP/1.1 204 No Content\r\nContent-Length: x\r\n\r\n", Left(204, b"")),
@@ -86,7 +86,7 @@ const BEHIND: Table<'static> = &[
     ),
 ];
 
-/// All that the origin sends before it closes.
+/// Each row is all that the origin sends before it closes.
 const CLOSED: Table<'static> = &[
     ("9112 6.3", b"HTTP/1.1 200 OK\r\n\r\nabc", Left(200, b"abc")),
     ("9112 6.3", b"HTTP/1.1 200 OK\r\n\r\n", Left(200, b"")),
@@ -101,7 +101,7 @@ const CLOSED: Table<'static> = &[
     ("9112 8", b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nabc", NeverWhole),
 ];
 
-/// Answers to HEAD, behind which the origin waits.
+/// Each row is an answer to HEAD, behind which the origin waits.
 const TO_HEAD: Table<'static> = &[
     ("9112 6.3", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", Kept(200, b"")),
     ("9112 6.3", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Kept(200, b"")),

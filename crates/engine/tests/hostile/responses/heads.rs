@@ -1,11 +1,11 @@
-//! Heads: framing fields in disguise, field lines that are none, heads without end, interim responses.
+//! Heads of responses: framing fields in disguise, field lines that are no fields, heads without end, interim responses.
 
 use super::Outcome::{BadGateway, Kept, Left};
 use super::{End, Row, Table, rows};
 
 const OK: super::Outcome = Kept(200, b"abc");
 
-/// The lines between the status line and a body in chunks, behind which the origin waits.
+/// Each row is the lines between the status line and a body in chunks, behind which the origin waits.
 const CHUNKED: Table<'static> = &[
     ("9112 7.1", b"Transfer-Encoding: chunked", OK),
     ("9112 7", b"tRANSFER-eNCODING:\tCHUNKED ", OK),
@@ -41,7 +41,7 @@ const CHUNKED: Table<'static> = &[
     ("9110 5.1", b"Transfer Encoding: chunked", BadGateway),
 ];
 
-/// The lines before a body of `hello`, behind which the origin waits.
+/// Each row is the lines before a body of `hello`, behind which the origin waits.
 const HELLO: Table<'static> = &[
     ("9110 5.1", b"cONTENT-lENGTH:5", Kept(200, b"hello")),
     ("9112 6.3", b"Content-Length: 005", Kept(200, b"hello")),
@@ -68,7 +68,7 @@ const HELLO: Table<'static> = &[
     ("9112 2.2", b"Content-Length: 5\r", BadGateway),
     ("9112 5.1", b"Content-Length : 5", BadGateway),
     ("9112 5.2", b"Content-Length: 5\r\n 0", BadGateway),
-    // Other lines.
+    // Other field lines.
     ("9110 5.1", b"Content-Length: 5\r\nno field", BadGateway),
     ("9110 5.1", b"Content-Length: 5\r\n: x", BadGateway),
     ("9110 5.1", b"Content-Length: 5\r\nX\x00: y", BadGateway),
@@ -81,7 +81,7 @@ const HELLO: Table<'static> = &[
     ("9112 5.2", b"Content-Length: 5\r\nX: a\r\n\tb", BadGateway),
 ];
 
-/// All that the origin sends before it waits.
+/// Each row is all that the origin sends before it waits.
 const OTHERS: Table<'static> = &[
     ("9112 2.2", b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", BadGateway),
     ("9112 2.2", b"HTTP/1.1 200 OK\r\nContent-Length: 5\n\r\nhello", BadGateway),

@@ -1,7 +1,7 @@
-//! Responses of origins, topic by topic, and what becomes of each: see [`Outcome`].
+//! Hostile responses of origins, topic by topic, each with its [`Outcome`].
 //!
-//! A row is the answer to one request. The request behind it must get the answer to itself, whatever the origin sent; bytes
-//! that belong to nobody carry the word `EVIL`, which no client may ever see.
+//! A row is the answer to one request. The next request must get its own answer, whatever the origin sent before. Bytes that
+//! belong to no response contain the word `EVIL`, which no client may ever see.
 
 mod bodies;
 mod heads;
@@ -10,45 +10,45 @@ mod status_lines;
 
 use play::play;
 
-/// What becomes of a row. In all of them the client's next request is answered by the origin's answer to it.
+/// The expected result of a row. In all of them, the client's next request gets its own answer from the origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
-    /// The client gets this status and body, and the origin the next request on the same connection.
+    /// The client gets this status and body, and the origin gets the next request on the same connection.
     Kept(u16, &'static [u8]),
-    /// The same, and the connection to the origin is not used again.
+    /// The client gets this status and body, and the connection to the origin is not used again.
     Left(u16, &'static [u8]),
-    /// The client gets a 502 of Kasoku's, and the connection to the origin is not used again.
+    /// The client gets Kasoku's 502, and the connection to the origin is not used again.
     BadGateway,
-    /// As [`Outcome::BadGateway`] if nothing has been sent yet, else the client sees that the response was cut.
+    /// As [`Outcome::BadGateway`] if the client has got no byte yet, else the client sees that the response was cut.
     NeverWhole,
 }
 
-/// What the origin does behind its bytes.
+/// What the origin does after it has sent its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It waits for the next request.
+    /// The origin waits for the next request.
     Waits,
-    /// It closes the connection.
+    /// The origin closes the connection.
     Closes,
 }
 
 /// One row of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// The section that decides: the number of the RFC, then the section's.
+    /// The section of the RFC that decides: the number of the RFC, then of the section.
     pub(crate) section: &'static str,
     /// The request's method.
     pub(crate) method: &'static str,
-    /// What the origin sends.
+    /// The bytes that the origin sends.
     pub(crate) bytes: Vec<u8>,
     pub(crate) end: End,
     pub(crate) outcome: Outcome,
 }
 
-/// A table as it is written: the section, bytes that the topic puts into a response, and the outcome.
+/// A table as it is written: the section, the bytes that the topic puts into a response, and the outcome.
 type Table<'t> = &'t [(&'static str, &'static [u8], Outcome)];
 
-/// The rows of a table of answers to GET; `response` makes a response of the bytes.
+/// The rows of a table of answers to GET. `response` makes a response of the bytes.
 fn rows<'t>(table: Table<'t>, end: End, response: impl Fn(&[u8]) -> Vec<u8> + 't) -> impl Iterator<Item = Row> + 't {
     table.iter().map(move |(section, bytes, outcome)| Row {
         section,

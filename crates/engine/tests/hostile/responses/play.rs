@@ -1,4 +1,4 @@
-//! Plays rows against an engine, and compares.
+//! Plays rows of responses against an engine, and compares the results with the outcomes.
 
 use super::{End, Outcome, Row};
 use crate::message::{self, Message, Read as Reading};
@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Plays all rows, and fails with all that came out otherwise.
+/// Plays all rows. Fails with all rows whose result differs.
 #[track_caller]
 pub(super) fn play(rows: Vec<Row>) {
     let origin = Origin::start();
@@ -26,7 +26,7 @@ pub(super) fn play(rows: Vec<Row>) {
     assert!(faults.is_empty(), "{} of {count} rows:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// Asks for the row, then for what is behind it.
+/// Sends the request that the row answers, and then the next request.
 fn exchange(engine: &Engine, origin: &Origin, number: usize, row: &Row) -> Result<(), String> {
     origin.plays(row);
     let ask = |line: &str, close: &str| format!("{line} HTTP/1.1\r\nHost: example.org\r\n{close}\r\n");
@@ -49,7 +49,7 @@ fn exchange(engine: &Engine, origin: &Origin, number: usize, row: &Row) -> Resul
         (Reading::Whole(got, length), Outcome::BadGateway | Outcome::NeverWhole) if got.line == "502" => {
             skip_interim(&came)?[*length..].to_vec()
         }
-        // A client that was cut asks again on another connection.
+        // A client whose response was cut asks again on another connection.
         (Reading::Part, Outcome::NeverWhole) => send(engine, &next),
         (read, _) => return Err(format!("the client got {read:?} in {}", came.escape_ascii())),
     };
@@ -71,7 +71,7 @@ fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// What comes behind the interim responses.
+/// The bytes behind the interim responses.
 fn skip_interim(mut came: &[u8]) -> Result<&[u8], String> {
     while came.starts_with(b"HTTP/1.1 1") {
         match message::response(came, "GET", true)? {
@@ -82,12 +82,12 @@ fn skip_interim(mut came: &[u8]) -> Result<&[u8], String> {
     Ok(came)
 }
 
-/// Sends requests and ends the client's side; all that comes back until the end, clean or not.
+/// Sends requests, ends the client's side and returns all that comes back until the end, clean or not.
 fn send(engine: &Engine, requests: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(engine.addresses()[0]).unwrap();
     stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
     stream.write_all(requests.as_bytes()).unwrap();
-    // A client that was cut by then has no side left to end.
+    // If the response was cut, the socket may be disconnected already.
     let ended = stream.shutdown(Shutdown::Write);
     assert!(ended.is_ok() || ended.is_err_and(|error| error.kind() == ErrorKind::NotConnected));
     let mut came = Vec::new();
@@ -97,7 +97,7 @@ fn send(engine: &Engine, requests: &str) -> Vec<u8> {
     came
 }
 
-/// The content of the answer to the request behind a row.
+/// The body of the answer to the request behind a row.
 const NEXT: &[u8] = b"the next one";
 
 /// An origin that plays one row at a time.
@@ -110,7 +110,7 @@ struct Origin {
 struct Shared {
     bytes: Vec<u8>,
     closes: bool,
-    /// On which connection, and what for.
+    /// The number of the connection, and the request line.
     asked: Vec<(usize, String)>,
 }
 
@@ -120,7 +120,7 @@ impl Origin {
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Mutex::new(Shared::default()));
         let serving = shared.clone();
-        // The thread ends with the process: it holds nothing but the listener.
+        // The thread ends with the process: it holds only the listener.
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let shared = serving.clone();
@@ -163,7 +163,7 @@ fn serve(shared: &Mutex<Shared>, number: usize, mut stream: TcpStream) {
         };
         let _ = stream.write_all(&answer);
         if closes {
-            // The peer reads it all: this ends our side, and a reset could overtake what was sent.
+            // The peer must read all of it: this closes only the sending side, since a reset could discard sent bytes.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }

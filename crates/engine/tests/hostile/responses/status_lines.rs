@@ -1,15 +1,15 @@
-//! Status lines, and what is none.
+//! Status lines, and other first lines of responses.
 
 use super::Outcome::{BadGateway, Kept, Left};
 use super::{End, Row, Table, rows};
 
 const OK: super::Outcome = Kept(200, b"hello");
 
-/// The line without its CRLF. `Content-Length: 5` and the five bytes follow.
+/// Each row is a first line without its CRLF. `Content-Length: 5` and the five bytes follow.
 const LINES: Table<'static> = &[
     ("9112 4", b"HTTP/1.1 200 OK", OK),
     ("9112 4", b"HTTP/1.1 200 ", OK),
-    ("9112 4", b"HTTP/1.1 200", OK), // not by the grammar, and common
+    ("9112 4", b"HTTP/1.1 200", OK), // the grammar does not allow it, and it is common
     ("9112 4", b"HTTP/1.1 200 \xc3\xa4\t!", OK),
     ("9112 2.3", b"HTTP/1.2 200 OK", OK),
     ("9112 9.3", b"HTTP/1.0 200 OK", Left(200, b"hello")),
@@ -55,7 +55,7 @@ const LINES: Table<'static> = &[
     ("9112 4", b"Status: 200 OK", BadGateway), // the output of a CGI program
 ];
 
-/// All that the origin sends before it closes.
+/// Each row is all that the origin sends before it closes.
 const OTHERS: Table<'static> = &[
     ("9112 8", b"", BadGateway),
     ("9112 8", b"H", BadGateway),
@@ -65,7 +65,7 @@ const OTHERS: Table<'static> = &[
     ("9112 8", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r", BadGateway),
     ("9112 4", b"<html>EVIL</html>", BadGateway), // HTTP/0.9
     ("9112 4", b"<html>\r\n\r\nEVIL</html>", BadGateway),
-    ("9112 4", b"\x15\x03\x01\x00\x02\x02\x16", BadGateway), // an alert of TLS
+    ("9112 4", b"\x15\x03\x01\x00\x02\x02\x16", BadGateway), // a TLS alert
     ("9113 3.4", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64", BadGateway), // HTTP/2
     ("9112 4", b"SSH-2.0-OpenSSH_9.2\r\n", BadGateway),
     ("9112 4", b"220 mail ESMTP\r\n", BadGateway),

@@ -1,4 +1,4 @@
-//! A stale response answers at once while the back-off runs.
+//! While the back-off runs, a stale response answers at once.
 
 use crate::origin_faults::{CLOSE, PAGE, all_get, crowd, errs, fails, first};
 use kasoku_metrics::Counter;
@@ -8,7 +8,7 @@ use kasoku_testkit::{BOTH, Exchange, Gate, Scenario, Setup, get, ok, reply};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Each way in which a fetch brings nothing, before the head.
+/// Each way in which a fetch fails before its body.
 fn faults() -> Vec<Exchange> {
     vec![
         fails(),
@@ -112,7 +112,7 @@ fn a_page_that_is_gone_meanwhile_is_not_served_stale() {
     scene.advance(15);
     all_get(&scene, "old", "hit-stale-error");
     scene.advance(1);
-    // The first is a probe, whose answer is for nobody.
+    // The first fetch is a probe, whose answer goes to no client.
     for _ in 0..2 {
         assert_eq!(scene.client().get("/").short(), (404, "gone".into()));
     }
@@ -207,7 +207,8 @@ fn an_origin_that_cannot_be_reached_is_knocked_at_once_in_a_back_off() {
     }
     scene.engine.reload(options).unwrap();
     scene.advance(15);
-    // Each second: that nobody listens says nothing of the page, and who comes back is to be noticed.
+    // Once a second, without longer pauses: a refused connection says nothing about the page, and the origin's return must be
+    // noticed.
     for errors in 1..6 {
         all_get(&scene, "old", "hit-stale-error");
         assert_eq!(scene.engine.metrics().total(Counter::OriginErrors), errors);

@@ -1,11 +1,11 @@
-//! Bodies that are cut, or have another length than they promised: never stored, and they count as failures.
+//! Bodies that are cut, or whose length differs from the announced one: they are never stored, and count as failures.
 
 use crate::origin_faults::{PAGE, all_fail, all_get, first};
 use kasoku_testkit::{BOTH, Ending, Exchange, Response, Scenario, Setup, get, ok};
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
-/// Each way in which a body is not whole.
+/// Each way in which a body is incomplete.
 fn cut(fields: &[&str]) -> Vec<Exchange> {
     let fields: String = fields.iter().map(|line| format!("{line}\r\n")).collect();
     let head = |framing: &str| format!("HTTP/1.1 200 OK\r\n{fields}{framing}\r\n");

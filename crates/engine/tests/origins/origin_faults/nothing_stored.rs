@@ -1,4 +1,5 @@
-//! The origin fails, and nothing stands in for it: a failure that may be due to one client's request is not told to others.
+//! The origin fails and no stale response exists: a failure that one client's request may have caused is not told to other
+//! clients.
 
 use crate::origin_faults::{all_fail, all_get, crowd, fails};
 use kasoku_testkit::unreachable::dead_address;
@@ -12,7 +13,7 @@ fn one_request_that_makes_the_origin_fail_denies_nothing_to_others() {
         for fails in [fails(), get("/").answers("").resets(), get("/").answers("nonsense\r\n\r\n")] {
             let scene = Setup::new(profile).run([fails, get("/").answers(ok(&[FRESH], "page"))]);
             assert_eq!(scene.client().get_with("/", &["X-Odd: 1"]).status, 502);
-            // Also who asks with the same odd field gets the page now: it is asked for anonymously.
+            // A client with the same odd field gets the page as well, since the cache now asks anonymously.
             assert_eq!(scene.client().get_with("/", &["X-Odd: 1"]).text(), "page");
             assert_eq!(scene.origin.request(1).field("x-odd"), None);
             all_get(&scene, "page", "hit");

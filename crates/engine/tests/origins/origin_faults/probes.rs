@@ -1,4 +1,4 @@
-//! Who asks after a failure asks anonymously.
+//! After a failure, the cache asks the origin by an anonymous request.
 
 use crate::origin_faults::{PAGE, all_get, fails, first};
 use kasoku_testkit::{Scenario, get, ok};
@@ -45,7 +45,7 @@ fn a_probe_carries_what_the_variant_is_made_of_and_nothing_else_of_its_client() 
 
 #[test]
 fn one_visitor_cannot_keep_a_page_stale() {
-    // The odd request crashes the origin each time, and is there first each time.
+    // The odd request crashes the origin each time, and is the first one each time.
     let scene = Scenario::safe([first(), fails(), get("/").answers(ok(&PAGE, "new"))]);
     scene.client().get("/");
     scene.advance(15);

@@ -1,4 +1,4 @@
-//! An origin that hangs: who waits for somebody else's request does not wait for ever, and not in vain.
+//! An origin that hangs: a client that waits for another client's request does not wait for ever, and gets an answer.
 
 use crate::origin_faults::{PAGE, all_get, crowd, first};
 use kasoku_testkit::{Gate, Scenario, Setup, get, ok};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
-/// Clients that wait for another's fill do so for a moment only.
+/// Clients wait for another client's fill for 100 ms only.
 fn impatient() -> Setup {
     Setup::safe().options(|options| options.limits.fill_wait_max = Duration::from_millis(100))
 }
 
-/// The first client of a crowd, whose request hangs at the origin, and the others.
+/// The first client of a crowd, whose request hangs at the origin, and the other clients.
 fn hanging(scene: &Scenario, fields: &[&str]) -> (kasoku_testkit::Client, Vec<kasoku_testkit::Client>) {
     let before = scene.origin.count();
     let mut first = scene.client();

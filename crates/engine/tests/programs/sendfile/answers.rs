@@ -1,4 +1,4 @@
-//! What the client of an application gets that names a file.
+//! What a client gets when the application names a file.
 
 use crate::sendfile::{NEVER, allow};
 use kasoku_testkit::{BOTH, Exchange, Folder, Response, Scenario, Setup, get, head, ok, on, reply};
@@ -8,7 +8,7 @@ fn serve(folder: &Folder, script: impl IntoIterator<Item = Exchange>) -> Scenari
     Setup::safe().route(|route| allow(folder, route)).run(script)
 }
 
-/// What a GET gets when the application says that.
+/// The answer to a GET when the application answers with these fields.
 fn answered(folder: &Folder, fields: &[&str]) -> Response {
     serve(folder, [get("/").answers(ok(fields, "the application's body"))]).client().get("/")
 }
@@ -61,7 +61,8 @@ fn the_application_s_own_fields_win() {
         assert_eq!(response.field(name), value);
     }
     assert!(!response.has("content-encoding"), "it spoke of the body that was dropped");
-    // Where the application says nothing, no cache on the way may make up a lifetime for all.
+    // If the application states no Cache-Control, the answer gets `private`, so that no cache on the way guesses a lifetime for
+    // it.
     assert_eq!(answered(&folder, &["X-Sendfile: a.pdf"]).field("cache-control"), "private");
 }
 
@@ -162,7 +163,7 @@ fn several_ranges_are_no_faster_than_the_rate_that_is_set() {
     let response = scene.client().get_with("/", &["Range: bytes=0-0, 2-"]);
     assert_eq!((response.status, response.field("content-length")), (206, response.body.len().to_string()));
     assert!(response.body.len() > content.len());
-    // It may take longer, and not less: the first second's bytes go at once, and the last quarter of one with those before.
+    // The bytes of the first second go at once. The others take at least this time, and may take longer.
     assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
 }
 
@@ -202,7 +203,7 @@ fn a_file_may_be_the_page_of_another_status() {
 fn an_answer_without_a_body_goes_through_as_it_is_and_a_part_is_taken_anew() {
     let folder = Folder::new();
     folder.write("a.txt", "0123456789");
-    // As Werkzeug has it: the range is evaluated, the length that of the part, and no body follows.
+    // Werkzeug does this: it evaluates the range, states the length of the part, and sends no body.
     let part =
         "HTTP/1.1 206 PARTIAL CONTENT\r\nX-Sendfile: a.txt\r\nContent-Range: bytes 2-4/9\r\nContent-Length: 3\r\n\r\n";
     let parts = [
@@ -221,7 +222,7 @@ fn an_answer_without_a_body_goes_through_as_it_is_and_a_part_is_taken_anew() {
     let mut client = scene.client();
     let response = client.get_with("/part", &["Range: bytes=2-4"]);
     assert_eq!((response.short(), response.field("content-range").as_str()), ((206, "234".to_owned()), "bytes 2-4/10"));
-    // The type of a body of parts is none of the file's.
+    // The content type of a multipart body is not that of the file.
     let response = client.get_with("/parts", &["Range: bytes=2-4"]);
     assert_eq!(response.short(), (206, "234".to_owned()));
     assert!(response.field("content-type").starts_with("text/plain"), "{response:?}");

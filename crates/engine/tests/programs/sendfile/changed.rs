@@ -1,4 +1,5 @@
-//! What becomes of a stored decision: files that change behind it, purges, reloads, and the application's own later words.
+//! What ends a stored decision (an answer that names a file): changes of the file, purges, reloads, and later answers of the
+//! application.
 
 use crate::sendfile::allow;
 use kasoku_cache::Purge;
@@ -18,7 +19,8 @@ fn serve(folder: &Folder, script: impl IntoIterator<Item = Exchange>) -> Scenari
 
 type Change<'c> = &'c dyn Fn(&Folder);
 
-/// A decision is stored, that happens, and the next request gets this; with what the application would say then.
+/// A decision is stored, then `happens` runs. Returns the answer to the next request, for which the application would send
+/// `answer`.
 fn then(folder: &Folder, answer: Vec<u8>, happens: impl FnOnce(&mut Scenario)) -> Response {
     folder.write("a.txt", "the file");
     let mut scene = serve(folder, [get("/").answers(ok(&[NAMED, FRESH], ""))]);
@@ -32,10 +34,10 @@ fn then(folder: &Folder, answer: Vec<u8>, happens: impl FnOnce(&mut Scenario)) -
     response
 }
 
-/// Writes other bytes of the same length into a file, and gives it its old time.
+/// Writes other bytes of the same length into a file, and restores its modification time.
 fn change_in_place(path: &Path) {
     let before = fs::metadata(path).unwrap();
-    // Older kernels write the same time twice within a tick of their clock.
+    // Older kernels write the same time for two changes within a tick of their clock.
     while fs::metadata(path).unwrap().ctime_nsec() == before.ctime_nsec() {
         fs::write(path, "not this").unwrap();
         fs::File::options().write(true).open(path).unwrap().set_modified(before.modified().unwrap()).unwrap();
@@ -56,7 +58,7 @@ fn a_file_that_is_another_one_is_another_question() {
     let changes: [(Change<'_>, &str); 3] =
         [(&replaced, "new file"), (&grown, "the file and more"), (&in_place, "not this")];
     for (change, text) in changes {
-        // Whether all may have this one as well is the application's to say.
+        // The application must decide whether all clients may have the new file as well.
         let refused = then(&folder, reply("403 Forbidden", &[], "not this one"), |_| change(&folder));
         assert_eq!(
             (refused.short(), refused.cache_status("fwd").as_deref()),
@@ -80,7 +82,7 @@ fn a_file_that_is_gone_or_may_not_be_sent_any_more_is_the_application_s_matter()
     };
     assert_eq!(then(&folder, page(), |_| directory()).text(), "it is gone");
     fs::remove_dir(folder.join("a.txt")).unwrap();
-    // An application that still names it is told what anybody is told.
+    // If the application still names the file, the client gets the usual 404.
     let missing = then(&folder, ok(&[NAMED, FRESH], ""), |_| gone());
     assert_eq!((missing.status, missing.detail().as_str()), (404, "sendfile-missing"));
 }
@@ -193,7 +195,7 @@ fn a_decision_is_confirmed_by_the_application_s_own_validators() {
         scene.advance(lifetime - 1);
         assert!(client.get("/").is_hit(), "{lifetime}");
     }
-    // A confirmation that no longer says for how long is one for who asked.
+    // A 304 that states no lifetime holds for its own request only.
     scene.advance(250);
     let once = client.get("/");
     assert_eq!((once.text().as_str(), once.detail().as_str()), ("the file", "sendfile"));
@@ -247,7 +249,7 @@ fn a_stale_decision_holds_where_it_may_and_the_file_is_the_same() {
     let mut client = scene.client();
     client.get("/");
     scene.advance(15);
-    // The application does not answer before this.
+    // The application does not answer the refresh before this request.
     let stale = client.get("/");
     assert_eq!((stale.text().as_str(), stale.detail().as_str()), ("the file", "hit-stale-while-revalidate"));
     gate.open();
@@ -255,7 +257,7 @@ fn a_stale_decision_holds_where_it_may_and_the_file_is_the_same() {
     scene.advance(100);
     let stale = client.get("/");
     assert_eq!((stale.text().as_str(), stale.detail().as_str()), ("the file", "hit-stale-error"));
-    // Nothing stands in for a file that is another one.
+    // A stale decision does not stand in for a file that has changed.
     folder.write("a.txt", "the other file");
     scene.advance(100);
     scene.origin.then(failing());
@@ -269,7 +271,8 @@ fn a_file_that_has_changed_is_not_sent_stale_while_its_decision_is_refreshed() {
     folder.write("a.txt", "the file");
     let fields = [NAMED, "Cache-Control: max-age=10, stale-while-revalidate=20", "ETag: \"own\""];
     let named = ok(&fields, "");
-    // The refresh asks whether the decision still holds, and that is not what is to be known.
+    // The refresh validates the decision, which does not say whether the new file may be sent. So the cache asks once more,
+    // without a condition.
     let script =
         [get("/").answers(&named), get("/").answers(reply("304 Not Modified", &[], "")), get("/").answers(&named)];
     let scene = serve(&folder, script);

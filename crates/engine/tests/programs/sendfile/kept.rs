@@ -1,4 +1,4 @@
-//! That the decision is asked for each time where nothing else is said, and what becomes of the application meanwhile.
+//! Without a stated lifetime, the application decides anew at each request; and the application is free while the file is sent.
 
 use crate::sendfile::{allow, with_large_file};
 use kasoku_metrics::Counter;
@@ -89,14 +89,15 @@ fn what_one_client_asks_of_the_file_does_not_keep_the_page_that_was_there_before
     let scene = setup.run([get("/").answers(stored), named(), named()]);
     assert_eq!(scene.client().get("/").text(), "page");
     scene.advance(100);
-    // A part of what is stored, which is refreshed behind it: of the file there is no such part.
+    // The range is beyond the end of the stored page, which is refreshed in the background. It is beyond the end of the file as
+    // well.
     assert_eq!(scene.client().get_with("/", &["Range: bytes=99-"]).status, 416);
     scene.origin.done(2);
     scene.settled();
     assert_eq!(scene.client().get("/").text(), "the file");
 }
 
-/// Nothing of the origin is in use.
+/// Waits until no request uses the origin or waits for it.
 pub(crate) fn is_free(scene: &Scenario) {
     scene.eventually(|| {
         let origins = scene.engine.handle().origins().numbers();
@@ -111,7 +112,7 @@ fn the_connection_serves_the_next_request_while_the_file_is_on_its_way() {
         allow(&folder, route);
         route.origin.connections_max = 1;
     });
-    // The application's own body is short, and read in the background.
+    // The application's own body is short, and the engine reads it in the background.
     let scene = setup.run([
         get("/large").answers(ok(&[&line], "short")),
         get("/page").answers(ok(&["Cache-Control: private"], "page")),
@@ -135,13 +136,13 @@ fn an_application_that_sends_the_file_as_well_is_not_listened_to() {
         .run([get("/large").answers(head).sends_held_up(vec![b'y'; 50 << 20]).awaits_end()]);
     let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
     let head = slow.ask("GET", "/large", &[]).next_head();
-    // The origin's script ends when its connection does.
+    // The origin's script ends when its connection ends.
     scene.origin.done(1);
     is_free(&scene);
     assert_eq!(slow.rest_of(head).body.len(), 32 << 20);
 }
 
-/// How often that file is open in this process.
+/// How often this process has that file open.
 fn times_open(path: &Path) -> usize {
     let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     open.filter(|target| target == path).count()
@@ -169,7 +170,8 @@ fn a_client_that_leaves_leaves_nothing_open_and_the_worker_to_others() {
     assert_eq!(scene.client().get("/page").text(), "page");
 }
 
-/// What is sent of a range, or of several, of a file that changes on its way, and how it ends; beside it what was announced.
+/// The number of bytes sent of a range, or of several, of a file that changes meanwhile; the announced number; and how the answer
+/// ends.
 fn changed_on_its_way(range: &str, change: impl FnOnce(&Folder)) -> (usize, usize, Ending) {
     let (folder, line) = with_large_file();
     let scene = Setup::safe().route(|route| allow(&folder, route)).run([get("/").answers(ok(&[&line], ""))]);
@@ -193,7 +195,7 @@ fn a_file_that_changes_on_its_way_is_a_cut_and_no_other_file_in_several_ranges_a
             let (sent, announced, ending) = changed_on_its_way(range, change);
             assert!(ending == Ending::Cut && sent < announced, "{range}: {sent} of {announced}");
         }
-        // Who has it open has what it was.
+        // The engine has the old file open, and sends that.
         let (sent, announced, ending) = changed_on_its_way(range, is_replaced);
         assert_eq!((sent, ending), (announced, Ending::Whole), "{range}");
     }

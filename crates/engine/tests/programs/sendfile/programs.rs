@@ -1,4 +1,4 @@
-//! Programs that name files: CGI and FastCGI, and the places that they hold.
+//! Programs that name files: CGI and FastCGI, and when they give back their places.
 
 use super::kept::is_free;
 use crate::sendfile::{NEVER, allow, with_large_file};
@@ -8,7 +8,7 @@ use kasoku_testkit::{Application, Client, Folder, Gate, Scenario, Setup};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// A CGI program. Another process writes it: what this one has open for writing while a program starts, nobody can execute.
+/// Writes a CGI program, by another process: the kernel would not execute a file that this process has open for writing.
 fn program(folder: &Folder, name: &str, script: &str) {
     let mut writer = Command::new("/bin/sh");
     writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(folder.join(name)).stdin(Stdio::piped());
@@ -41,7 +41,7 @@ fn a_cgi_program_names_a_file_and_works_on_without_its_client() {
     let programs = Folder::new();
     let fifo = programs.join("work");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    // What it prints behind its head is nobody's, and what it does then is its own affair.
+    // Its output behind the head is dropped, and the program may run on.
     let script = format!("printf '{line}\\n\\nhalf'; read line < work; echo done > noted");
     program(&programs, "a.cgi", &script);
     program(&programs, "b.cgi", "printf 'Content-Type: text/plain\\n\\npage'");
@@ -53,7 +53,7 @@ fn a_cgi_program_names_a_file_and_works_on_without_its_client() {
     std::fs::write(&fifo, "go\n").unwrap();
     is_free(&scene);
     assert_eq!(std::fs::read_to_string(programs.join("noted")).unwrap(), "done\n");
-    // Its place is another's before its file is out.
+    // Another program gets its place before the file has been sent.
     assert_eq!(scene.client().get("/b.cgi").text(), "page");
     assert_eq!(slow.rest_of(head).body.len(), 32 << 20);
 }
@@ -63,7 +63,7 @@ fn an_application_server_is_free_while_the_file_is_on_its_way() {
     let (files, line) = with_large_file();
     let named = format!("{line}\r\nContent-type: application/zip\r\n\r\n");
     let page = "Content-type: text/plain\r\nCache-Control: private\r\n\r\npage";
-    // It ends its request, or goes on printing and is cut off.
+    // The application server ends its request, prints a body as well, or goes on printing until it is cut off.
     for first in [prints(&named), prints(&format!("{named}half")), turn().stdout(&named).stdout("more").closes()] {
         let application = Application::fastcgi([first, prints(page)]);
         let scene = fastcgi(&application, &files);
@@ -117,7 +117,7 @@ fn where_a_local_redirect_leads_the_rules_of_that_path_decide() {
         })
         .route(|route| route.origins = vec![OriginAddress::Cgi(programs.path().to_owned()).into()]);
     let scene = setup.run([]);
-    // Each time both are asked, whoever has been redirected before.
+    // Both origins are asked each time, also after an earlier redirect.
     for number in 1..=2 {
         let response = scene.client().get("/to.cgi");
         assert_eq!((response.short(), response.detail().as_str()), ((200, "the file".to_owned()), "sendfile"));

@@ -1,7 +1,7 @@
-//! How fast a named file goes out: as is set, or as the application says.
+//! The rate at which a named file is sent: the configured one, or the one that the application states.
 //!
-//! A rate is seen by the time that what exceeds it takes at least. It may take longer, and not less: the first second's bytes go at once,
-//! and the last quarter of one may wait for its last byte.
+//! The tests measure the least time that the bytes beyond the first second's take. It may take longer, but not less: the bytes of
+//! the first second go at once, and the engine sends the rest in steps of a quarter of a second.
 
 use super::{allow, with_large_file};
 use kasoku_testkit::{Client, Folder, Response, Setup, get, ok};
@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 const RATE: usize = 400_000;
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// What exceeds a second's bytes by a quarter.
+/// A quarter more than the bytes of one second.
 const BYTES: usize = RATE + RATE / 4;
 const LEAST: Duration = Duration::from_millis(250);
 
-/// What of a file comes, and in which time, where `set` bytes per second are set and the application says that.
+/// The answer to a request for `range` and the time that it takes, with `set` bytes per second configured and these fields of the
+/// application.
 fn sent(set: usize, fields: &[&str], range: &str) -> (Response, Duration) {
     let folder = Folder::new();
     folder.write("a.bin", vec![b'x'; BYTES]);
@@ -57,7 +58,7 @@ fn a_decision_that_is_stored_keeps_its_rate() {
 
 #[test]
 fn it_stands_for_the_rate_that_is_set_be_it_higher_or_none() {
-    // With what is set it would take days.
+    // At the configured rate it would take days.
     for rate in ["off", "0", "1000000000"] {
         for range in ["Range: bytes=0-", "Range: bytes=0-0, 2-"] {
             let (response, _) = sent(1, &["X-Sendfile: a.bin", &format!("X-Accel-Limit-Rate: {rate}")], range);

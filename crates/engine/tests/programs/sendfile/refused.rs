@@ -1,4 +1,4 @@
-//! What stands for a file that is not sent: never the application's half answer, and never the name.
+//! Answers for named files that are not sent: they never have the application's half answer, and never the name.
 
 use crate::sendfile::{NEVER, allow};
 use http::StatusCode;
@@ -6,7 +6,7 @@ use kasoku_options::Route;
 use kasoku_testkit::{BOTH, Folder, Response, Scenario, Setup, get, ok, on, reply};
 use std::sync::Arc;
 
-/// What a GET gets when the application says that, by these rules, joined by others and passing.
+/// Checks what a GET gets when the application answers with these fields: as a miss, and as a pass.
 fn each_way(setup: impl Fn() -> Setup, fields: &[&str], check: impl Fn(&Response)) {
     for pass in [false, true] {
         let fields: Vec<&str> =
@@ -14,7 +14,7 @@ fn each_way(setup: impl Fn() -> Setup, fields: &[&str], check: impl Fn(&Response
         let script = (0..2).map(|_| get("/").answers(ok(&fields, "the application's half answer")));
         let scene =
             setup().policy(|policy| policy.back_off_max_seconds = 0).route(|route| route.pass = pass).run(script);
-        // Twice: nothing of it is kept.
+        // Twice, since the answer must not be stored.
         for _ in 0..2 {
             let response = scene.client().get("/");
             assert!(!response.text().contains("half"), "{response:?}");

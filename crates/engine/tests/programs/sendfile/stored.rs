@@ -1,4 +1,5 @@
-//! Decisions that may be stored: when, who gets the file then, and that only the decision is stored.
+//! Stored decisions (answers that name a file): which ones are stored, which clients then get the file, and that only the
+//! decision is stored.
 
 use crate::sendfile::{NEVER, allow};
 use kasoku_metrics::Counter;
@@ -11,7 +12,7 @@ fn serve(folder: &Folder, script: impl IntoIterator<Item = Exchange>) -> Scenari
     Setup::safe().route(|route| allow(folder, route)).run(script)
 }
 
-/// What is asked twice, when the application says that the first time and names a file.
+/// The answers to two requests, the first with the fields `request`. The application names a file with these fields.
 fn asked_twice(setup: Setup, folder: &Folder, request: &[&str], fields: &[&str]) -> (Response, Response) {
     let named = ok(&[&["X-Sendfile: a.txt"], fields].concat(), "");
     let setup = setup.route(|route| allow(folder, route));
@@ -19,7 +20,7 @@ fn asked_twice(setup: Setup, folder: &Folder, request: &[&str], fields: &[&str])
     let mut client = scene.client();
     let answers = (client.get_with("/", request), client.get("/"));
     if answers.1.is_hit() {
-        // The script has to come to its end.
+        // The script must be played to its end.
         client.ask("PURGE", "/", &[]).response();
         client.get("/");
     }
@@ -70,7 +71,7 @@ fn conditions_and_ranges_are_those_of_each_client() {
     folder.write("a.txt", "0123456789");
     let scene = serve(&folder, [get("/").answers(ok(&["X-Sendfile: a.txt", FRESH], ""))]);
     let mut client = scene.client();
-    // The first asks for a part: what is stored is of the whole.
+    // The first client asks for a part; the stored decision is about the whole file.
     let part = client.get_with("/", &["Range: bytes=2-4"]);
     assert_eq!((part.short(), part.cache_status("stored").as_deref()), ((206, "234".to_owned()), Some("")));
     let whole = client.get("/");
@@ -118,7 +119,7 @@ fn what_does_not_say_for_how_long_is_asked_each_time() {
             assert!(!second.is_hit(), "{fields:?}");
         }
     }
-    // Nor does it say so by what the operator grants, whatever that is for.
+    // A lifetime that the operator grants does not apply either.
     let granting = Setup::safe().policy(|policy| {
         policy.grant.ttl_seconds = 600;
         policy.grant.ttl_override_seconds = 600;
@@ -143,7 +144,7 @@ fn what_may_not_be_shared_is_asked_each_time() {
         assert_eq!((first.text().as_str(), first.detail().as_str()), ("the file", reason));
         assert!(!second.is_hit(), "{fields:?}");
     }
-    // What is for all says so, also to who is known.
+    // A decision that may be shared says so, even in an answer to a known visitor.
     let (_, second) = asked_twice(Setup::safe(), &folder, &["Cookie: a=b"], &["Cache-Control: public, max-age=60"]);
     assert!(second.is_hit());
 }
@@ -264,7 +265,7 @@ fn what_is_stored_is_not_the_file() {
     };
     let (small, large) = (held(1), held(8 << 20));
     assert!(small > 0 && small < 4096, "{small}");
-    // The length itself is stored nowhere but in the identity.
+    // Of the length, only the file's identity is stored.
     assert_eq!(large, small);
 }
 
@@ -320,7 +321,7 @@ fn x_accel_expires_may_say_that_nothing_is_to_be_kept() {
         let (first, second) = asked_twice(Setup::safe(), &folder, &[], &fields);
         assert_eq!((first.detail().as_str(), second.is_hit()), ("no-store", false), "{expires}");
     }
-    // Beside a page it says nothing.
+    // In an answer that names no file, the field has no effect.
     let page = ok(&["X-Accel-Expires: 0", FRESH], "page");
     let scene = serve(&folder, [get("/").answers(page)]);
     scene.client().get("/");
@@ -340,7 +341,7 @@ fn what_x_accel_expires_lifts_is_no_permission_to_share_what_somebody_has_logged
             assert!(!second.is_hit(), "{control}");
         }
     }
-    // What is for all says so.
+    // A decision that may be shared says so.
     let fields = ["Cache-Control: public, no-cache", "X-Accel-Expires: 60"];
     assert!(asked_twice(Setup::safe(), &folder, &["Authorization: Basic eDp5"], &fields).1.is_hit());
 }
@@ -367,7 +368,8 @@ fn a_decision_is_not_renewed_by_a_tag_of_the_empty_body() {
     let folder = Folder::new();
     folder.write("a.txt", "the file");
     folder.write("b.txt", "its new release");
-    // Rack::ETag tags the body that is not sent, and Rack::ConditionalGet then answers 304 whichever file is named.
+    // Rack::ETag makes a tag of the body, which is empty here. Rack::ConditionalGet then answers 304, whichever file the
+    // application names.
     let tag = "ETag: W/\"e3b0c44298fc1c149afbf4c8996fb924\"";
     let named = |name: &str| ok(&[&format!("X-Sendfile: {name}"), FRESH, tag], "");
     let scene = serve(&folder, [get("/").answers(named("a.txt")), get("/").answers(named("b.txt"))]);

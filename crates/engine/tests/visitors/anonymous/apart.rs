@@ -1,4 +1,5 @@
-//! What keeps sessions apart that are one, or are asked about elsewhere; and what is told of them.
+//! Which sessions are one and which are two, at several hosts and rules; which site is asked about a session; and what is told of
+//! it.
 
 use crate::anonymous::board::Board;
 use crate::anonymous::{guarded, is_found_anonymous, names, of_a_board, session, told, urls, with_probe};
@@ -16,7 +17,7 @@ fn is_for(response: &Response, who: &str) -> bool {
     response.text().starts_with(&format!("This is for {who}."))
 }
 
-/// Asks until the session is known to be anonymous there.
+/// Asks until the session is known to be anonymous at that host.
 fn becomes_anonymous(scene: &Scenario, host: &str, cookies: &str) {
     scene.eventually(|| asks(scene, host, cookies).cache_status("session").as_deref() == Some("anonymous"));
 }
@@ -212,7 +213,8 @@ fn a_page_whose_session_took_the_place_of_another_names_the_cookie() {
     let scene = board.behind(Setup::safe().route(with_probe));
     let cookies = format!("PHPSESSID={}", board.session(None));
     becomes_anonymous(&scene, "example.org", &cookies);
-    // Its links have the session in them, so it is not kept, and asked for once more with the session that there is.
+    // The links of the page contain the session that it opened. So the page is not stored, and Kasoku asks again with the
+    // visitor's own session.
     let own = scene.client().get_with("/links.php", &[&format!("Cookie: {cookies}")]);
     assert_eq!(
         (own.detail().as_str(), told(&own, "cookie").as_deref()),
@@ -227,7 +229,7 @@ fn a_login_that_overlaps_with_a_logout_is_not_taken_for_nobodys() {
     let board = Board::start();
     let scene = board.behind(guarded());
     let cookies = format!("Cookie: PHPSESSID={}", board.session(Some("tom")));
-    // The board has done it, and its answer is held up; meanwhile somebody logs in on the same session.
+    // The board has ended the session and its answer is held. Meanwhile a visitor logs in on the same session.
     let gate = kasoku_testkit::Gate::new();
     board.holds_next(&gate);
     let mut out = scene.client();
@@ -238,7 +240,7 @@ fn a_login_that_overlaps_with_a_logout_is_not_taken_for_nobodys() {
     out.response();
     board.log_in(cookies.trim_start_matches("Cookie: PHPSESSID="), Some("ann"));
     assert!(is_for(&scene.client().get_with("/", &[&cookies]), "ann"));
-    // One alone is believed.
+    // A log-out without an overlap is believed.
     scene.client().get_with("/logout.php", &[&cookies]);
     assert!(is_for(&scene.client().get_with("/", &[&cookies]), "a guest"));
 }

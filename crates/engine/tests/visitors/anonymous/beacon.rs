@@ -1,4 +1,5 @@
-//! The application hears of visitors who are served from memory, and counts them: once each, as themselves, and nobody waits for it.
+//! Beacons: the application hears of visitors who are served from memory, and counts them, each one once and by their own
+//! address. No request waits for a beacon.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, is_found_anonymous, names, of_a_board, session, urls, with_probe};
@@ -13,14 +14,14 @@ use kasoku_testkit::{Client, Folder, Gate, Response, Scenario, Setup, reply};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Beacons of one worker on their way, and those that wait.
+/// The number of beacons of one worker that may be on their way at a time, and the number of those that may wait.
 const SENT_MAX: usize = 4;
 const WAITING_MAX: usize = 256;
 
-/// An application that counts whom it sees at `/count.php`, and views at `/view.php`; each page opens a session.
+/// An application that counts visitors at `/count.php`, and views at `/view.php`. Each page opens a session.
 struct Site {
     application: Application,
-    /// What those two wait for before they answer.
+    /// The gate that `/count.php` and `/view.php` wait for before they answer.
     gate: Arc<Mutex<Option<Gate>>>,
 }
 
@@ -47,7 +48,7 @@ impl Site {
         self.application.asked().into_iter().filter(is_beacon).collect()
     }
 
-    /// Waits until that many beacons have come, and sees that there are no more.
+    /// Waits until that many beacons have come, and checks that there are no more.
     #[track_caller]
     fn is_told(&self, scene: &Scenario, count: usize) -> Vec<Asked> {
         scene.eventually(|| self.beacons().len() >= count);
@@ -90,12 +91,12 @@ fn rules(route: &mut Route) {
     beacons(route).visitor = Some("/count.php?from=cache".to_owned());
 }
 
-/// Behind a proxy that tells the address.
+/// A setup that trusts a proxy, which states the client's address.
 fn setup() -> Setup {
     Setup::safe().route(rules).options(|options| options.trusted_proxies = AddressRange::loopback())
 }
 
-/// Asks as the visitor of that number.
+/// Sends a request as the visitor of that number.
 fn visit(client: &mut Client, number: usize, method: &str, target: &str, fields: &[&str]) -> Response {
     let own = [format!("X-Forwarded-For: {}", address(number)), format!("User-Agent: browser {number}")];
     let fields: Vec<&str> = own.iter().map(String::as_str).chain(fields.iter().copied()).collect();
@@ -145,7 +146,7 @@ fn forty_visitors_are_forty_visits() {
     }
     let pages = site.application.count() - 40;
     assert_eq!(pages, 4, "each page was made once");
-    // And those by which it is seen that all is done.
+    // Included are the requests by which the test waits for the beacons.
     scene.counted(Counter::Requests, 162);
     assert_eq!(scene.engine.metrics().total(Counter::Requests), 162, "beacons are no requests of clients");
     assert_eq!(scene.engine.metrics().total(Counter::BeaconsDropped), 0);
@@ -429,7 +430,7 @@ fn what_goes_along_has_a_bound() {
     for name in ["user-agent", "accept-language", "referer"] {
         assert_eq!(told[0].field(name).map(str::len), Some(1024), "{name}");
     }
-    // Of a list of proxies, the last is the one that counts.
+    // The last address of the list counts, so a long list can't be shortened: the beacon is dropped.
     let list = format!("X-Forwarded-For: {}{}", "192.0.2.1, ".repeat(500), address(2));
     scene.client().get_with("/page.php", &[&list]);
     scene.counted(Counter::BeaconsDropped, 1);
@@ -470,7 +471,7 @@ fn visitors_of_two_sites_are_two() {
     let site = Site::start();
     let hosts = |name: &str| vec![HostPattern::Exact(name.to_owned())];
     let setup = setup().site(&hosts("a.example"), |_| {}).site(&hosts("b.example"), |_| {});
-    // The names of sites made for a test are numbers.
+    // Sites that a test makes have numbers as names.
     let scene = site.behind(setup);
     for host in ["a.example", "b.example", "a.example"] {
         visit(&mut scene.client(), 1, "GET", "/page.php", &[&format!("Host: {host}")]);
@@ -513,7 +514,7 @@ fn each_view_of_a_page_is_told_by_its_parameters() {
         see(&scene, number, target);
     }
     let told = site.is_told(&scene, 10);
-    // Some are on their way at a time, so they come in any order.
+    // Several beacons are on their way at a time, so they come in any order.
     let mut targets: Vec<&str> = told.iter().map(Asked::target).collect();
     targets.sort_by_key(|target| target.ends_with("id=6"));
     let five = "/view.php?b=free&id=5";

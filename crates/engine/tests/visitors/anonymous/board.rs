@@ -1,7 +1,7 @@
-//! A board in the manner of PHP: session_start() on each page, and all that it knows of its visitors is in the session.
+//! A board like a PHP program: it calls session_start() on each page, and knows its visitors only by their sessions.
 //!
-//! Like PHP it takes any session's id that it is brought, and sets a cookie where it is brought none. Each answer holds a number of its
-//! own, so a page that was kept is told from one that was made again; and its first line says for whom it was made.
+//! Like PHP, it accepts any session id that a request brings, and sets a cookie if the request has none. Each answer has a number
+//! of its own, so a test can tell a stored page from a new one. The first line of a page says for whom it was made.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use kasoku_metrics::Counter;
@@ -10,7 +10,7 @@ use kasoku_testkit::{Gate, Scenario, Setup, reply};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What session_start() makes PHP say.
+/// The fields that session_start() makes PHP send.
 pub(crate) const NOT_TO_BE_KEPT: [&str; 3] = [
     "Expires: Thu, 19 Nov 1981 08:52:00 GMT",
     "Cache-Control: no-store, no-cache, must-revalidate",
@@ -23,19 +23,19 @@ pub(crate) struct Board {
     state: Arc<Mutex<State>>,
 }
 
-/// What the board knows, and what a test may change of it.
+/// The state of the board, which a test may change.
 #[derive(Default)]
 pub(crate) struct State {
-    /// Who is logged in, by the session's id.
+    /// The logged-in members, by the id of their session.
     members: HashMap<String, String>,
-    /// How many sessions have begun.
+    /// The number of sessions that have begun.
     sessions: usize,
     answers: usize,
-    /// What the page `/becomes.php` answers in the place of the page: a status and more lines.
+    /// The answer to `/becomes.php` in place of the page: a status and more field lines.
     pub(crate) becomes: Option<(&'static str, Vec<&'static str>)>,
-    /// What `/login.php` answers, in the place of the form.
+    /// The status of `/login.php`, in place of the form.
     pub(crate) fails: Option<&'static str>,
-    /// Lines that are added to the head of each page.
+    /// Field lines that are added to each page.
     pub(crate) adds: Vec<&'static str>,
 }
 
@@ -47,7 +47,7 @@ impl Board {
         Self { application, state }
     }
 
-    /// Kasoku in front of it.
+    /// Kasoku in front of the board.
     pub(crate) fn behind(&self, setup: Setup) -> Scenario {
         setup.run_before(&self.application.address())
     }
@@ -60,12 +60,12 @@ impl Board {
         self.state.lock().unwrap()
     }
 
-    /// Somebody has a session, and is logged in or not.
+    /// Opens a session, which is logged in as that member, or anonymous.
     pub(crate) fn session(&self, member: Option<&str>) -> String {
         self.state().session(member)
     }
 
-    /// The session is that member's from now on, or nobody's.
+    /// From now on, the session is that member's, or anonymous.
     pub(crate) fn log_in(&self, id: &str, member: Option<&str>) {
         self.state().log_in(id, member);
     }
@@ -87,17 +87,17 @@ impl Board {
         self.application.asked().into_iter().rfind(|asked| asked.target() == target).unwrap()
     }
 
-    /// How often it was asked for that target.
+    /// The number of requests for that target.
     pub(crate) fn count_of(&self, target: &str) -> usize {
         self.application.asked().iter().filter(|asked| asked.target() == target).count()
     }
 
-    /// Whether it owes nobody an answer.
+    /// Whether the board has answered all requests.
     pub(crate) fn all_is_answered(&self) -> bool {
         self.application.answered() == self.count()
     }
 
-    /// Waits until it has been asked about sessions that often, and all that it has answered has been read.
+    /// Waits until Kasoku has sent that many probes and has read all answers.
     #[track_caller]
     pub(crate) fn was_probed(&self, scene: &Scenario, count: usize) {
         scene.counted(Counter::SessionProbes, count as u64);
@@ -155,7 +155,7 @@ impl State {
             "/sso.php" => self.log_in(id, query.strip_prefix("user=")),
             _ => {}
         }
-        // Single sign-on: a cookie of another program of the same domain.
+        // Single sign-on by a cookie of another program on the same domain.
         if let Some(member) = value_of(asked, "sso") {
             self.log_in(id, Some(&member));
         }

@@ -1,4 +1,5 @@
-//! What a write changes is dropped by its tags: at once where the answer says that it was done, at most once a second where it may have been.
+//! A write drops the pages with the tags that it changes: at once if the answer says that it was done, and at most once a second
+//! if it may have been done.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, names, policy, urls};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 
-/// A board that says of each page how many requests it has had, and does as the query says.
+/// A board that numbers its answers, and does what the query says.
 fn board() -> Application {
     let mut number = 0;
     let number = std::sync::Mutex::new(move || {
@@ -96,7 +97,7 @@ fn warm(scene: &Scenario) {
     }
 }
 
-/// Which of the pages are still stored.
+/// The pages that are still stored.
 fn stored(scene: &Scenario) -> Vec<&'static str> {
     let kept = |target: &&str| {
         let question = Question::get(format!("http://example.org{target}"));
@@ -115,13 +116,13 @@ fn what_was_changed_is_dropped_before_the_answer_goes_out() {
     for (target, form, left) in [
         ("/comment.php", "b=free&id=5", &[LIST, OTHER_POST, OTHER_BOARD][..]),
         ("/comment.php?b=free", "id=5", &[LIST, OTHER_POST, OTHER_BOARD]),
-        // By the redirection.
+        // The redirection names the page.
         ("/comment.php", "", &[LIST, OTHER_POST, OTHER_BOARD]),
         ("/write.php", "b=free", &[OTHER_BOARD]),
         ("/write.php", "b=FREE&b=qa", &[]),
         ("/%77rite.php", "b=free", &[OTHER_BOARD]),
         ("/admin.php?anything", "", &[]),
-        // Nothing is known that it changes.
+        // No tag is known that these requests change.
         ("/write.php", "", &PAGES),
         ("/other.php", "b=free&id=5", &PAGES),
     ] {
@@ -158,7 +159,7 @@ fn a_tag_may_be_that_of_pages_without_a_text() {
                 Arc::new(ChangeRules { list: vec![change("/write.php => last-{b}")], ..ChangeRules::default() });
         })
         .run_before(&board.address());
-    // What comes in a content coding can't be read, so it may be the last.
+    // The cache can't read a page in a content coding, so it may be the last one.
     let unread = "/board.php?b=free&id=7";
     for target in [LIST, POST, OTHER_POST, OTHER_BOARD, unread] {
         scene.client().get(target);
@@ -204,7 +205,7 @@ fn a_get_that_changes_something_passes_and_drops() {
         assert_eq!(stored(&scene), [OTHER_BOARD], "{method}");
         scene.counted(Counter::Changes, 1);
     }
-    // What is a POST alone is looked up as ever.
+    // A GET for a URL whose rule is for POST alone is looked up as usual.
     let scene = scene(&board);
     warm(&scene);
     assert_eq!(scene.client().get("/comment.php?b=free&id=5").detail(), "not-cacheable");
@@ -221,7 +222,8 @@ fn what_may_have_been_changed_is_dropped_once_a_second() {
         posts(&scene, &target, "b=free");
         assert_eq!(stored(&scene), [OTHER_BOARD], "{does}");
         warm(&scene);
-        // Within the same second: at its end. The answer before has gone out since, which counts as well.
+        // A tag is dropped at most once a second, so these wait for the end of the second. The tags of the first change were
+        // dropped once more behind its answer, which counts as well.
         for _ in 0..5 {
             posts(&scene, &target, "b=free");
         }
@@ -241,7 +243,7 @@ fn what_was_refused_has_changed_nothing() {
         posts(&scene, &format!("/write.php?does={does}"), "b=free");
         posts(&scene, &format!("/admin.php?does={does}"), "");
     }
-    // What counts by a redirection alone.
+    // A rule that takes only a redirection as a sign of success.
     for does in ["alerts", "fails", "resets", "login", "moved"] {
         posts(&scene, &format!("/sure.php?does={does}"), "b=free");
     }
@@ -262,7 +264,7 @@ fn what_was_asked_for_before_a_change_is_not_stored() {
     board.arrived(1);
     waiting.ask("GET", POST, &[]);
     posts(&scene, "/comment.php", "b=free&id=5");
-    // Who asks now does not wait for what was asked before.
+    // This request does not join the fill that began before the write.
     let late = scene.client().get(POST).text();
     gate.open();
     let before = early.response().text();
@@ -270,7 +272,7 @@ fn what_was_asked_for_before_a_change_is_not_stored() {
     assert_eq!(scene.client().get(POST).text(), late);
 }
 
-/// A board whose pages are all alike, and which may be away.
+/// A board whose pages are all equal, and which can be made to fail.
 fn board_that_goes_away() -> (Application, Arc<AtomicBool>) {
     let is_away = Arc::new(AtomicBool::new(false));
     let own = is_away.clone();
@@ -416,7 +418,7 @@ fn an_operator_purges_by_tag_and_a_plugin_too() {
     assert_eq!(client.response().text().trim(), "Purged all that has the tags board-qa post-free-6");
     assert_eq!(stored(&scene), [LIST, POST, SHORT]);
     warm(&scene);
-    // A plugin must not believe that it has purged what it has not.
+    // A plugin must not believe that pages are purged that are not.
     for (method, field) in [
         ("PURGE", "Surrogate-Key: board-qa node-7"),
         ("PURGE", "Xkey-Purge: cat_p_5"),

@@ -1,4 +1,4 @@
-//! What `kasoku doctor` proposes, what it tries before, and what it never proposes.
+//! What `kasoku doctor` proposes, what it tries before it proposes, and what it never proposes.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::grant;
@@ -16,7 +16,7 @@ fn html(lines: &[&str], text: impl AsRef<str>) -> Vec<u8> {
     reply("200 OK", &lines, format!("<html>{}</html>", text.as_ref()))
 }
 
-/// An application, each of whose answers is made of what it is asked and how many have asked before.
+/// An application that makes each answer from the request and the number of requests before it.
 fn behind(setup: Setup, answers: impl Fn(&Asked, usize) -> Vec<u8> + Send + Sync + 'static) -> (Application, Scenario) {
     let count = AtomicUsize::new(0);
     let application =
@@ -25,11 +25,11 @@ fn behind(setup: Setup, answers: impl Fn(&Asked, usize) -> Vec<u8> + Send + Sync
     (application, scene)
 }
 
-/// What is found of a pattern.
+/// The finding about a URL pattern.
 #[track_caller]
 fn finding(scene: &Scenario, pattern: &str) -> Finding {
     let found = || scene.engine.handle().diagnose(None).findings.into_iter().find(|one| one.pattern == pattern);
-    // It is written down a moment after the answer.
+    // The engine records a request a moment after the answer.
     scene.settled();
     found().unwrap_or_else(|| panic!("nothing is found of {pattern}"))
 }
@@ -42,12 +42,12 @@ fn lines(changes: &[Suggestion]) -> Vec<String> {
     changes.iter().map(line).collect()
 }
 
-/// A visitor of their own address.
+/// A visitor with an address of their own.
 fn visitor(scene: &Scenario, number: u8) -> Client {
     Client::connect_from(Ipv4Addr::new(127, 0, 0, number).into(), scene.engine.addresses()[0])
 }
 
-/// Each is asked for by so many visitors that it may be asked for once more.
+/// So many visitors ask for each target that Kasoku may ask for it once more.
 fn asked_with(scene: &Scenario, targets: &[&str], fields: &[&str]) {
     for target in targets {
         (1..=3).for_each(|number| drop(visitor(scene, number).get_with(target, fields)));
@@ -70,7 +70,7 @@ fn a_page_that_is_the_same_for_everybody_is_proposed_with_its_gain() {
     let FindingVerdict::Proposal(proposal) = found.verdict else { panic!("{found:?}") };
     assert_eq!(proposal.toml(), "[[site.rule]]\npath = \"/search\"\nttl = \"1m\"\n");
     assert!(proposal.changes[0].text.contains("the same for everybody"), "{proposal:?}");
-    // 24 requests in an hour for two URLs: 20 or so of them come when the minute is over.
+    // 24 requests an hour for two URLs: some 20 of them come after the minute is over, and are not saved.
     assert!((2.0..6.0).contains(&proposal.saved_requests), "{proposal:?}");
 }
 
@@ -85,7 +85,7 @@ fn a_line_belongs_into_the_rule_that_is_there() {
     assert_eq!(proposal.toml(), "# in the rule of kasoku.toml:9: path = \"/find\"\nttl = \"1m\"\n");
 }
 
-/// What is proposed for a pattern.
+/// The proposal for a pattern.
 #[track_caller]
 fn proposed(scene: &Scenario, pattern: &str) -> Proposal {
     match finding(scene, pattern).verdict {
@@ -94,7 +94,7 @@ fn proposed(scene: &Scenario, pattern: &str) -> Proposal {
     }
 }
 
-/// Why nothing is proposed for a pattern.
+/// The reason why nothing is proposed for a pattern.
 #[track_caller]
 fn why_nothing(scene: &Scenario, pattern: &str) -> &'static str {
     match finding(scene, pattern).verdict {
@@ -105,7 +105,7 @@ fn why_nothing(scene: &Scenario, pattern: &str) -> &'static str {
 
 #[test]
 fn nothing_is_proposed_for_all_scripts_after_the_page_of_one() {
-    // As gnuboard5's policy ends.
+    // The policy of gnuboard5 ends with such a rule.
     let policy = |route: &mut Route| {
         route.places.site = Some("kasoku.toml:7".into());
         route.places.rule = Some("gnuboard5.toml:340".into());
@@ -127,7 +127,7 @@ fn a_new_rule_takes_the_lines_of_no_other() {
     let (_, scene) = behind(setup, |asked, _| html(&[], asked.target()));
     asked(&scene, &["/list?page=1", "/2026/11/a-day-out", "/blog/a-day-out"]);
     assert!(why_nothing(&scene, "example.org/list?page").contains("lines of its own"));
-    // `/2026/adm/x` fits `/*/*/*` as well.
+    // `/2026/adm/x` matches `/*/*/*` as well.
     assert!(why_nothing(&scene, "example.org/{n}/{n}/*").contains("another rule"));
     assert_eq!(proposed(&scene, "example.org/blog/*").path, "/blog/*");
 }
@@ -142,7 +142,7 @@ fn a_path_with_a_star_is_not_proposed_where_it_fits_another_pattern_that_was_see
         let verdict = finding(&scene, "example.org/blog/*").verdict;
         assert_eq!(matches!(verdict, FindingVerdict::Proposal(_)), is_proposed, "{other}: {verdict:?}");
     }
-    // Nor into a rule that is there, though it fits nothing else by its path.
+    // Nor is a line proposed for the existing rule `/blog/*`, since it matches the other pattern as well.
     let (_, scene) = behind(Setup::safe().rule("/blog/*", |_| {}), |asked, _| html(&[], asked.target()));
     asked(&scene, &["/blog/a-day-out", "/blog/17"]);
     assert!(why_nothing(&scene, "example.org/blog/*").contains("another pattern"));
@@ -190,7 +190,7 @@ fn an_explanation_tries_what_it_proposes() {
     assert_eq!(lines(instead), ["ttl = \"1m\""]);
 }
 
-/// What is proposed for a page, by an explanation that tries it.
+/// The suggestions of an explanation that tries them, for a page of such an application.
 fn tried(answers: fn(&Asked, usize) -> Vec<u8>) -> Tips {
     let guard = Arc::new(GuardRules { is_enabled: true, ..GuardRules::default() });
     let (_application, scene) = behind(Setup::safe().route(move |route| route.guard = guard), answers);
@@ -276,13 +276,13 @@ fn a_page_that_sets_a_cookie_which_nobody_knows_or_at_which_people_log_in_is_nev
         assert!(matches!(found.verdict, FindingVerdict::Nothing(_)), "{found:?}");
     }
     let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "page"));
-    // It was set in the answer to somebody.
+    // The cookie was set in the answer to a request with a cookie.
     asked_with(&scene, &["/page"], &["Cookie: a=b"]);
     let found = finding(&scene, "example.org/page");
     assert!(matches!(found.verdict, FindingVerdict::Nothing(_)), "{found:?}");
 }
 
-/// What is proposed for a cookie for which pages pass.
+/// The verdict about a cookie that makes pages pass. `before` are the requests that come first.
 fn for_a_cookie(sets: impl Fn(&Asked) -> bool + Send + Sync + 'static, before: &[(&str, &str)]) -> FindingVerdict {
     const NAME: &str = "2e61f26e7a4e8194d3d5d054536403e0";
     let setup = Setup::safe().route(|route| grant(route).ttl_seconds = 60);
@@ -361,7 +361,7 @@ fn no_url_is_asked_for_once_more_that_one_visitor_alone_has_asked_for() {
     let (application, scene) = behind(Setup::safe(), |_, _| html(&[], "page"));
     // Each visitor has a link of their own, as in mails.
     (1..=6).for_each(|number| drop(visitor(&scene, number).get(&format!("/welcome.php?id={number}"))));
-    // One visitor reads a page again and again, and two do.
+    // One visitor reads a page again and again, and two visitors read another page.
     (0..9).for_each(|_| drop(visitor(&scene, 1).get("/mine.php?id=1")));
     (1..=2).for_each(|number| drop(visitor(&scene, number).get("/ours.php?id=1")));
     asked(&scene, &["/all.php?id=1"]);

@@ -1,4 +1,4 @@
-//! How sessions end: by logging out, and by age.
+//! How sessions end: by a log-out, and by age.
 
 use crate::anonymous::board::Board;
 use crate::anonymous::states::{anonymous, asks, is_for, is_known_as, probing};
@@ -46,7 +46,7 @@ fn where_nobody_can_be_asked_who_has_logged_out_is_anonymous() {
     scene.client().get_with("/logout.php", &[&format!("Cookie: {cookies}")]);
     is_found_anonymous(&scene, &cookies);
     assert!(is_for(&asks(&scene, &cookies), "a guest") && asks(&scene, &cookies).is_hit());
-    // Until it does more than read.
+    // This holds until the session does more than read.
     scene.client().send_body("POST", "/login_check.php", &[&format!("Cookie: {cookies}")], "user=tom");
     is_known_as(&scene, &cookies, "tom");
 }
@@ -68,7 +68,7 @@ fn an_old_session_that_only_reads_is_ended_at_its_visitor() {
     assert!(lines.len() == 2 && lines.iter().all(|line| line.starts_with("PHPSESSID=deleted; ")), "{ended:?}");
     assert!(lines.iter().all(|line| line.contains("Max-Age=0") && line.contains("Path=/")), "{ended:?}");
     assert_eq!(ended.cache_status("session").as_deref(), Some("expired"));
-    // Without it, the page is a hit.
+    // Without the session cookie, the page is a hit.
     scene.client().get("/");
     assert!(asks(&scene, "_ga=1").is_hit());
 }
@@ -119,7 +119,7 @@ fn a_cookie_that_says_anonymous_by_another_value_is_somebody_even_after_the_logo
     let id = board.session(Some("tom"));
     let member = format!("PHPSESSID={id}; rx_login_status=af3c");
     scene.client().get_with("/?act=procLogout", &[&format!("Cookie: {member}")]);
-    // The board has not really ended it, and its cookie goes on saying so.
+    // The board has not really ended the session, and the cookie still says so.
     assert!(is_for(&asks(&scene, &member), "tom"));
     let guest = asks(&scene, &format!("PHPSESSID={id}; rx_login_status=none"));
     assert!(is_for(&guest, "a guest"), "{guest:?}");

@@ -1,7 +1,8 @@
-//! Links on shared pages that the application makes for one visitor each: they work for everybody who follows them.
+//! Links on shared pages that the application makes for one visitor each: they work for every visitor who follows them.
 //!
-//! The application is one like gnuboard5. A post links to its attachment with a nonce of the session that has rendered it; the attachment goes to
-//! sessions that have opened the post, with a nonce of theirs, and everybody else gets a page with an alert and status 200.
+//! The application resembles gnuboard5. A post links to its attachment with a nonce of the session that rendered the post. The
+//! attachment goes only to a session that has opened the post, with a nonce of that session. All other requests get a page with
+//! an alert and status 200.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, is_found_anonymous, names, of_a_board, session, urls};
@@ -17,7 +18,7 @@ const FILE: &str = "bytes of the attachment";
 const ALERT: &str = "<script>alert('refused');</script>";
 const POST: &str = "/board.php?bo_table=free&wr_id=5";
 
-/// What the application knows, and what a test may change of it.
+/// The state of the application, which a test may change.
 #[derive(Default)]
 struct State {
     /// The sessions, and which of them have opened the post.
@@ -26,9 +27,9 @@ struct State {
     nonces: usize,
     /// Each nonce, and the session for which it was made.
     made: HashMap<String, String>,
-    /// What stands on the page in the place of the link. `NONCE` stands for one that holds.
+    /// The link on the page, in place of the usual one. `NONCE` stands for a valid nonce.
     link: Option<&'static str>,
-    /// What the page answers to somebody, in the place of the page: status, lines and text.
+    /// The answer to a request with `User-Agent: visitor`, in place of the page: status, field lines and text.
     page: Option<(&'static str, Vec<&'static str>, String)>,
 }
 
@@ -53,12 +54,12 @@ impl Program {
         setup.run_before(&self.address())
     }
 
-    /// What has been asked of it since that many requests.
+    /// The requests behind the first `count`.
     fn since(&self, count: usize) -> Vec<Asked> {
         self.application.asked().split_off(count)
     }
 
-    /// The same, without what Kasoku asks about sessions.
+    /// Their targets, without the probes of sessions.
     fn targets_since(&self, count: usize) -> Vec<String> {
         let asked = self.since(count).into_iter().filter(|asked| asked.target() != "/login.php");
         asked.map(|asked| asked.target().to_owned()).collect()
@@ -145,7 +146,7 @@ fn rules(route: &mut Route) {
     route.places.settings.extend([place]);
 }
 
-/// The link on the page that everybody gets.
+/// The link on the shared page.
 fn shared_link(scene: &Scenario) -> String {
     scene.client().get(POST);
     let page = scene.client().get(POST);
@@ -185,7 +186,7 @@ fn a_guest_without_a_session_gets_the_file_of_a_shared_link() {
     assert_eq!(file.cache_status("detail").as_deref(), Some("pass-url"));
     let told = "\"board.toml:20\"";
     assert_eq!(file.cache_status("rule").as_deref(), Some(told));
-    // What the page's answer sets, and what the file's answer does.
+    // The cookies that the page's answer sets, and those that the file's answer sets.
     let cookies = file.head.all("set-cookie").collect::<Vec<_>>().join(" | ");
     assert_eq!(cookies, format!("{}; path=/ | ck_visit_ip=1; path=/", session_of(&file)));
     let [page, asked] = &program.since(1)[..] else { panic!("{:?}", program.since(1)) };
@@ -200,7 +201,7 @@ fn a_guest_without_a_session_gets_the_file_of_a_shared_link() {
     assert_eq!(asked.target(), format!("/download.php?bo_table=free&wr_id=5&no=0&nonce={nonce}"));
     assert_eq!(asked.field("cookie"), Some(session_of(&file).as_str()));
     assert_eq!(asked.field("if-none-match"), Some("\"1\""));
-    // The session is nobody's, so pages come from memory as before.
+    // The session is anonymous, so pages are hits as before.
     assert!(scene.client().get_with(POST, &[&format!("Cookie: {}", session_of(&file))]).is_hit());
 }
 
@@ -246,7 +247,7 @@ fn a_member_follows_the_own_link_and_the_page_is_not_asked_for() {
     program.state.lock().unwrap().members.insert(id.clone());
     let cookie = format!("Cookie: PHPSESSID={id}");
     let link = link_in(&follow(&scene, POST, &[&cookie]));
-    // As soon as it is known that the session is somebody's.
+    // As soon as the session is known to be a member's.
     scene.eventually(|| {
         let before = program.application.count();
         assert_eq!(follow(&scene, &link, &[&cookie]).text(), FILE);
@@ -330,7 +331,8 @@ fn the_link_is_found_however_it_is_written() {
         program.state.lock().unwrap().link = Some(other);
         assert_eq!(follow(&scene, &link, &[]).text(), FILE, "{other}");
     }
-    // A post that was opened from a list has more in its links than the page that is asked for. The link that agrees most counts.
+    // A post that was opened from a list has more parameters in its links than the page that Kasoku fetches. The link with the
+    // most equal parameters counts.
     assert_eq!(follow(&scene, &format!("{link}&page=2"), &[]).text(), FILE);
 }
 

@@ -1,4 +1,4 @@
-//! Pages are compared with another visitor's before they are shared: what is found, and what follows.
+//! The leak guard: pages are compared with another visitor's page before they are shared; what it finds, and what follows.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, session, told};
@@ -15,10 +15,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What a page of an application says, by who asks and by how many have asked before.
+/// The text of a page, from the request and the number of requests before it.
 type Says = dyn Fn(&Asked, usize) -> String + Send + Sync;
 
-/// An application without a word about lifetimes, each of whose pages is made by `says`.
+/// An application that states no lifetimes. `says` makes each of its pages.
 struct Site {
     application: Application,
     says: Arc<Mutex<Arc<Says>>>,
@@ -53,7 +53,7 @@ fn rules(noise: &[&str]) -> Arc<GuardRules> {
     Arc::new(GuardRules { is_enabled: true, noise, cookie: None })
 }
 
-/// A minute is granted to all, and all is compared.
+/// Grants a minute to all pages, and compares all of them.
 fn setup(noise: &[&str]) -> Setup {
     let guard = rules(noise);
     Setup::safe().route(move |route| {
@@ -70,13 +70,13 @@ fn page(text: &str) -> String {
     format!("<!DOCTYPE html><html lang=\"en\"><body>\n<h1>Title</h1>\n{text}\n</body></html>")
 }
 
-/// What is known of the pattern of a URL.
+/// The state of the pattern of a URL.
 fn known(scene: &Scenario, path: &str) -> Guarded {
     let url = format!("http://example.org{path}");
     scene.engine.handle().explain(&Question::get(&url)).unwrap().guarded.unwrap()
 }
 
-/// The place and the visitor's line of the first difference.
+/// The place of the first difference, and the visitor's line in it.
 fn found(scene: &Scenario, path: &str) -> (&'static str, String) {
     match known(scene, path).state {
         GuardState::Blocked { report, .. } => {
@@ -87,7 +87,7 @@ fn found(scene: &Scenario, path: &str) -> (&'static str, String) {
     }
 }
 
-/// Asks twice: both pass.
+/// Asks twice, and checks that both requests pass.
 #[track_caller]
 fn is_blocked(scene: &Scenario) -> Response {
     let first = scene.client().get("/page");
@@ -98,7 +98,7 @@ fn is_blocked(scene: &Scenario) -> Response {
     second
 }
 
-/// Asks twice: the second is a hit.
+/// Asks twice, and checks that the second is a hit.
 #[track_caller]
 fn is_shared(scene: &Scenario) {
     scene.client().get("/page");
@@ -143,7 +143,7 @@ fn a_page_that_shows_who_asks_is_not_shared() {
 
 #[test]
 fn what_is_kept_by_address_is_found() {
-    // Somebody has put things into a cart anonymously.
+    // The cart of the address 0.0.0.0, which anonymous requests have.
     let carts = Mutex::new(HashMap::from([("0.0.0.0".to_owned(), 3)]));
     let site = Site::start(move |asked, _| {
         let mut carts = carts.lock().unwrap();
@@ -173,7 +173,7 @@ fn a_token_is_found_wherever_it_stands() {
     ];
     for (place, says) in all {
         let site = Site::start(move |_, count| page(&says(count + 1000)));
-        // Whatever is listed, none of it is noise.
+        // The listed noise does not apply in these places.
         let scene = site.behind(setup(&["value=a{digits}b", "clock a{digits}b", "=\"a{digits}b", "var a{digits}b"]));
         is_blocked(&scene);
         assert_eq!(found(&scene, "/page").0, place, "{}", says(0));
@@ -221,7 +221,7 @@ fn links_that_are_made_for_each_visitor_are_no_difference_where_they_are_mended(
     };
     is_blocked(&site.behind(setup(&[])));
     is_shared(&site.behind(setup(&[]).route(|route| route.fresh_links = vec![fresh.clone()])));
-    // Beside such a link, all else counts.
+    // Other differences beside such a link count.
     site.says(move |_, count| page(&format!("<a href=\"{nonce}{count}\" id=\"{count}\">file</a>")));
     is_blocked(&site.behind(setup(&[]).route(|route| route.fresh_links = vec![fresh])));
 }
@@ -244,7 +244,7 @@ fn a_page_that_is_changed_meanwhile_is_no_alarm() {
 
 #[test]
 fn a_page_of_which_there_are_two_forms_is_no_alarm() {
-    // Rows that a database sorts by equal values come in the order of whichever connection is next.
+    // A database returns rows that sort alike in an order that depends on the connection.
     is_shared(&Site::start(|_, count| page(if count % 2 == 0 { "a, b" } else { "b, a" })).behind(setup(&[])));
 }
 
@@ -256,26 +256,26 @@ fn lines_that_come_in_another_order_each_time_are_no_alarm_and_a_visitors_own_or
     };
     is_shared(&Site::start(move |_, count| rows(count)).behind(setup(&[])));
     is_blocked(&Site::start(move |asked, _| rows(usize::from(!field(asked, "referer").is_empty()))).behind(setup(&[])));
-    // A line of the visitor's among lines that move.
+    // A line of the visitor's own, among lines that move.
     let own = move |asked: &Asked, count| rows(count) + field(asked, "x-forwarded-for");
     is_blocked(&Site::start(own).behind(setup(&[])));
 }
 
 #[test]
 fn rows_of_which_others_are_in_a_list_each_time_are_no_alarm_and_a_visitors_own_row_is() {
-    // The application returns `shown` of `count` rows that sort alike, from another one on with each request.
+    // The application returns `shown` of `count` rows that sort alike, and starts with another one at each request.
     let rows = |shown: usize, count: usize, first: usize| {
         (0..shown).map(|at| format!("<li>post {}</li>\n", (first + at) % count)).collect::<String>()
     };
     is_shared(&Site::start(move |_, count| page(&rows(3, 7, count))).behind(setup(&[])));
-    // So few of so many that nobody has to ask more often.
+    // Few rows of many: the guard does not need more requests.
     let scene = Site::start(move |_, count| page(&rows(2, 11, 4 * count))).behind(setup(&[]));
     is_shared(&scene);
     is_blocked(
         &Site::start(move |asked, count| page(&(rows(3, 7, count) + field(asked, "x-forwarded-for"))))
             .behind(setup(&[])),
     );
-    // A visitor gets a row that nobody ever gets, and one that lacks a row.
+    // A visitor gets a row that no other request gets; and a visitor lacks a row that all others get.
     let own = move |asked: &Asked| !field(asked, "referer").is_empty();
     is_blocked(
         &Site::start(move |asked, count| page(&(rows(3, 7, count) + if own(asked) { "<li>yours</li>\n" } else { "" })))
@@ -285,11 +285,11 @@ fn rows_of_which_others_are_in_a_list_each_time_are_no_alarm_and_a_visitors_own_
         &Site::start(move |asked, count| page(&(rows(3, 7, count) + if own(asked) { "" } else { "<li>ours</li>\n" })))
             .behind(setup(&[])),
     );
-    // Rows that only a visitor gets others of.
+    // Only a visitor's rows change.
     is_blocked(
         &Site::start(move |asked, count| page(&rows(3, 7, if own(asked) { count } else { 0 }))).behind(setup(&[])),
     );
-    // What changes is a value of a form.
+    // The value of a form field changes.
     let form = move |count: usize| page(&format!("<form>\n<input name=\"sum\" value=\"{}\">\n</form>", count % 7));
     is_blocked(&Site::start(move |_, count| form(count)).behind(setup(&[])));
 }
@@ -365,7 +365,7 @@ fn a_pattern_that_begins_to_differ_is_found_by_samples_and_its_pages_are_gone() 
     let mut client = scene.client();
     let mut looks = 0;
     while scene.engine.metrics().total(Counter::GuardBlocked) == 0 {
-        // Samples are a second apart, and what was sampled has to be answered.
+        // Samples are at least a second apart, and the previous one must have ended.
         scene.advance(2);
         let answer = client.get("/post.php?id=1");
         assert!(answer.is_hit() || answer.detail() == "leak-guard", "{answer:?}");
@@ -385,7 +385,7 @@ fn what_was_found_by_a_sample_is_not_what_changes_meanwhile() {
     let site = Site::start(|_, _| page("one for all"));
     let scene = site.behind(setup(&[]).route(|route| grant(route).ttl_seconds = 100_000));
     scene.client().get("/page");
-    // Each second look finds something new.
+    // The text changes with each second request.
     site.says(|_, count| page(&format!("{}", count / 2)));
     let mut client = scene.client();
     for _ in 0..2000 {
@@ -471,7 +471,7 @@ fn a_hundred_clients_at_once_on_a_page_that_nobody_has_compared() {
     });
     assert!(answers.iter().all(|answer| answer.status == 200 && answer.text() == page("for all")));
     scene.counted(Counter::GuardBlocked, 0);
-    // One of the two was looked at; whoever wanted the other one waited for its own fill alone, or passed.
+    // The guard compared one of the two URLs. Clients of the other one waited for their own fill, or passed.
     assert!(known(&scene, "/page?a=1").state.word() == "verified");
     assert_eq!(scene.engine.metrics().total(Counter::GuardChecks), 1);
 }
@@ -483,7 +483,7 @@ fn while_a_page_is_compared_others_of_its_pattern_pass_and_the_same_one_waits() 
     let gate = Gate::new();
     let (own, held) = (scene.client(), gate.clone());
     std::thread::scope(|threads| {
-        // The comparison itself is held up: the second request that comes.
+        // The comparison is held: it is the second request.
         let is_second = AtomicUsize::new(0);
         site.says(move |asked, _| {
             if is_second.fetch_add(1, Ordering::SeqCst) == 1 {
@@ -515,7 +515,7 @@ fn pages_that_are_compared_are_charged_until_the_comparison_has_ended() {
     let gate = Gate::new();
     let held = gate.clone();
     let site = Site::start(move |_, count| {
-        // The fill's page, a visitor's, nobody's, and a visitor's again are there.
+        // By then the page of the fill, a visitor's page, the anonymous page and a visitor's page again have come.
         assert!(count != 4 || held.wait());
         page(&format!("{count}{}", "x".repeat(PAGE_BYTES)))
     });
@@ -590,7 +590,7 @@ fn a_member_who_would_get_the_guests_page_is_found() {
         true => page("<p>Hello Ann (hunter2)"),
         false => page("<p>Log in"),
     };
-    // Its cookie is taken for noise.
+    // The configuration takes the member's cookie for noise.
     let forgets = |route: &mut Route| route.cookies.noise.push("member".to_owned());
     let site = Site::start(says);
     let scene = site.behind(setup(&[]).route(with_account).route(forgets));
@@ -602,11 +602,11 @@ fn a_member_who_would_get_the_guests_page_is_found() {
         }
         other => panic!("{other:?}"),
     }
-    // Where it passes, the member's page is their own, and nobody has to look at it.
+    // If the member's requests pass, the page is the member's own, and the guard need not compare it.
     let site = Site::start(says);
     is_shared(&site.behind(setup(&[]).route(with_account)));
     assert!(site.application.asked().iter().all(|asked| field(asked, "cookie").is_empty()));
-    // A session that has ended tells nothing.
+    // A session that has ended shows nothing.
     let site = Site::start(|_, _| page("<p>Log in"));
     let scene = site.behind(setup(&[]).route(with_account).route(forgets));
     is_shared(&scene);

@@ -1,4 +1,4 @@
-//! Requests that pass with a session and make nobody of anybody: a captcha, a token, a page that nobody else is shown.
+//! Requests that pass with a session and leave it anonymous: a captcha, a token, a page that only some visitors are shown.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, is_anonymous, names, session, stateful, urls, with_probe};
@@ -7,8 +7,8 @@ use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-/// A board whose posts draw a captcha: `/captcha.php` writes into the session, and opens one for whoever has none. Each kind of answer that
-/// is no captcha has a parameter of its own.
+/// A board whose posts show a captcha: `/captcha.php` writes into the session, and opens one for a visitor who has none. Each
+/// kind of answer that is no captcha has a parameter of its own.
 struct Board {
     application: Application,
     members: Arc<Mutex<HashSet<String>>>,
@@ -31,7 +31,7 @@ impl Board {
     }
 }
 
-/// The rules of such a board: the captcha is harmless, and posts are known by their end.
+/// The rules of such a board: the captcha is harmless, and a complete post is recognized by its end.
 fn rules(route: &mut Route) {
     with_probe(route);
     session(route).harmless_urls = urls(&["/captcha.php"]);
@@ -52,7 +52,7 @@ fn answer(members: &mut HashSet<String>, asked: &Asked) -> Vec<u8> {
     if id.is_empty() {
         lines.push(format!("Set-Cookie: PHPSESSID={new}"));
     }
-    // A cookie for logging in automatically logs in at any URL.
+    // A cookie for automatic log-ins logs the session in at any URL.
     if cookie.contains("ck_auto") || query.contains("login") || path == "/login_check.php" {
         members.insert(if id.is_empty() { new.clone() } else { id.to_owned() });
     }
@@ -203,7 +203,7 @@ fn a_page_that_only_some_are_shown_leaves_their_session_anonymous() {
         assert_eq!((refused.text().as_str(), refused.detail().as_str()), ("alert", "page-text-missing"), "{refused:?}");
         assert!(is_anonymous(&scene, &cookies));
     }
-    // The same by a URL that logs in: its answer is a page, but the session was set aside for nobody.
+    // A visitor without a session gets the same refusal and a new session, which is anonymous.
     let session = opened(&scene.client().get("/secret.php"));
     assert!(is_anonymous(&scene, &session), "it was opened by a page");
 }

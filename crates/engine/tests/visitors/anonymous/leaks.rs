@@ -1,4 +1,5 @@
-//! Leaks that other caches had, each rebuilt: a configuration that leaks there, in the words that Kasoku has for it, and does not here.
+//! Leaks that other caches had, rebuilt: each with a configuration that leaks there, in Kasoku's settings, and does not leak
+//! here.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::board::NOT_TO_BE_KEPT;
@@ -22,7 +23,7 @@ fn value_of(asked: &Asked, name: &str) -> Option<String> {
     cookies.find(|(found, _)| *found == name).map(|(_, value)| value.to_owned())
 }
 
-/// A forum that greets whoever its session says, and hands a session to all others.
+/// A forum that greets the session of the request, and opens a session for requests without one.
 fn forum() -> Application {
     let sessions = AtomicUsize::new(0);
     Application::start(move |asked| {
@@ -37,9 +38,9 @@ fn forum() -> Application {
     })
 }
 
-/// engintron issue 133 (and 12, 206, 237, 340, 1031): nginx was told to keep all pages for a second, with
-/// `proxy_ignore_headers Cache-Control Expires Set-Cookie Vary`. Members of forums found themselves logged in as others, an
-/// administrator among them: who had no session yet got the cookie of another's, and pages were kept whoever asked.
+/// engintron issue 133 (and 12, 206, 237, 340, 1031): nginx was told to store all pages for a second, with `proxy_ignore_headers
+/// Cache-Control Expires Set-Cookie Vary`. Members of forums found themselves logged in as others, an administrator among them: a
+/// visitor without a session got another visitor's cookie, and pages were stored for any visitor.
 #[test]
 fn engintron_133_what_sets_cookies_and_varies_is_kept_for_a_second_whatever_it_says() {
     fn ignoring_all(route: &mut Route) {
@@ -48,7 +49,7 @@ fn engintron_133_what_sets_cookies_and_varies_is_kept_for_a_second_whatever_it_s
     }
     let forum = forum();
     let scene = before(Setup::safe().route(ignoring_all), &forum);
-    // Who is logged in is first, and at the same time as others.
+    // The logged-in administrator asks first, and others ask at the same time.
     let gate = Gate::new();
     forum.holds_next(&gate);
     let admin = ["Cookie: forum_session=admin", "User-Agent: admin's"];
@@ -63,7 +64,7 @@ fn engintron_133_what_sets_cookies_and_varies_is_kept_for_a_second_whatever_it_s
     assert_eq!((admins.text(), toms.text()), ("Hello admin, admin's".to_owned(), "Hello tom, tom's".to_owned()));
     assert_eq!((admins.detail(), toms.detail()), ("pass-cookie".to_owned(), "pass-cookie".to_owned()));
     assert!(guests.text().starts_with("Hello guest, ") && !guests.text().contains("guest's"), "{guests:?}");
-    // Nobody gets the session of another: those who share the page get none at all.
+    // No client gets another client's session: clients that share the page get no cookie.
     assert!(!guests.has("set-cookie"), "{guests:?}");
     let hit = scene.client().get("/");
     assert!(hit.is_hit() && !hit.has("set-cookie"), "{hit:?}");
@@ -72,7 +73,7 @@ fn engintron_133_what_sets_cookies_and_varies_is_kept_for_a_second_whatever_it_s
     assert!(asks(&scene, "/", &admin).text().contains("admin") && !scene.client().get("/").text().contains("admin"));
 }
 
-/// A shop that opens a session when something plugs itself into a page, and shows each visitor the own cart.
+/// A shop that opens a session with a page, as plugins make it do, and shows each visitor their own cart.
 fn shop() -> Application {
     let sessions = AtomicUsize::new(0);
     Application::start(move |asked| {
@@ -86,11 +87,11 @@ fn shop() -> Application {
     })
 }
 
-/// WooCommerce issue 21944: nginx' `fastcgi_cache` kept the front page, on which a plugin had opened a session, together with its
-/// `Set-Cookie: wp_woocommerce_session_…`; all who came afterwards got that session, and with it one cart.
+/// WooCommerce issue 21944: nginx' `fastcgi_cache` stored the front page, on which a plugin had opened a session, together with
+/// its `Set-Cookie: wp_woocommerce_session_…`. All later visitors got that session, and shared one cart.
 #[test]
 fn woocommerce_21944_a_session_that_a_page_opens_is_not_replayed_to_all() {
-    // As people set it up: pages are kept for ten minutes, and who has something in the cart passes.
+    // As published guides do it: pages are stored for ten minutes, and visitors with something in the cart pass.
     fn as_published(route: &mut Route) {
         grant(route).ttl_seconds = 600;
         route.cookies.pass = names(&["woocommerce_items_in_cart", "wordpress_logged_in_*"]);
@@ -121,7 +122,7 @@ fn woocommerce_21944_a_session_that_a_page_opens_is_not_replayed_to_all() {
             assert_eq!(told(&visits[0], "cookie").as_deref(), Some("wp_woocommerce_session_5f"));
         }
     }
-    // Who has a session, and nothing in the cart that a cookie tells, sees the own cart where the session is named.
+    // A visitor with a session, and no cookie about the cart, sees their own cart if the configuration names the session.
     let shop = shop();
     let scene = before(Setup::safe().route(told_of_the_session), &shop);
     scene.client().get("/");
@@ -130,7 +131,7 @@ fn woocommerce_21944_a_session_that_a_page_opens_is_not_replayed_to_all() {
     assert_eq!(asks(&scene, "/", &["Cookie: wp_woocommerce_session_5f=tom"]).text(), "The cart of tom");
 }
 
-/// A shop whose own cache knows a customer by `sw-cache-hash`, and whose pages know one by `session-`.
+/// A shop whose own cache identifies a customer by `sw-cache-hash`, and whose pages do so by `session-`.
 fn shopware() -> Application {
     Application::start(|asked| {
         let who = value_of(asked, "session-").unwrap_or_else(|| "nobody".to_owned());
@@ -140,8 +141,9 @@ fn shopware() -> Application {
     })
 }
 
-/// Shopware issue 4945: the key of a page was made from the request, in which `sw-cache-hash` had been lost (or had not come yet), and
-/// the page from the session, which was still there: a customer's page was kept under the key of visitors without an account.
+/// Shopware issue 4945: the key of a page was made from the request, in which `sw-cache-hash` was lost or had not come yet; the
+/// page was made from the session, which was still there. So a customer's page was stored under the key of visitors without an
+/// account.
 #[test]
 fn shopware_4945_a_customers_page_is_not_kept_as_that_of_visitors_without_an_account() {
     fn by_the_hash(route: &mut Route) {
@@ -169,7 +171,7 @@ fn shopware_4945_a_customers_page_is_not_kept_as_that_of_visitors_without_an_acc
     for (number, rules) in rules.into_iter().enumerate() {
         let shop = shopware();
         let scene = before(Setup::safe().route(rules), &shop);
-        // Logged in, without the cookie of the cache; first on an empty cache.
+        // A logged-in customer without the cookie of the shop's cache; first on an empty cache.
         let own = asks(&scene, "/", &["Cookie: session-=tom"]);
         let passes = own.text() == "Account of tom";
         assert!(passes || own.text() == "Account of nobody", "rules {number}: {own:?}");
@@ -177,12 +179,12 @@ fn shopware_4945_a_customers_page_is_not_kept_as_that_of_visitors_without_an_acc
             let visitors = scene.client().get("/");
             assert_eq!(visitors.text(), "Account of nobody", "rules {number}: {visitors:?}");
         }
-        // With the hash, another customer of the same group of prices.
+        // With the hash: another customer of the same price group.
         asks(&scene, "/", &["Cookie: session-=tom; sw-cache-hash=5d41402abc4b2a76"]);
         let anns = asks(&scene, "/", &["Cookie: session-=ann; sw-cache-hash=5d41402abc4b2a76"]);
         assert!(!anns.text().contains("tom"), "rules {number}: {anns:?}");
     }
-    // Where the session is named, a customer has the own page.
+    // If the configuration names the session, customers get their own pages.
     let shop = shopware();
     let scene = before(Setup::safe().route(named), &shop);
     scene.client().get("/");

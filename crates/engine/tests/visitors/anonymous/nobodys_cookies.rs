@@ -1,4 +1,4 @@
-//! Cookies that go along with what is asked for anonymously, so that an application does not count it as a visit.
+//! Cookies that Kasoku adds to anonymous requests, so that an application does not count them as visits.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, names, of_a_board};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 /// base64 of 0.0.0.0, as gnuboard's set_cookie() writes it.
 const COUNTED: &str = "ck_visit_ip=MC4wLjAuMA==";
 
-/// An application that counts each request as a visit, unless the cookie holds the visitor's address.
+/// An application that counts each request as a visit, except requests from 0.0.0.0 with the cookie [`COUNTED`].
 struct Counting {
     application: Application,
     visits: Arc<AtomicUsize>,
@@ -129,7 +129,7 @@ fn a_live_question_is_no_visit_either() {
     let scene = counting.behind(setup());
     let question = Question { is_live: true, ..Question::get("http://example.org/") };
     let explained = scene.engine.handle().explain(&question).unwrap();
-    // A question has no address.
+    // A live explanation has no client address.
     assert_eq!(explained.answer.unwrap().unwrap().refusal, None);
     assert_eq!(counting.cookies(), [Some(COUNTED.to_owned())]);
 }

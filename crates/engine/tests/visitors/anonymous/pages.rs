@@ -1,5 +1,5 @@
-//! What is a page, and what an application says in its place with the same status: that a post is gone or for members only, or that the
-//! database is away.
+//! How Kasoku recognizes a page, and what an application says in its place with the same status: that a post is gone or for
+//! members only, or that the database is down.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{cookie, of_a_board, session};
@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex};
 const OUTAGE: &str = "MySQL Connect Error";
 const ALERT: &str = "<script>alert('gone');</script>";
 
-/// An application that says one thing after the other, each time until it is told to say something else.
+/// An application that gives the same answer until a test changes it.
 struct Program {
     application: Application,
     says: Arc<Mutex<String>>,
 }
 
 impl Program {
-    /// It begins with a page.
+    /// The first answer is a page.
     fn start() -> Self {
         let says = Arc::new(Mutex::new(page("one")));
         let own = says.clone();
@@ -33,8 +33,8 @@ impl Program {
         *self.says.lock().unwrap() = text.into();
     }
 
-    /// Kasoku in front of it, with the texts by which its pages are known; what is kept lives for a minute, and ten more while the
-    /// application fails.
+    /// Kasoku in front of the application, with the texts by which it recognizes pages. Pages are fresh for a minute, and have
+    /// ten minutes of grace.
     fn behind(&self) -> Scenario {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let rules = PageRules {
@@ -47,7 +47,7 @@ impl Program {
         setup.route(|route| route.page = Arc::new(rules)).run_before(&self.application.address())
     }
 
-    /// Asks for the page until what the application says now has come in the background.
+    /// Asks for the page, which is stale, and waits until its refresh in the background has come.
     fn is_refreshed(&self, scene: &Scenario) -> Response {
         let count = self.application.count();
         let stale = scene.client().get("/post");
@@ -62,7 +62,7 @@ fn page(text: &str) -> String {
     format!("<html><p>{text}</p></html>")
 }
 
-/// A page in the words of PHP; whoever has the session `ann` sees more.
+/// A page with the fields of PHP. The session `ann` gets another text.
 fn answer(says: &str, asked: &Asked) -> Vec<u8> {
     let cookie = asked.field("cookie").unwrap_or_default();
     let text = if cookie.contains("PHPSESSID=ann") { page("for ann") } else { says.to_owned() };
@@ -210,7 +210,7 @@ fn a_session_that_is_set_aside_gets_its_own_page_where_nobody_gets_one() {
     let program = Program::start();
     let scene = program.behind();
     program.says(ALERT);
-    // A cookie says that the session is nobody's; but it has typed the password of this post.
+    // A cookie says that the session is anonymous, but its visitor has typed the password of this post.
     let answer = scene.client().get_with("/post", &["Cookie: status=none; PHPSESSID=ann"]);
     assert_eq!((answer.text(), answer.detail().as_str()), (page("for ann"), "page-text-missing"), "{answer:?}");
     assert_eq!(program.application.count(), 2);

@@ -1,4 +1,4 @@
-//! How the application is asked about sessions, when, and what follows from its answers.
+//! Probes of sessions: how Kasoku asks the application whether a session is anonymous, when, and what follows from the answers.
 
 use crate::anonymous::board::Board;
 use crate::anonymous::states::{anonymous, asks, is_for, is_known_as, probing};
@@ -79,7 +79,7 @@ fn while_a_login_is_on_its_way_nothing_that_is_found_counts() {
     let scene = board.behind(probing());
     let cookies = format!("PHPSESSID={}", board.session(None));
     let field = format!("Cookie: {cookies}");
-    // The answer to the question about the session is held up; meanwhile its visitor logs in.
+    // The answer to the probe is held; meanwhile its visitor logs in.
     let question = Gate::new();
     let mut visitor = scene.client();
     let page = Gate::new();
@@ -95,7 +95,7 @@ fn while_a_login_is_on_its_way_nothing_that_is_found_counts() {
     board.log_in(cookies.trim_start_matches("PHPSESSID="), None);
     question.open();
     board.was_probed(&scene, 1);
-    // That the session was anonymous is of before: nobody believes it.
+    // The result is older than the log-in, so it does not count.
     assert!(!is_anonymous(&scene, &cookies));
     board.log_in(cookies.trim_start_matches("PHPSESSID="), Some("tom"));
     is_known_as(&scene, &cookies, "tom");
@@ -108,7 +108,7 @@ fn who_is_known_to_be_somebody_is_asked_about_anew_after_more_than_reading() {
     let toms = format!("PHPSESSID={}", board.session(Some("tom")));
     is_known_as(&scene, &toms, "tom");
     board.was_probed(&scene, 1);
-    // A log-out of which no list knows.
+    // A log-out by a URL that no setting names.
     scene.client().send_body("POST", "/login_check.php", &[&format!("Cookie: {toms}")], "user=");
     is_known_as(&scene, &toms, "a guest");
     board.was_probed(&scene, 2);
@@ -133,7 +133,8 @@ fn a_member_who_writes_is_not_asked_about_again() {
     board.was_probed(&scene, 1);
     scene.client().send_body("POST", "/login_check.php", &[&format!("Cookie: {toms}")], "user=tom");
     is_known_as(&scene, &toms, "tom");
-    // A guest is, after the like; and questions are asked in their order.
+    // A guest's session is probed again after the same request. Probes go out in order, so one of the member would have come
+    // before.
     is_known_as(&scene, &guests, "a guest");
     board.was_probed(&scene, 2);
     is_found_anonymous(&scene, &guests);
@@ -185,10 +186,10 @@ fn a_probe_that_is_never_answered_keeps_nobody_waiting_and_finds_nothing() {
     assert!(is_for(&visitor.response(), "a guest"));
     board.arrived(2);
     is_known_as(&scene, &cookies, "a guest");
-    // It is given up, and the next request is behind another question, which is answered.
+    // The probe is given up. A later request causes another one, which is answered.
     scene.eventually(|| {
         asks(&scene, &cookies);
-        // Where the next one came before the answer, that would count for nothing.
+        // If the next request came before the answer to the probe, the answer would not count.
         scene.settled();
         is_anonymous(&scene, &cookies)
     });
@@ -239,7 +240,7 @@ fn nobody_is_asked_with_a_cookie_that_was_replaced() {
     board.state().adds = vec!["Set-Cookie: _ga=2"];
     scene.client().get_with("/", &[&cookies]);
     assert_eq!(board.count_of("/login.php"), 0);
-    // One that has the same value is none.
+    // A cookie that is set to the same value is not replaced.
     board.state().adds = vec!["Set-Cookie: _ga=1; Max-Age=60"];
     scene.client().get_with("/", &[&cookies]);
     board.was_probed(&scene, 1);
@@ -249,7 +250,7 @@ fn nobody_is_asked_with_a_cookie_that_was_replaced() {
 fn nobody_is_asked_while_a_tunnel_is_open() {
     const COOKIE: &str = "Cookie: PHPSESSID=0123456789abcdef";
     let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    // The script has no question.
+    // The script expects no probe.
     let page = get("/").answers(ok(&["Cache-Control: no-store"], "a member's"));
     let scene = probing().run([get("/ws").sends(switch).awaits_end(), page]);
     let mut tunnel = scene.client();

@@ -1,4 +1,5 @@
-//! Pages that stop being everybody's while they are kept: what a refresh is told drops them, whatever `grace` and stale-if-error allow.
+//! Stored pages that stop being shareable: the answer to a refresh drops them, even if `grace` or stale-if-error would allow
+//! stale answers.
 
 use crate::anonymous::application::{Application, Does};
 use crate::anonymous::board::Board;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PAGE: &str = "/becomes.php";
 
-/// Fresh for a minute; after that served for ten while it is refreshed, or instead of an error.
+/// Pages are fresh for a minute. For ten more, a stale page is served while it is refreshed, or instead of an error.
 fn with_grace() -> Setup {
     guarded().policy(|policy| policy.grace_seconds = 600)
 }
@@ -19,7 +20,7 @@ fn is_for_all(response: &Response) -> bool {
     response.status == 200 && response.text().starts_with("This is for a guest.")
 }
 
-/// The page is stored, and then stale; from then on the board answers otherwise.
+/// Stores the page and lets it become stale. From then on, the board gives another answer.
 fn becomes(board: &Board, scene: &Scenario, status: &'static str, lines: Vec<&'static str>) {
     scene.client().get(PAGE);
     assert!(scene.client().get(PAGE).is_hit());
@@ -27,7 +28,7 @@ fn becomes(board: &Board, scene: &Scenario, status: &'static str, lines: Vec<&'s
     board.state().becomes = Some((status, lines));
 }
 
-/// A stale page is served once more while it is refreshed, and waits until that has been done.
+/// Checks that the stale page is served once more while it is refreshed, and waits for the end of the refresh.
 fn is_refreshed(board: &Board, scene: &Scenario) {
     let count = board.count_of(PAGE);
     let stale = scene.client().get(PAGE);
@@ -55,7 +56,7 @@ fn a_page_that_becomes_the_members_own_is_gone_after_the_first_refresh() {
         let scene = board.behind(with_grace());
         becomes(&board, &scene, status, lines.clone());
         is_refreshed(&board, &scene);
-        // Nothing of it is left, though it might be served stale for minutes, and though the board fails by now.
+        // The page is gone, although grace lasts for minutes, and although the board fails by now.
         let now = scene.client().get(PAGE);
         assert!(!now.is_hit() && status.starts_with(&now.status.to_string()), "{status} {lines:?}: {now:?}");
         board.state().becomes = Some(("500 Internal Server Error", vec![]));
@@ -118,7 +119,7 @@ fn a_refusal_that_states_a_lifetime_of_its_own_drops_the_page_as_well() {
         assert!(scene.client().get("/").is_hit(), "served once more while it is refreshed");
         scene.eventually(|| application.answered() == 2);
         scene.settled();
-        // Stored or not, and though the application fails from now on: nobody gets the page.
+        // Whether the refusal was stored or not, and although the application fails from now on, no client gets the page.
         phase.store(2, Ordering::SeqCst);
         for _ in 0..3 {
             let now = scene.client().get("/");
@@ -178,7 +179,7 @@ fn what_a_member_is_told_who_passes_changes_nothing_for_others() {
     assert!(is_for_all(&scene.client().get(PAGE)));
 }
 
-/// A page with a tag under a granted lifetime that is confirmed by a 304 with these lines.
+/// A stored page with a tag under a granted lifetime. The origin validates it by a 304 with these lines.
 fn confirmed(lines: &[&str]) -> Scenario {
     let scene = Setup::safe().route(|route| grant(route).ttl_seconds = 60);
     let scene = scene.route(|route| session(route).cookies = names(&["PHPSESSID"])).run([
@@ -230,7 +231,7 @@ fn a_session_asks_for_no_confirmation_in_its_own_name() {
     let own = scene.client().get_with("/", &["Cookie: PHPSESSID=fedcba9876543210"]);
     assert_eq!((own.text().as_str(), own.detail().as_str()), ("tom's", "pass-session"));
     assert_eq!(scene.origin.request(1).field("if-none-match"), None);
-    // Nor did it refresh anything.
+    // The visitor's request did not refresh the page either.
     assert_eq!(scene.client().get("/").detail(), "revalidated");
     assert!(scene.client().get("/").is_hit());
 }

@@ -1,16 +1,15 @@
-//! Situations in tables: what is asked and answered, what becomes of it, and what Cache-Status tells of that.
+//! Situations in tables: a request and its answer, what Kasoku does with them, and what Cache-Status says about it.
 //!
-//! Each row is a scenario of its own: Kasoku with the rules of a board ([`of_a_board`]), changed as the row says; an application that
-//! gives one answer to all; and a visitor who asks twice. A row expects one of three things:
+//! Each row is a scenario of its own: Kasoku with the rules of a board ([`of_a_board`]), changed as the row says; an application
+//! that always gives the same answer; and a visitor who asks twice. A row expects one of three results:
 //!
-//! - **shared**: the first answer is stored, the second is it, and so is a plain visitor's where nothing of the request is in the key.
-//!   The application was asked once, without Cookie, Authorization, or anything else of the visitor; nobody gets a Set-Cookie, and the value of
-//!   no cookie that was dropped.
-//! - **passes**: both go to the application as they are, and nothing is stored, whatever it answers.
-//! - **own**: both go there anonymously, nothing is stored, and the visitor gets the answer as it is, with its cookies.
+//! - **shared**: the first answer is stored, and the second request is a hit. The application was asked once, without the
+//!   visitor's Cookie, Authorization and other fields. Neither answer has a Set-Cookie.
+//! - **passes**: both requests go to the application with their cookies, and nothing is stored, whatever the application answers.
+//! - **own**: both requests go there as anonymous requests and nothing is stored. The visitor gets the answer with its cookies.
 //!
-//! With the reason comes what is told besides: the cookie, what was dropped, the line that decided; in Cache-Status, behind X-Cache-Hit,
-//! and beforehand by `kasoku explain`, of what passes and of what is a hit.
+//! Beside the reason, a row states the other parameters: the cookie, the dropped cookies, and the line that decided. They must be
+//! equal in Cache-Status, in X-Cache-Hit, and in `kasoku explain` before the request, if it passes or is a hit.
 
 #[path = "situations/answers.rs"]
 mod answers;
@@ -39,7 +38,7 @@ pub(crate) struct Row {
     status: &'static str,
     answer: Vec<String>,
     body: Vec<u8>,
-    /// The bytes of the whole answer, where they are not made of the three above.
+    /// The bytes of the whole answer, if they are not made of status, lines and body.
     bytes: Option<Vec<u8>>,
     rules: Vec<fn(&mut Route)>,
     expected: Expected,
@@ -56,7 +55,7 @@ enum Expected {
     Own(&'static str),
 }
 
-/// A GET of a page that says nothing of caching; each row says what is different.
+/// A GET of a page that says nothing about caching. Each row changes some of this.
 pub(crate) fn row(name: &'static str) -> Row {
     Row {
         name,
@@ -75,12 +74,12 @@ pub(crate) fn row(name: &'static str) -> Row {
     }
 }
 
-/// With that cookie line.
+/// A request with these cookies.
 pub(crate) fn with_cookie(name: &'static str, cookies: &str) -> Row {
     row(name).field(&format!("Cookie: {cookies}"))
 }
 
-/// With that line in the answer.
+/// An answer with this field line.
 pub(crate) fn answered(name: &'static str, line: &str) -> Row {
     row(name).line(line)
 }
@@ -126,7 +125,7 @@ impl Row {
         self
     }
 
-    /// Whether its rules grant a lifetime.
+    /// Whether the rules of the row grant a lifetime.
     fn grants(&self) -> bool {
         let mut route = Route::new(Profile::Safe, Vec::new());
         of_a_board(&mut route);
@@ -145,7 +144,7 @@ impl Row {
         self.by_line(1)
     }
 
-    /// By no line: what is granted had no say.
+    /// No line decided: the granted lifetime did not matter.
     pub(crate) fn unruled(mut self) -> Self {
         self.line = None;
         self
@@ -162,12 +161,12 @@ impl Row {
         self
     }
 
-    /// Passes for its session, by that cookie.
+    /// Passes because of its session, in that cookie.
     pub(crate) fn passes_by_session(self, name: &'static str) -> Self {
         self.passes("pass-session").by(name, 4)
     }
 
-    /// Passes for a cookie that nobody knows.
+    /// Passes because of an unknown cookie.
     pub(crate) fn passes_by_cookie(self, name: &'static str) -> Self {
         self.passes("pass-cookie").by(name, 2)
     }
@@ -177,13 +176,13 @@ impl Row {
         self
     }
 
-    /// The answer is its visitor's for a cookie that it sets.
+    /// The answer is for its visitor alone because it sets that cookie.
     pub(crate) fn own_by_cookie(mut self, name: &'static str) -> Self {
         self.cookie = Some(name);
         self.own("set-cookie")
     }
 
-    /// That cookie decided, by a line of that number.
+    /// That cookie decided, by the line of that number.
     pub(crate) fn by(mut self, cookie: &'static str, line: usize) -> Self {
         self.cookie = Some(cookie);
         self.by_line(line)
@@ -194,7 +193,7 @@ impl Row {
         self
     }
 
-    /// What is wrong with what happens, if something is.
+    /// The differences from what the row expects.
     fn faults(&self) -> Vec<String> {
         let bytes = self.bytes.clone().unwrap_or_else(|| {
             let lines: Vec<&str> = self.answer.iter().map(String::as_str).collect();
@@ -213,7 +212,7 @@ impl Row {
         seen.faults
     }
 
-    /// What `kasoku explain` says of it now, as Cache-Status.
+    /// What `kasoku explain` says about the row now, as Cache-Status.
     fn explanation(&self, scene: &Scenario, is_live: bool) -> String {
         let url = format!("http://example.org{}", self.target);
         let question =
@@ -229,12 +228,12 @@ impl Row {
     }
 }
 
-/// What happened to a row.
+/// What happened in the scenario of a row.
 struct Seen<'r> {
     row: &'r Row,
     scene: &'r Scenario,
     asked: Vec<Asked>,
-    /// What was said before each of the answers.
+    /// The explanation before each of the two answers.
     foretold: [String; 2],
     faults: Vec<String>,
 }
@@ -304,7 +303,7 @@ impl Seen<'_> {
         self.faults.push(format!("{} ({:?}): {text}", self.row.name, self.row.expected));
     }
 
-    /// Each line of the request has come, as it was sent.
+    /// Whether each request reached the application with the cookies that were sent.
     fn came_as_it_was(&self) -> bool {
         let cookies = |asked: &Asked| -> Vec<String> {
             let of = |line: &&String| line.to_ascii_lowercase().starts_with("cookie:");
@@ -329,7 +328,7 @@ impl Seen<'_> {
     }
 }
 
-/// What Cache-Status tells from the cookie on.
+/// The part of Cache-Status that begins at the cookie.
 fn behind(status: &str) -> Option<&str> {
     status.split_once("; cookie=").map(|(_, rest)| rest)
 }

@@ -1,5 +1,5 @@
-//! What a session is known to be: unknown, anonymous, somebody's, and unknown again. How that is found out is in `probing.rs`, how it ends in
-//! `ending.rs`.
+//! The states of a session: unknown, anonymous, a known visitor's, and unknown again. `probing.rs` is about how a state is found
+//! out, `ending.rs` about how a session ends.
 
 use crate::anonymous::board::Board;
 use crate::anonymous::{is_anonymous, is_found_anonymous, session, stateful, told, with_probe};
@@ -25,7 +25,7 @@ pub(super) fn anonymous(board: &Board, scene: &Scenario) -> String {
     cookies
 }
 
-/// It passes, and gets what the board says to that session.
+/// Checks that the request passes, and that the board takes its session for `who`.
 #[track_caller]
 pub(super) fn is_known_as(scene: &Scenario, cookies: &str, who: &str) {
     let own = asks(scene, cookies);
@@ -100,7 +100,7 @@ fn authorization_beside_an_anonymous_session_passes_and_makes_it_unknown() {
     let board = Board::start();
     let scene = board.behind(probing());
     let cookies = anonymous(&board, &scene);
-    // By the header alone it may have logged in.
+    // The header alone may have logged the session in.
     board.log_in(cookies.trim_start_matches("PHPSESSID="), Some("tom"));
     let fields = [&*format!("Cookie: {cookies}"), "Authorization: Basic dG9tOng="];
     assert_eq!(scene.client().get_with("/", &fields).detail(), "pass-authorization");
@@ -138,11 +138,11 @@ fn two_sessions_are_two_visitors() {
         assert!(is_for(&asks(&scene, &nobodys), "a guest"));
         is_known_as(&scene, &anns, "ann");
     }
-    // Both in one request are a third.
+    // Both cookies in one request are a third session.
     let id = nobodys.trim_start_matches("PHPSESSID=");
     let both = asks(&scene, &format!("{nobodys}; G5PHPSESSID={id}"));
     assert_eq!(both.detail(), "pass-session");
-    // What one of them does changes nothing for the other.
+    // A write of one session changes nothing for the others.
     scene.client().send_body("POST", "/write.php", &[&format!("Cookie: {toms}")], "x");
     assert!(is_anonymous(&scene, &nobodys));
 }
@@ -155,7 +155,7 @@ fn visitors_who_share_a_connection_share_nothing_else() {
     let members = [Some("tom"), Some("ann")].map(|who| format!("PHPSESSID={}", board.session(who)));
     let expected =
         [("a guest", ""), ("tom", &members[0]), ("ann", &members[1]), ("a guest", &nobodys), ("tom", &members[0])];
-    // A proxy in front of us sends all of them over one connection: one after the other, and all at once.
+    // A proxy in front of Kasoku sends all of them over one connection: one after the other, and all at once.
     let mut proxy = scene.client();
     for is_pipelined in [false, true, false] {
         if is_pipelined {
@@ -187,7 +187,7 @@ fn what_is_found_of_a_session_holds_at_its_host_and_what_it_does_at_all() {
     let there = [&*field, "Host: other.org"];
     assert_eq!(scene.client().get_with("/", &there).detail(), "pass-session");
     scene.eventually(|| asks(&scene, &cookies).cache_status("session").is_some());
-    // But it may be the same one.
+    // But it may be the same session, so a log-in at either host counts.
     scene.client().send_body("POST", "/login_check.php", &there, "user=tom");
     is_known_as(&scene, &cookies, "tom");
 }
@@ -233,7 +233,7 @@ fn what_one_worker_has_found_all_know() {
     asks(&scene, &cookies);
     is_found_anonymous(&scene, &cookies);
     let count = board.count_of("/");
-    // Connections of both: none of them passes.
+    // Connections of both workers: none of the requests passes.
     let mut clients: Vec<Client> = (0..8).map(|_| scene.client()).collect();
     for client in &mut clients {
         let page = client.get_with("/", &[&format!("Cookie: {cookies}")]);

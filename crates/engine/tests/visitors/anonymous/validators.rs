@@ -1,8 +1,8 @@
-//! Whose validators a visitor gets, and which confirm what a browser has: one browser, used by one visitor after the other.
+//! Which validators a visitor gets, and which ones confirm what a browser has stored, if several visitors use one browser.
 //!
-//! The board states the time of rendering as Last-Modified, and one entity tag for all pages, as programs do that were never behind a
-//! cache. Without a member's page in its memory a browser can't show it; so what answers a session says no-store, and nothing that
-//! a member was told confirms the page that is kept for all.
+//! The board states the time of rendering as Last-Modified, and one entity tag for all pages, as programs do that were never
+//! behind a cache. A browser that stores no member's page can't show one to the next visitor. So the answer to a session says
+//! no-store, and no validator that a member got confirms the shared page.
 
 use crate::anonymous::board::Board;
 use crate::anonymous::{guarded, is_found_anonymous, of_a_board, policy, with_probe};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const RENDERED_FOR_GUESTS: &str = "Mon, 23 Nov 2026 04:00:00 GMT";
 const RENDERED_FOR_MEMBERS: &str = "Mon, 23 Nov 2026 04:00:05 GMT";
 
-/// What a page is confirmed by that a browser has, as it was told there.
+/// The validators of a page that another visitor's browser may have.
 const VALIDATORS_OF_ANOTHER: [&str; 5] = [
     "If-Modified-Since: Mon, 23 Nov 2026 04:00:05 GMT",
     "If-Modified-Since: Mon, 23 Nov 2026 04:00:00 GMT",
@@ -23,14 +23,14 @@ const VALIDATORS_OF_ANOTHER: [&str; 5] = [
     "If-None-Match: *",
 ];
 
-/// A board that tells when it has rendered a page.
+/// A board that states the time of rendering.
 fn board() -> Board {
     let board = Board::start();
     board.state().adds = vec!["Last-Modified: Mon, 23 Nov 2026 04:00:00 GMT", "ETag: \"theirs\""];
     board
 }
 
-/// The page for all, kept.
+/// The shared page, which is stored.
 fn kept(scene: &Scenario, path: &str) -> Response {
     scene.client().get(path);
     scene.eventually(|| scene.client().get(path).has("etag"));
@@ -121,7 +121,7 @@ fn logging_in_and_out_and_in_again_shows_each_visitor_their_page() {
 }
 
 fn is_found_anonymous_by(board: &Board, scene: &Scenario, cookie: &str) {
-    // A question about the session that is on its way counts for nothing if this request overtakes it.
+    // If this request overtook a probe of the session, the result of the probe would not count.
     scene.eventually(|| board.all_is_answered());
     scene.settled();
     scene.client().get_with("/list.php", &[cookie]);
@@ -182,7 +182,7 @@ fn without_a_policy_a_granted_page_has_a_tag_of_ours_as_well() {
     assert!(page.field("etag").starts_with("\"k") && !page.has("last-modified"), "{page:?}");
     let answer = scene.client().get_with("/search.cgi", &[VALIDATORS_OF_ANOTHER[0]]);
     assert_eq!((answer.status, answer.is_hit()), (200, true), "{answer:?}");
-    // Without Last-Modified its Date would be compared, by the RFC.
+    // By the RFC, the condition is compared with Date if there is no Last-Modified.
     let later = scene.client().get_with("/search.cgi", &["If-Modified-Since: Mon, 23 Nov 2099 04:00:00 GMT"]);
     assert_eq!(later.status, 200, "{later:?}");
 }

@@ -1,4 +1,5 @@
-//! The ways in which a private page gets shared, and what stops each: what must not be shared is not, and what is everybody's is a hit.
+//! The ways in which a private page could be shared, and what stops each: private pages are not shared, and shareable pages are
+//! hits.
 
 use crate::anonymous::board::Board;
 use crate::anonymous::{
@@ -10,7 +11,7 @@ use kasoku_testkit::{Client, Gate, Response, Scenario, Setup, get, ok};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// For whom a page was made.
+/// The line that says for whom a page was made.
 fn whose(response: &Response) -> String {
     response.text().lines().next().unwrap_or_default().to_owned()
 }
@@ -22,7 +23,7 @@ fn asks(scene: &Scenario, target: &str, cookies: &str) -> Response {
     scene.client().get_with(target, &[&format!("Cookie: {cookies}")])
 }
 
-/// The page is everybody's: it is stored, a hit, and holds nothing of anybody.
+/// Checks that the page is shared: it is stored, a hit, and has nothing of a visitor.
 fn is_everybodys(scene: &Scenario, target: &str) {
     scene.client().get(target);
     let hit = scene.client().get(target);
@@ -113,7 +114,7 @@ fn what_tells_visitors_apart_without_a_cookie_does_not_reach_a_page_for_all() {
         assert!(!page.text().contains(secret) && !sent.all().contains(secret), "{secret}: {sent:?}");
     }
     assert!(scene.client().get("/seen.php").is_hit());
-    // Who passes is seen as ever.
+    // The board sees a visitor whose request passes.
     let own = visitor.get_with("/seen.php", &[&fields[..], &["Cookie: PHPSESSID=1"]].concat()).text();
     for seen in ["Evil/1.0", "xx", "http://secret.example/", "127.0.0.77", "dark"] {
         assert!(own.contains(seen), "{seen}: {own}");
@@ -215,7 +216,7 @@ fn a_member_neither_starts_nor_joins_what_others_wait_for() {
     let scene = board.behind(guarded());
     let toms = format!("Cookie: PHPSESSID={}", board.session(Some("tom")));
     let [mut tom, mut guest, mut other] = [(); 3].map(|()| scene.client());
-    // The member first, held up; a guest does not wait for that.
+    // The member asks first, and the answer is held; a guest does not wait for it.
     let gate = Gate::new();
     board.holds_next(&gate);
     tom.ask("GET", "/", &[&toms]);
@@ -226,7 +227,7 @@ fn a_member_neither_starts_nor_joins_what_others_wait_for() {
     let own = tom.response();
     assert_eq!((whose(&own).as_str(), own.detail().as_str()), (TOMS, "pass-session"));
     assert!(other.get("/").is_hit());
-    // A guest first, held up; the member does not wait for that.
+    // A guest asks first, and the answer is held; the member does not wait for it.
     let gate = Gate::new();
     board.holds_next(&gate);
     guest.ask("GET", "/other", &[]);
@@ -267,7 +268,7 @@ fn a_session_once_anonymous_is_asked_for_without_its_cookies_whatever_the_url_do
     let cookies = format!("PHPSESSID={}; _ga=1", board.session(None));
     asks(&scene, "/", &cookies);
     is_found_anonymous(&scene, &cookies);
-    // A login by GET of which nobody has told Kasoku: it logs nobody in, and never the session of who asked.
+    // A log-in by GET that no setting names: the request is anonymous, so it never logs in the session of the visitor.
     let page = asks(&scene, "/sso.php?user=tom", &cookies);
     assert!(!page.has("set-cookie"), "{page:?}");
     assert_eq!(board.last("/sso.php?user=tom").field("cookie"), None);

@@ -1,5 +1,5 @@
-//! What is explained is what happens, byte for byte of Cache-Status: over methods, requests and responses, when nothing is
-//! stored, when something is, when that is stale, and after purges.
+//! Explanations agree with the real answers, byte for byte of Cache-Status: over methods, requests and responses, with nothing
+//! stored, with a stored response, with a stale one, and after purges.
 
 use super::explain;
 use kasoku_cache::{Purge, PurgeScope};
@@ -49,8 +49,8 @@ const RESPONSES: [(&str, &[&str]); 22] = [
     ("500 Internal Server Error", &[]),
 ];
 
-/// Asks for an explanation, then for the thing itself; both say the same. Each of the two that has to ask the origin gets
-/// that answer.
+/// Asks for an explanation and then sends the request: both must say the same. If the cache has to ask the origin, for either of
+/// them, the origin sends `answer`.
 fn agrees(scenario: &Scenario, method: &str, target: &str, fields: &[&str], answer: &[u8], when: &str) {
     let before = scenario.origin.count();
     let guess = explain(scenario, method, target, fields, false);
@@ -63,7 +63,7 @@ fn agrees(scenario: &Scenario, method: &str, target: &str, fields: &[&str], answ
         scenario.origin.then(on("GET", target).answers(answer));
         expected = explain(scenario, method, target, fields, true);
         if expected.answer.is_none() {
-            // Nothing is asked for what passes: the exchange is there for the request itself.
+            // For a pass, the explanation asks no origin: the answer is there for the request itself.
             assert_eq!(scenario.origin.count(), before);
         } else {
             assert_eq!(scenario.origin.count(), before + 1);
@@ -89,7 +89,7 @@ fn agrees(scenario: &Scenario, method: &str, target: &str, fields: &[&str], answ
     if refreshes {
         scenario.origin.done(before + 1);
     }
-    // What is stored is stored a moment after its last byte has gone out.
+    // The cache stores a response a moment after it has sent the last byte.
     scenario.eventually(|| scenario.engine.cache().fills_running() == 0);
 }
 
@@ -187,14 +187,14 @@ fn a_method_that_does_something_is_explained() {
 #[test]
 fn what_has_just_failed_is_explained() {
     let scenario = Setup::safe().run([on("GET", "/").closes(), on("GET", "/").closes()]);
-    // The second who asks does so anonymously; that it fails as well is told to the third.
+    // The second request makes an anonymous one. Since that fails as well, the third request is told the failure.
     assert_eq!((scenario.client().get("/").status, scenario.client().get("/").status), (502, 502));
     let explained = explain(&scenario, "GET", "/", &[], false);
     assert_eq!(explained.cache_status(), "kasoku; detail=origin-closed-early");
     assert_eq!(scenario.client().get("/").field("cache-status"), explained.cache_status());
 
     let page = reply("200 OK", &["Cache-Control: max-age=60"], "page");
-    // On the kept connection, and once more on a new one.
+    // The first fetch fails on the kept connection, and its retry on a new one.
     let closing = on("GET", "/").closes();
     let scenario = Setup::safe().run([on("GET", "/").answers(page), closing.clone(), closing]);
     scenario.client().get("/");
@@ -206,7 +206,7 @@ fn what_has_just_failed_is_explained() {
     assert_eq!(scenario.client().get("/").field("cache-status"), explained.cache_status());
 }
 
-/// The same where the application names a file: one line of the answers, and what becomes of the file.
+/// The same for an application that names a file: one line of the answers at a time, and changes of the file.
 #[test]
 fn what_is_explained_of_a_file_that_is_named_is_what_happens() {
     for profile in BOTH {
@@ -237,7 +237,8 @@ fn what_is_explained_of_a_file_that_is_named_is_what_happens() {
     }
 }
 
-/// Whether such a request passes: then its detail says that a file went out, which is known when it has.
+/// Whether a request with these fields passes. The detail of such a pass says that a file was sent, which an explanation can't
+/// know.
 fn passes(fields: &[&str]) -> bool {
     fields.iter().any(|line| line.contains("no-store") || line.starts_with("If-Match") || line.starts_with("If-Range"))
 }

@@ -1,4 +1,4 @@
-//! A live question asks the origin, and nothing follows from it.
+//! A live explanation asks the origin and has no other effects.
 
 use super::explain;
 use kasoku_engine::explain::{Question, Side, SuggestedChange, Tips};
@@ -222,7 +222,7 @@ fn a_page_that_is_one_visitors_for_a_cookies_value_names_that_cookie() {
         let against = explained.points.iter().filter(|point| point.side == Side::Against);
         (explained.answer.unwrap().unwrap().refusal, against.map(|point| point.line.clone()).collect::<Vec<_>>())
     };
-    // A cookie of gnuboard5: the last board, in base64.
+    // A cookie of gnuboard5: the last board in base64.
     let (refusal, against) = told("/", page("0a1b2c3d4e5f", "YjIwMjZrMTF0ZXN0"));
     assert_eq!(refusal, Some(Reason::CookieValueInResponse));
     assert!(matches!(&against[..], [line] if line.contains("last_board")), "{against:?}");
@@ -235,7 +235,7 @@ fn a_page_that_is_one_visitors_for_a_cookies_value_names_that_cookie() {
 fn a_page_with_a_token_against_forgery_or_a_form_is_not_shared_by_the_configuration() {
     let live = |page: &str, fields: &[&str]| {
         let fields: Vec<&str> = fields.iter().copied().chain(["Content-Type: text/html"]).collect();
-        // A page with a form is asked for twice, and compared.
+        // The explanation asks twice for a page with a form, and compares the answers.
         let scenario = Scenario::safe((0..2).map(|_| get("/page").answers(ok(&fields, page))));
         let tips = explain(&scenario, "GET", "/page", &[], true).tips;
         (scenario.origin.count()..2).for_each(|_| drop(scenario.client().get("/page")));

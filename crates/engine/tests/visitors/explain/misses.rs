@@ -1,5 +1,5 @@
-//! Ten typical misses: each is explained, and what is suggested, applied to the application or to the configuration, makes the
-//! next request a hit.
+//! Typical misses: each is explained, and its suggestion, applied to the application or to the configuration, makes the next
+//! request a hit.
 
 use super::explain;
 use kasoku_engine::explain::{Explanation, Tips};
@@ -8,20 +8,20 @@ use kasoku_semantics::suggestion::SuggestedChange;
 use kasoku_testkit::{Scenario, Setup, get, ok, post, reply};
 use std::sync::Arc;
 
-/// One miss: what is asked with which fields, and what the application answers.
+/// One miss: the fields of the request, the application's answer, and the expected explanation.
 struct Miss {
     reason: &'static str,
     fields: &'static [&'static str],
     status: &'static str,
     answer: &'static [&'static str],
-    /// A line that the explanation holds against it.
+    /// A line that the explanation names as a reason against storing.
     against: &'static str,
     changes: &'static [&'static str],
 }
 
 const PAGE: Miss = Miss { reason: "", fields: &[], status: "200 OK", answer: &[], against: "", changes: &[] };
 
-/// What an application should send that has said nothing: no browser keeps the page where a purge does not reach it.
+/// The suggestion for an application that states no expiry: no browser keeps the page, since a purge does not reach browsers.
 const KEPT_HERE: [&str; 2] = ["Cache-Control: max-age=0", "CDN-Cache-Control: max-age=60"];
 
 const MISSES: [Miss; 8] = [
@@ -93,7 +93,7 @@ fn shown(change: &SuggestedChange) -> String {
     }
 }
 
-/// The application's lines after a change.
+/// The field lines of the application after a change.
 fn apply(change: &SuggestedChange, lines: &mut Vec<String>) {
     let (SuggestedChange::Send(name, _) | SuggestedChange::Omit(name)) = change else { return };
     lines.retain(|line| !line.split(':').next().unwrap().eq_ignore_ascii_case(name));
@@ -186,7 +186,7 @@ fn a_page_with_a_token_is_not_proposed_to_be_shared() {
     assert!(matches!(explained(|_| "<form method=post><input name=q></form>".to_owned()), Tips::Changes(_)));
 }
 
-/// The line of the configuration that is proposed for a request with that cookie, which passes.
+/// The lines of configuration that are proposed for a request with that cookie, which passes.
 fn proposed_for_cookie(scenario: &Scenario) -> Vec<String> {
     let explained = explain(scenario, "GET", "/page", &["Cookie: 2e61f26e7a4e8194d3d5d054536403e0=k"], false);
     assert_eq!(explained.status.detail.map(|reason| reason.id()), Some("pass-cookie"));
@@ -203,7 +203,7 @@ fn a_cookie_that_a_log_in_sets_is_never_proposed_as_noise() {
     let sets = ["Set-Cookie: 2e61f26e7a4e8194d3d5d054536403e0=k"];
     let line = "cookies.noise = [\"default\", \"2e61f26e7a4e8194d3d5d054536403e0\"]";
     let nobodys = || get("/").answers(ok(&sets, "page"));
-    // Nobody has seen who sets it.
+    // The cache has not seen yet which request sets the cookie.
     assert_eq!(proposed_for_cookie(&granting().run([])), [""; 0]);
     let scenario = granting().run([nobodys()]);
     scenario.client().get("/");
@@ -253,7 +253,7 @@ fn what_others_add_to_a_link_can_be_left_out_of_the_key() {
     assert!(changed.client().get(link).is_hit());
     let hit = explain(&changed, "GET", link, &[], false);
     assert_eq!(hit.points.first().map(|point| point.line.as_str()), Some("utm_source=x&fbclid=y"));
-    // Where the plain page is not stored, nobody knows whether these parameters change it.
+    // If the plain page is not stored, the cache can't know whether these parameters change the page.
     let empty = Scenario::safe([]);
     assert_eq!(explain(&empty, "GET", link, &[], false).tips, Tips::AskLive);
 }

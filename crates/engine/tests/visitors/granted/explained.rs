@@ -1,4 +1,5 @@
-//! What an operator is told: what kept visitors apart, which setting granted the lifetime, and where that is written.
+//! What an operator is told of granted lifetimes: what keeps visitors apart, which setting granted the lifetime, and its place in
+//! the configuration.
 
 use super::{grant, names, removing, ttl};
 use kasoku_engine::explain::{Explanation, Question, Side, Tips};
@@ -12,14 +13,14 @@ fn explain(scene: &Scenario, fields: &[&str]) -> Explanation {
     scene.engine.handle().explain(&question).unwrap()
 }
 
-/// What is said of a line.
+/// What the explanation says about a line of the request or the answer.
 fn said(explained: &Explanation, line: &str) -> (Side, String) {
     let point = explained.points.iter().find(|point| point.line == line);
     let point = point.unwrap_or_else(|| panic!("nothing is said of {line}: {:#?}", explained.points));
     (point.side, format!("{} [{}]", point.text, point.source))
 }
 
-/// As if these settings stood in a file.
+/// The setup, as if these settings stood in a file.
 fn written(setup: Setup, settings: &[&'static str]) -> Setup {
     setup.route(|route| {
         let place = |(line, key): (usize, &&'static str)| (*key, format!("kasoku.toml:{}", line + 1).into());
@@ -122,7 +123,7 @@ fn the_setting_that_granted_the_lifetime_is_named_with_its_line() {
     );
 }
 
-/// As an application that opens a session for everybody, and counts visits.
+/// The application opens a session for every visitor, and counts visits in a cookie.
 fn with_session(setup: Setup) -> Setup {
     setup.route(|route| {
         route.session = Arc::new(SessionRules { cookies: names(&["PHPSESSID"]), ..SessionRules::default() });

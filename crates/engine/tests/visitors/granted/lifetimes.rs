@@ -1,4 +1,5 @@
-//! What each setting does: which responses get a lifetime, which do not, what clients are told, and what becomes of it then.
+//! The effect of each setting of granted lifetimes: which responses get one, which do not, what clients are told, and what
+//! happens when it ends.
 
 use super::{grant, names, policy, ttl};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
@@ -249,7 +250,7 @@ fn parts_of_what_is_too_large_to_be_kept_are_asked_for_as_parts() {
     assert_eq!((response.status, response.body.len(), response.detail().as_str()), (206, 100, "object-too-large"));
     assert_eq!(scene.origin.request(1).field("range").as_deref(), Some("bytes=100-199"));
     scene.advance(3_600);
-    // It may be smaller by now.
+    // The file may have become smaller.
     client.get_with("/film", &["Range: bytes=100-199"]);
     assert_eq!(scene.origin.request(2).field("range"), None);
 }
@@ -378,7 +379,7 @@ fn a_client_still_decides_what_it_wants_of_the_cache() {
     assert!(client.get_with("/", &["Cache-Control: no-cache"]).is_hit(), "not that the application works for it");
 }
 
-/// That the scenarios above could fail: without a grant the same search is asked for each time.
+/// Shows that the tests above can fail: without a grant, the origin is asked for the same search each time.
 #[test]
 fn without_a_grant_nothing_is_kept() {
     let scene = Scenario::safe([get("/s?q=1").answers(ok(&[], "1")), get("/s?q=1").answers(ok(&[], "2"))]);

@@ -1,4 +1,5 @@
-//! The same visitors before CGI programs, which learn of a visitor by their environment: also the address of who is connected.
+//! The visitors of `visitors.rs` in front of CGI programs, which learn about a visitor from their environment, including the
+//! address of the connection.
 
 use super::programs::{PAGE, Programs};
 use super::visitors::{each_gets, passes, visitors};
@@ -94,8 +95,8 @@ fn a_search_is_run_once_for_all_who_may_share_it() {
     assert_eq!(programs.lines("runs"), 1);
 }
 
-/// What a rule keeps from being shared is not shared under the name of a program that redirects to it, neither by what the
-/// granting rule ignores nor by a targeted field, which outdoes Cache-Control.
+/// A rule says that requests pass. A program that redirects there must not make the page shareable under its own URL: neither by
+/// what the granting rule ignores, nor by a targeted field, which overrides Cache-Control.
 #[test]
 fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
     let programs = Programs::with(&[
@@ -127,7 +128,7 @@ fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
     }
 }
 
-/// The same where the visitor's cookie, and not the rule, says that requests pass.
+/// The same, where the visitor's cookie makes the request pass, and not the rule.
 #[test]
 fn a_local_redirect_to_where_the_visitor_would_pass_is_kept_for_nobody() {
     let programs = Programs::with(&[

@@ -1,4 +1,5 @@
-//! Scripts that look at their visitors, under a granted lifetime, and visitors of all kinds: nobody gets another's page.
+//! Scripts that use the fields of their visitors, under a granted lifetime, and visitors of all kinds: none gets another
+//! visitor's page.
 
 use super::{grant, names, policy, removing, scripts, ttl};
 use crate::granted::application::Application;
@@ -7,7 +8,7 @@ use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, head, o
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-/// Somebody, from an address of their own.
+/// A visitor with an address of their own.
 pub(crate) struct Visitor {
     pub(crate) host: u8,
     pub(crate) fields: Vec<String>,
@@ -33,14 +34,14 @@ impl Visitor {
         values.into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
-    /// Whom `/greet` should greet.
+    /// The name by which `/greet` should greet the visitor.
     fn name(&self) -> &str {
         let cookies = self.value("Cookie").unwrap_or_default();
         cookies.split("; ").find_map(|pair| pair.strip_prefix("name=")).unwrap_or("whoever you are")
     }
 }
 
-/// People with names and without, from several countries, some of whom lie about where they are.
+/// Visitors with names and without, from several countries. Some of them lie about their address.
 pub(crate) fn visitors() -> Vec<Visitor> {
     vec![
         Visitor::new(11, &[]),
@@ -57,8 +58,8 @@ fn before(setup: Setup, application: &Application) -> Scenario {
     setup.site(&[], |route| route.origins = vec![application.address().into()]).run_with_own_origins()
 }
 
-/// All visitors ask for the page in turns, each twice; again and again when it has become stale, so that each of them is once the
-/// first to ask.
+/// All visitors ask for the page in turns, each twice. This repeats whenever the page has become stale, so that each visitor is
+/// once the first to ask.
 pub(crate) fn each_gets(scene: &Scenario, target: &str, page_of: impl Fn(&Visitor) -> String) {
     let mut visitors = visitors();
     for round in 0..visitors.len() {
@@ -71,7 +72,7 @@ pub(crate) fn each_gets(scene: &Scenario, target: &str, page_of: impl Fn(&Visito
     }
 }
 
-/// Whether the visitor says who it is, by the rules of a route without cookies in its key.
+/// Whether the visitor sends credentials, by the rules of a route without cookies in its key.
 pub(crate) fn passes(visitor: &Visitor) -> bool {
     visitor.value("Authorization").is_some()
         || visitor.value("Cookie").is_some_and(|cookies| cookies.split("; ").any(|pair| !pair.starts_with("_ga=")))
@@ -98,7 +99,7 @@ fn with_the_cookie_in_the_key_each_name_has_a_page_of_its_own_that_is_kept() {
             visitor.get(&scene, "/greet");
             assert!(visitor.get(&scene, "/greet").is_hit(), "{:?}", visitor.fields);
         }
-        // What is not in the key is gone, in the order and the spelling in which the key has the rest.
+        // Cookies that are not in the key are removed; the others reach the key in one order and spelling.
         let count = application.count();
         let mut client = scene.client();
         for cookies in ["name=ann; x=1", "x=2; _ga=1; name=ann", "name=ann"] {
@@ -127,7 +128,7 @@ fn who_is_logged_in_passes_and_all_others_share_a_page_whatever_cookies_they_hav
         let scene = before(removing(ttl(Setup::new(profile))).route(pass), &application);
         let tom = Visitor::new(18, &["Cookie: theme=dark; wordpress_logged_in_5f=tom; name=tom"]);
         for _ in 0..3 {
-            // Logged in first: nothing of it is kept.
+            // The logged-in visitor asks first, and the answer is not stored.
             let own = tom.get(&scene, "/all");
             assert!(own.detail() == "pass-cookie" && own.text().contains(tom.value("Cookie").unwrap()), "{own:?}");
             each_gets(&scene, "/greet", |visitor| match visitor.value("Authorization") {
@@ -136,7 +137,7 @@ fn who_is_logged_in_passes_and_all_others_share_a_page_whatever_cookies_they_hav
             });
             assert_eq!(tom.get(&scene, "/greet").text(), "Hello, tom!");
         }
-        // The first of them, with cookies of its own, fetches the page for all.
+        // The first of the other visitors, with a cookie of its own, fetches the page for all.
         scene.client().get_with("/all", &["Cookie: sid=7"]);
         for cookie in ["Cookie: name=ann", "Cookie: wordpress_test_cookie=1; sid=8", "Cookie: _ga=1"] {
             let page = scene.client().get_with("/all", &[cookie]);
@@ -217,7 +218,7 @@ fn what_a_visitor_who_passes_is_told_by_a_head_or_a_post_changes_nothing_for_oth
         let hit = client.get("/");
         assert_eq!((hit.is_hit(), hit.field("x-user").as_str()), (true, ""), "{profile:?}: {hit:?}");
         assert!(scene.origin.request(1).field("x-forwarded-for").is_some(), "{profile:?}: who passes is told of");
-        // It drops what is stored, as each POST does, and leaves nothing in its place.
+        // The POST drops the stored page, as each POST does, and its answer is not stored instead.
         assert_eq!(client.send_body("POST", "/", &["Cookie: sid=1"], "x").text(), "Tom's");
         assert_eq!(client.get("/").text(), "page", "{profile:?}");
     }
@@ -231,8 +232,8 @@ fn a_script_that_prints_an_address_prints_nobodys_but_to_whom_it_belongs() {
         each_gets(&scene, "/address", |visitor| {
             let own = format!("127.0.0.{}", visitor.host);
             match passes(visitor) {
-                // It passes, and the application is told what is true. What an untrusted client claims counts for nothing, but for
-                // a field that Kasoku does not write itself.
+                // The request passes, so the application gets the real address. The claims of an untrusted client are dropped,
+                // except for a field that Kasoku does not write itself.
                 true => format!(
                     "x-forwarded-for: {own}; forwarded: for={own};host=example.org;proto=http; x-real-ip: {own}; client-ip: {}",
                     visitor.value("Client-IP").unwrap_or("nothing"),
@@ -348,7 +349,7 @@ fn pages_in_two_languages_are_asked_for_at_once_when_nothing_is_stored() {
     assert!(joined.text() == "one" && joined.cache_status("collapsed").is_some(), "{joined:?}");
 }
 
-/// Sessions are by the cookie `sid`; whoever has asked for `/logout` is nobody from then on.
+/// The cookie `sid` is the session. A session that has asked for `/logout` is anonymous from then on.
 fn with_sessions(setup: Setup) -> Setup {
     ttl(setup).route(|route| {
         let rules = SessionRules {
@@ -362,7 +363,7 @@ fn with_sessions(setup: Setup) -> Setup {
     })
 }
 
-/// A session may have been logged in by something that no request said; who ends it means it.
+/// A session may have been logged in without a request that Kasoku saw, so each log-out has to reach the application.
 #[test]
 fn a_log_out_reaches_the_application_although_the_session_is_known_to_be_anonymous() {
     let scene = with_sessions(Setup::safe()).run([
@@ -385,7 +386,7 @@ fn who_sent_cookies(scene: &Scenario) -> Vec<bool> {
     scene.origin.requests().iter().map(|request| request.field("cookie").is_some()).collect()
 }
 
-/// What is in an anonymous session may be missed all the same: a cart, a password of one post.
+/// An anonymous session may hold data that its visitor needs, such as a cart or the password of a post.
 #[test]
 fn a_304_that_opens_a_session_does_not_take_the_place_of_the_one_that_was_set_aside() {
     let scene = with_sessions(Setup::safe()).run([
@@ -404,7 +405,7 @@ fn a_304_that_opens_a_session_does_not_take_the_place_of_the_one_that_was_set_as
     assert_eq!(who_sent_cookies(&scene), [true, false, false, true]);
 }
 
-/// The password of a post is typed by who has no session yet, or gets another for it.
+/// A visitor may type the password of a post without a session, or get a new session for it.
 #[test]
 fn what_is_left_in_a_session_that_the_answer_opens_is_shown() {
     let opens = ok(&["Set-Cookie: sid=2; path=/", "Set-Cookie: status=none"], "opened");
@@ -431,7 +432,7 @@ fn what_is_left_in_a_session_that_the_answer_opens_is_shown() {
     assert_eq!(who_sent_cookies(&scene), [false, false, true, true, true, false]);
 }
 
-/// Who is logged in by another application's cookie has a session here as well, in which nothing says so.
+/// A visitor who is logged in by another application's cookie has a session here as well, and nothing in the session says so.
 #[test]
 fn an_unknown_cookie_beside_an_anonymous_session_is_the_one_that_is_named() {
     let setup = ttl(Setup::safe()).route(|route| {

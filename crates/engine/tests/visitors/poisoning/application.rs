@@ -1,6 +1,6 @@
-//! An application that decides by what it is asked, sees every byte of it, and can be held up before it answers.
+//! An application that computes its answers from the requests, records every byte of them, and can be held before it answers.
 //!
-//! The scripted origin of the testkit knows beforehand which requests come; an attack is about requests that should not have come.
+//! The scripted origin of the testkit knows beforehand which requests come; an attack is about requests that should not come.
 
 use kasoku_options::OriginAddress;
 use kasoku_testkit::{Gate, WAIT_MAX};
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// A request, as it came.
+/// A request as it was received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
-    /// Request line and field lines, without their ends.
+    /// The request line and the field lines, without line ends.
     pub(crate) lines: Vec<String>,
     pub(crate) body: String,
 }
@@ -29,28 +29,28 @@ impl Asked {
         fields.into_iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// Bytes of the head.
+    /// The size of the head in bytes.
     pub(crate) fn head_bytes(&self) -> usize {
         self.lines.iter().map(|line| line.len() + 2).sum()
     }
 
-    /// All that came, in one line.
+    /// The whole request in one line.
     pub(crate) fn all(&self) -> String {
         format!("{} | {}", self.lines.join(" | "), self.body)
     }
 }
 
-/// What the application does then.
+/// What the application does after a request.
 pub(crate) enum Does {
-    /// Sends these bytes, and waits for the next request.
+    /// It sends these bytes, and waits for the next request.
     Answer(Vec<u8>),
-    /// Resets the connection.
+    /// It resets the connection.
     Reset,
 }
 
 #[derive(Default)]
 struct Shared {
-    /// Requests that came, and the gate that the next one waits for.
+    /// The requests so far, and the gate that the next one waits for.
     state: Mutex<(Vec<Asked>, Option<Gate>)>,
     answered: AtomicUsize,
     changed: Condvar,
@@ -63,7 +63,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// Starts it; its threads end with the process.
+    /// Starts the application. Its threads end with the process.
     pub(crate) fn start(does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -82,29 +82,29 @@ impl Application {
         OriginAddress::http(self.address.ip().to_string(), self.address.port())
     }
 
-    /// The next request waits for this gate before it is answered.
+    /// The application answers the next request when this gate opens.
     pub(crate) fn holds_next(&self, gate: &Gate) {
         self.shared.state.lock().unwrap().1 = Some(gate.clone());
     }
 
-    /// How many requests have come.
+    /// The number of requests so far.
     pub(crate) fn count(&self) -> usize {
         self.shared.state.lock().unwrap().0.len()
     }
 
-    /// What has been asked so far.
+    /// The requests so far.
     #[allow(dead_code, reason = "not every test looks at all of it")]
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.shared.state.lock().unwrap().0.clone()
     }
 
-    /// How many answers have been written.
+    /// The number of answers that have been written.
     #[allow(dead_code, reason = "not every test looks at all of it")]
     pub(crate) fn answered(&self) -> usize {
         self.shared.answered.load(Ordering::SeqCst)
     }
 
-    /// Waits until that many requests have come.
+    /// Waits until that many requests have arrived.
     #[track_caller]
     pub(crate) fn arrived(&self, count: usize) {
         let state = self.shared.state.lock().unwrap();

@@ -1,18 +1,19 @@
-//! One vector against one page, in each order of events.
+//! One attack vector against one page, in each order of events.
 
 use crate::poisoning::application::Application;
 use crate::poisoning::vectors::Vector;
 use kasoku_testkit::{Client, Gate, Response, Scenario};
 
-/// What each answer has of its own. A tag of ours is of the bytes, which are compared, and is there once all of them are.
+/// Fields that differ between equal answers. Kasoku makes an ETag of the bytes, which the test compares anyway, once it has
+/// stored all of them.
 const OF_ITS_OWN: [&str; 4] = ["date", "age", "cache-status", "etag"];
 
 pub(crate) struct Attack<'a> {
     pub(crate) number: usize,
     pub(crate) vector: &'a Vector,
-    /// Where the attacker asks.
+    /// The scenario in which the attacker asks.
     pub(crate) attacked: &'a Scenario,
-    /// Where nobody but the victim asks.
+    /// The scenario in which only the victim asks.
     pub(crate) cold: &'a Scenario,
     pub(crate) application: &'a Application,
 }
@@ -25,7 +26,7 @@ impl Attack<'_> {
         self.victim_gets_the_page(&page, &mut self.ask(&page), "afterwards");
     }
 
-    /// The victim asks while the attacker's request is with the application.
+    /// The victim asks while the application holds the attacker's request.
     pub(crate) fn while_the_victim_waits(&self) {
         let page = self.page("during");
         let (gate, before) = (Gate::new(), self.application.count());
@@ -43,7 +44,7 @@ impl Attack<'_> {
         self.victim_gets_the_page(&page, &mut self.ask(&page), "after both");
     }
 
-    /// The attacker asks for what is stored and has become stale, then the victim does.
+    /// The attacker asks for a page that is stored and stale, and then the victim does.
     pub(crate) fn on_what_has_become_stale(&self) {
         let page = self.page("stale");
         self.ask(&page).response();
@@ -63,7 +64,7 @@ impl Attack<'_> {
         Attacker { client, vector: self.vector }
     }
 
-    /// The victim, who has asked.
+    /// The victim's client, which has sent its request.
     fn ask(&self, page: &str) -> Client {
         let mut client = self.attacked.client();
         client.ask("GET", &self.vector.victims(page), &[]);
@@ -85,7 +86,7 @@ struct Attacker<'a> {
 }
 
 impl Attacker<'_> {
-    /// Reads the answer, whatever it is: but what is refused must be refused by us.
+    /// Reads the answer. Kasoku itself must have refused the request if the vector says so.
     #[track_caller]
     fn finish(mut self) {
         let response = if self.vector.is_head() { self.client.response_to_head() } else { self.client.cut_response() };

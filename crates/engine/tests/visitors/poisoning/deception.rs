@@ -1,5 +1,5 @@
-//! Web cache deception: a visitor with a session is led to a path that the application takes for the account, and that looks
-//! like a file; whoever asks for it afterwards must not get the visitor's page.
+//! Web cache deception: a visitor with a session is led to a path that the application reads as the account, and that looks like
+//! a file. A client that asks for it afterwards must not get the visitor's page.
 
 use crate::poisoning::application::{Application, Asked, Does};
 use crate::poisoning::before;
@@ -7,7 +7,7 @@ use kasoku_testkit::{Gate, Setup, ok};
 
 const VICTIM: &str = "Cookie: session=victim";
 
-/// Ways to write `/account` so that applications find it, and what stands in front of them sees a file.
+/// Spellings of `/account` that applications read as such, while a cache in front of them sees a file.
 const NAMED_AS_FILES: [&str; 45] = [
     "/account.php/x.css",
     "/account.php/.css",
@@ -56,7 +56,7 @@ const NAMED_AS_FILES: [&str; 45] = [
     "/account\\x.css",
 ];
 
-/// Ways that no kind of file tells: a folder, a parameter, nothing at all.
+/// Spellings without a suffix of a file: a folder, a parameter, or no addition.
 const NOT_NAMED_AS_FILES: [&str; 8] = [
     "/account",
     "/account.php?x.css",
@@ -68,7 +68,7 @@ const NOT_NAMED_AS_FILES: [&str; 8] = [
     "/wp-content/%2e%2e%2faccount",
 ];
 
-/// What applications say of pages that they forgot to mark, or mark for browsers alone.
+/// Fields of pages whose application forgot to mark them as private, or marked them for browsers only.
 const UNMARKED: [&[&str]; 5] = [
     &[],
     &["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"],
@@ -77,7 +77,7 @@ const UNMARKED: [&[&str]; 5] = [
     &["Expires: Thu, 31 Dec 2099 23:59:59 GMT"],
 ];
 
-/// What a rule for static files in front of the application adds, whatever the application meant.
+/// Fields that a rule for static files in front of the application adds to all pages.
 const CALLED_PUBLIC: [&[&str]; 4] = [
     &["Cache-Control: public, max-age=600"],
     &["Cache-Control: s-maxage=600"],
@@ -91,7 +91,7 @@ fn account(asked: &Asked, marks: &[&'static str]) -> Does {
     Does::Answer(ok(&fields, name))
 }
 
-/// The visitor asks, then the attacker does; and the attacker asks while the visitor's request is with the application.
+/// The visitor asks, then the attacker does. And the attacker asks while the application holds the visitor's request.
 fn attackers_learn_nothing(path: &str, marks: &'static [&'static str]) {
     let application = Application::start(move |asked| account(asked, marks));
     let scene = before(Setup::safe(), &application);

@@ -1,15 +1,15 @@
-//! Cache-poisoned denial of service: one odd request provokes an error, and everybody would get it.
+//! Cache-poisoned denial of service: one odd request provokes an error, which no other client may get.
 
 use crate::poisoning::application::{Application, Asked, Does};
 use crate::poisoning::before;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, ok, reply};
 
-/// What an origin's own limit may be, in bytes of head: well below ours.
+/// The limit of the origin, in bytes of the head: well below Kasoku's.
 const ORIGINS_HEAD_BYTES_MAX: usize = 8 << 10;
 
 const PAGE: &str = "the page";
 
-/// Errors that origins answer to a request that they do not like, all of them marked as if they were pages.
+/// Errors by which origins answer odd requests. The application marks all of them as cacheable.
 const ERRORS: [&str; 18] = [
     "400 Bad Request",
     "402 Payment Required",
@@ -31,7 +31,7 @@ const ERRORS: [&str; 18] = [
     "504 Gateway Timeout",
 ];
 
-/// An application that does this to a request which it finds odd, and gives the page to any other.
+/// An application that does this to a request that it finds odd, and sends the page to all others.
 fn vexed(is_ambiguous: fn(&Asked) -> bool, does: impl Fn() -> Does + Send + Sync + 'static) -> Application {
     Application::start(move |asked| {
         if is_ambiguous(asked) { does() } else { Does::Answer(ok(&["Cache-Control: public, max-age=60"], PAGE)) }
@@ -56,7 +56,8 @@ fn is_too_long(asked: &Asked) -> bool {
     asked.head_bytes() > ORIGINS_HEAD_BYTES_MAX
 }
 
-/// The attacker asks first; then, or meanwhile, the victim does. What the attacker and the two victims get.
+/// The attacker asks first; one victim asks meanwhile, and one afterwards. Returns the answers to the attacker and the two
+/// victims.
 fn attacked(scene: &Scenario, application: &Application, odd: &str) -> [Response; 3] {
     let (gate, count) = (Gate::new(), application.count());
     application.holds_next(&gate);
@@ -94,7 +95,7 @@ fn an_error_that_one_request_provokes_does_not_take_the_place_of_what_is_stored(
 
 #[test]
 fn a_head_that_is_too_long_for_the_origin_alone_is_the_senders_own_misfortune() {
-    // CPDoS by oversized fields (HHO): one long field, or many short ones, below our limits and above the origin's.
+    // CPDoS by oversized fields (HHO): one long field, or many short ones, below Kasoku's limits and above the origin's.
     let many: String = (0..150).map(|number| format!("X-Many-{number}: {}\r\n", "a".repeat(80))).collect();
     for odd in [format!("X-Oversized: {}", "a".repeat(20_000)), many.trim_end().to_owned()] {
         for status in ["400 Bad Request", "413 Content Too Large", "431 Request Header Fields Too Large"] {
@@ -116,7 +117,7 @@ fn a_request_that_crashes_the_origin_denies_nothing_to_others() {
             scene.client().get("/");
             scene.advance(70);
         }
-        // Again and again, each time another request, each time ahead of the others.
+        // Several times, each time with another request, and each time before the other clients.
         for odd in ["X-Odd: 1", "X-Odd: 2", "X-Odd: 3"] {
             let [_, waiting, later] = attacked(&scene, &application, odd);
             assert_eq!([waiting.short(), later.short()], [(200, PAGE.to_owned()), (200, PAGE.to_owned())], "{odd}");

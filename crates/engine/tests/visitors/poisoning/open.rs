@@ -1,11 +1,11 @@
-//! What a reflecting application can still be poisoned by, as a list that is true: fields that describe the visitor, or what the
-//! visitor's program wants, go to the origin although they are not in the key. An application that looks at one has to name it in
-//! `Vary`; then it is in the key. Where the operator grants a lifetime, none of them goes there.
+//! The fields by which a reflecting application can still be poisoned: they describe the visitor, or what the visitor's program
+//! wants, and go to the origin although they are not in the key. An application that uses such a field has to name it in `Vary`;
+//! then it is in the key. Where a lifetime is granted, none of these fields goes to the origin. The tests keep the list true.
 
 use crate::poisoning::{before, granting, reflecting};
 use kasoku_testkit::{BOTH, Setup};
 
-/// Fields that change a stored answer today, for an application that looks at them without `Vary`.
+/// Fields that change a stored answer of an application that uses them without `Vary`.
 const OPEN: [&str; 31] = [
     "Accept",
     "Accept-Charset",
@@ -40,13 +40,13 @@ const OPEN: [&str; 31] = [
     "X-User-Agent",
 ];
 
-/// They count as credentials: only an answer that says that it may be shared nevertheless is.
+/// Credentials: the answer is shared only if it says that it may be.
 const OPEN_WHERE_SHARED: [&str; 2] = ["Authorization", "Cookie"];
 
-/// Fields of which RFC 9110 speaks, and which a proxy forwards: they change a stored answer in profile rfc alone.
+/// Fields that RFC 9110 defines and that a proxy forwards: they change a stored answer in profile rfc only.
 const OPEN_BY_THE_RFC: [&str; 2] = ["Content-Language", "Via"];
 
-/// Fields by which proxies, CDNs and frameworks are told of another host, path, method, query or address.
+/// Fields by which proxies, CDNs and frameworks state another host, path, method, query or address.
 const OF_NO_RFC: [&str; 32] = [
     "Base-Url",
     "CF-Connecting-IP",

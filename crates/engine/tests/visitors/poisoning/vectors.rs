@@ -1,15 +1,16 @@
-//! The vectors: Kettle's "Practical Web Cache Poisoning" (2018), "Web Cache Entanglement" (2020) and "Gotta cache 'em all" (2024);
-//! "Your Cache Has Fallen" (CPDoS, 2019); names from Param Miner's list; advisories of frameworks that trusted their own fields.
+//! Attack vectors from Kettle's "Practical Web Cache Poisoning" (2018), "Web Cache Entanglement" (2020) and "Gotta cache 'em all"
+//! (2024); "Your Cache Has Fallen" (CPDoS, 2019); names from Param Miner's list; and advisories of frameworks that trusted their
+//! own fields.
 
-/// A request that tries to change what others get for `{page}`.
+/// A request that tries to change what other clients get for `{page}`.
 #[derive(Debug)]
 pub(crate) struct Vector {
-    /// The request line; `{page}` is the page that is attacked.
+    /// The request line. `{page}` is the attacked page.
     line: &'static str,
-    /// Field lines. Without a `Host` among them, the page's own is sent.
+    /// Field lines. Without a `Host` among them, the Host of the page is sent.
     fields: &'static [&'static str],
     body: &'static str,
-    /// What the victim asks for.
+    /// The victim's target.
     victim: &'static str,
     is_refused: bool,
 }
@@ -27,7 +28,7 @@ impl Vector {
         Self { line, ..Self::PLAIN }
     }
 
-    /// A line with fields.
+    /// A request line with fields.
     const fn with(line: &'static str, fields: &'static [&'static str]) -> Self {
         Self { line, fields, ..Self::PLAIN }
     }
@@ -40,12 +41,12 @@ impl Vector {
         Self { line, fields, is_refused: true, ..Self::PLAIN }
     }
 
-    /// The attacker's target, and the victim's.
+    /// The attacker's request line, and the victim's target.
     const fn query(line: &'static str, victim: &'static str) -> Self {
         Self { line, victim, ..Self::PLAIN }
     }
 
-    /// Whether it never reaches the application.
+    /// Whether Kasoku refuses the request, so that it never reaches the application.
     pub(crate) fn is_refused(&self) -> bool {
         self.is_refused
     }
@@ -54,12 +55,12 @@ impl Vector {
         self.line.starts_with("HEAD")
     }
 
-    /// The victim's target.
+    /// The victim's target for that page.
     pub(crate) fn victims(&self, page: &str) -> String {
         self.victim.replace("{page}", page)
     }
 
-    /// The attacker's request.
+    /// The attacker's request for that page.
     pub(crate) fn request(&self, page: &str) -> String {
         let has_host = self.fields.iter().any(|line| line.to_ascii_lowercase().starts_with("host:"));
         let host = if has_host { "" } else { "Host: example.org\r\n" };
@@ -68,7 +69,7 @@ impl Vector {
     }
 }
 
-/// All of them.
+/// All vectors.
 pub(crate) fn all() -> impl Iterator<Item = &'static Vector> {
     [&HOSTS[..], &ADDRESSES, &OVERRIDES, &HOP_BY_HOP, &METHODS_AND_BODIES, &PATHS, &QUERIES, &MALFORMED]
         .into_iter()
@@ -79,7 +80,7 @@ const fn field(field: &'static [&'static str; 1]) -> Vector {
     Vector::fields(field)
 }
 
-/// Who is asked, and by which scheme.
+/// Claims about the host and the scheme.
 const HOSTS: [Vector; 48] = [
     field(&["X-Forwarded-Host: evil.example"]),
     field(&["X-Forwarded-Host: example.org\", evil.example"]),
@@ -131,7 +132,7 @@ const HOSTS: [Vector; 48] = [
     field(&["Host: evil.example"]),
 ];
 
-/// Who asks, and where from.
+/// Claims about the client and its address.
 const ADDRESSES: [Vector; 30] = [
     field(&["X-Forwarded-For: 6.6.6.6"]),
     field(&["X-Forwarded-For: evil, 127.0.0.1"]),
@@ -165,7 +166,7 @@ const ADDRESSES: [Vector; 30] = [
     field(&["Via: 1.1 evil"]),
 ];
 
-/// What is asked for, and what applications say to themselves.
+/// Claims about the target, and fields that applications send to themselves.
 const OVERRIDES: [Vector; 34] = [
     field(&["X-Original-URL: /evil"]),
     field(&["x_original_url: /evil"]),
@@ -203,7 +204,7 @@ const OVERRIDES: [Vector; 34] = [
     field(&["Max-Forwards: 666"]),
 ];
 
-/// Fields for one connection, and those that a client wants to have removed as if they were.
+/// Hop-by-hop fields, and fields that a client wants to be removed as if they were.
 const HOP_BY_HOP: [Vector; 14] = [
     field(&["Connection: close, X-Forwarded-Host, X-Forwarded-Proto, Forwarded"]),
     field(&["Connection: keep-alive, Host, Via"]),
@@ -325,7 +326,7 @@ pub(crate) const QUERIES: [Vector; 34] = [
     Vector::query("GET {page};a=evil?a=1 HTTP/1.1", "{page}?a=1"),
 ];
 
-/// What never gets further than us: meta-characters (CPDoS' HMC), and messages that two readers could read in two ways.
+/// Requests that Kasoku refuses: meta-characters (CPDoS' HMC), and messages that two parsers could read in two ways.
 const MALFORMED: [Vector; 26] = [
     Vector::refused(GET, &["X-Meta: evil\x01"]),
     Vector::refused(GET, &["X-Meta: evil\x00"]),

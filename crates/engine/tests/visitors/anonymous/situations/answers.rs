@@ -1,4 +1,4 @@
-//! What answers say and hold: the value of a session that is dropped, words about keeping, and kinds of files.
+//! What answers state and contain: the value of a dropped session, cache directives, and types of files.
 
 use super::{Row, answered, hold, row};
 use crate::anonymous::{grant, session};
@@ -9,17 +9,17 @@ const SETS: &str = "Set-Cookie: PHPSESSID=0123456789abcdef0123456789abcdef; path
 const UUID: &str = "3f2504e0-4f89-11d3-9a0c-0305e82c3301";
 const MIB: usize = 1 << 20;
 
-/// An answer with a session.
+/// An answer that opens a session.
 fn opens(name: &'static str) -> Row {
     answered(name, SETS)
 }
 
-/// An answer with that value of a session, and that body.
+/// An answer that sets a session of that value, with that body.
 fn holds(name: &'static str, value: &str, body: &str) -> Row {
     answered(name, &format!("Set-Cookie: PHPSESSID={value}; path=/")).body(body)
 }
 
-/// The same of noise, which does not keep the page from being stored.
+/// The same with a noise cookie, which does not keep the page from being stored.
 fn noise(name: &'static str, value: &str, body: &str) -> Row {
     answered(name, &format!("Set-Cookie: ck_font_resize_1={value}; path=/")).body(body).drops("ck_font_resize_1")
 }
@@ -29,7 +29,7 @@ fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// A whole answer with a session, in chunks.
+/// A whole answer that opens a session, in chunks.
 fn chunked(name: &'static str, chunks: &[&str], trailer: &str) -> Row {
     let chunks: String = chunks.iter().map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len())).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{SETS}\r\nTransfer-Encoding: chunked\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Cookies of requests: odd ones, and those that look like others.
+//! Cookies of requests: odd ones, and ones that resemble others.
 
 use super::{Row, hold, row, with_cookie};
 use crate::anonymous::{cookie, names, session};

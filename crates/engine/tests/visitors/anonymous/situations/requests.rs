@@ -1,4 +1,4 @@
-//! Requests of other kinds: methods, conditions, parts, wishes, other protocols; from guests and from sessions.
+//! Requests of other kinds: methods, conditions, ranges, cache directives, other protocols; from guests and from sessions.
 
 use super::{Row, hold, row};
 use crate::anonymous::board::Board;
@@ -117,7 +117,7 @@ fn parts_conditions_and_heads_of_an_anonymous_session_are_answered_from_what_is_
     let cookies = format!("Cookie: {id}");
     scene.client().get_with("/", &[&cookies]);
     crate::anonymous::is_found_anonymous(&scene, &id);
-    // Whoever reads it while it comes gets it before its tag can be made.
+    // A client that reads the page while it is being fetched gets it before Kasoku can make its tag.
     scene.eventually(|| scene.client().get_with("/", &[&cookies]).has("etag"));
     let whole = scene.client().get_with("/", &[&cookies]);
     let part = scene.client().get_with("/", &[&cookies, "Range: bytes=0-3"]);
@@ -126,7 +126,7 @@ fn parts_conditions_and_heads_of_an_anonymous_session_are_answered_from_what_is_
     let same = scene.client().get_with("/", &[&cookies, &format!("If-None-Match: {tag}")]);
     assert_eq!((same.status, same.has("set-cookie")), (304, false), "{same:?}");
     assert!(same.field("cache-control") == "private, no-store" && same.field("vary") == "Cookie", "{same:?}");
-    // That of the application is another visitor's as well.
+    // The application's own tag may be that of another visitor's page.
     assert_eq!(scene.client().get_with("/", &[&cookies, "If-None-Match: \"1\""]).status, 200);
     assert!(scene.client().head("/", &[&cookies]).is_hit());
     assert!(scene.client().get_with("/", &[&cookies, "Cache-Control: no-cache"]).is_hit());

@@ -1,4 +1,4 @@
-//! Cookies that answers set: which of them are dropped so that a page is kept, and which keep it from being.
+//! Cookies that answers set: which of them Kasoku drops so that it can store the page, and which prevent storing.
 
 use super::{Row, answered, hold, row};
 use crate::anonymous::grant;

@@ -1,4 +1,4 @@
-//! URLs: credentials in them, and patterns of those that pass.
+//! URLs: credentials in them, and patterns whose requests pass.
 
 use super::{Row, hold, row};
 use crate::anonymous::{names, policy};
