@@ -223,7 +223,7 @@ fn a_read_that_fails_cuts_its_answer_and_is_the_disks_fault() {
 fn a_name_that_the_kernel_knows_is_opened_elsewhere_too() {
     for way in BOTH_WAYS {
         let Some(scene) = Scene::new() else { return };
-        scene.disk.is_believed(Duration::from_secs(3600));
+        scene.disk.kernel_caches_for(Duration::from_secs(3600));
         assert!(scene.asks(way).response().body == scene.content);
         scene.disk.holds(Question::Open);
         let mut client = scene.asks(way);

@@ -87,7 +87,7 @@ fn addresses(request: &Received) -> [String; 3] {
     ["x-forwarded-for", "x-real-ip", "forwarded"].map(|name| request.field(name).unwrap_or_default())
 }
 
-const NOBODYS: [&str; 3] = ["0.0.0.0", "0.0.0.0", "for=0.0.0.0;host=example.org;proto=http"];
+const ANONYMOUS_ADDRESSES: [&str; 3] = ["0.0.0.0", "0.0.0.0", "for=0.0.0.0;host=example.org;proto=http"];
 
 #[test]
 fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
@@ -109,7 +109,7 @@ fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
             |policy: &mut Policy| policy.negative_ttl_seconds = 60,
         ] {
             let granting = Setup::new(profile).policy(grant);
-            assert_eq!(told(granting, &["X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6"]), NOBODYS);
+            assert_eq!(told(granting, &["X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6"]), ANONYMOUS_ADDRESSES);
             // The request passes, or the configuration grants no lifetime to its answer.
             let granting = Setup::new(profile).policy(grant);
             assert_eq!(told(granting, &["Cookie: a=b"]), own);
@@ -133,7 +133,7 @@ fn a_refresh_in_the_background_tells_nobodys_address() {
     scene.advance(70);
     assert!(scene.client().get("/").is_hit());
     scene.origin.done(2);
-    assert_eq!(addresses(&scene.origin.request(1)), NOBODYS);
+    assert_eq!(addresses(&scene.origin.request(1)), ANONYMOUS_ADDRESSES);
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl SlowDisk {
     }
 
     /// From now on, the kernel may cache names and attributes for that time.
-    pub(crate) fn is_believed(&self, time: Duration) {
+    pub(crate) fn kernel_caches_for(&self, time: Duration) {
         self.shared.state().believed = time;
     }
 

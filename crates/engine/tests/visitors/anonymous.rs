@@ -4,12 +4,12 @@
 //! The application is a board like a PHP program (`anonymous/board.rs`): it opens a session with each page, forbids caches to
 //! store any page, and knows a member only by the session. Kasoku has the rules that such a program needs.
 //!
-//! - `anonymous/ways.rs`: the ways in which a private page could be shared, at least one scenario for each, and what is a hit all
+//! - `anonymous/private_pages.rs`: the ways in which a private page could be shared, at least one scenario for each, and what is a hit all
 //!   the same.
 //! - `anonymous/situations.rs`: some 370 requests and answers in tables, with the result and the reason of each.
 //! - `anonymous/states.rs`: the states of a session; `anonymous/probing.rs`: how a state is found out; `anonymous/ending.rs`: how
 //!   sessions end.
-//! - `anonymous/apart.rs`: sessions at several hosts and rules, how they are probed, and what is told of them.
+//! - `anonymous/session_scope.rs`: sessions at several hosts and rules, how they are probed, and what is told of them.
 //! - `anonymous/refreshing.rs`: stored pages that stop being shareable.
 //! - `anonymous/validators.rs`: which validators a browser gets, and what it may store.
 //! - `anonymous/pages.rs`: how a page is recognized, and the messages that may come in its place.
@@ -17,11 +17,10 @@
 //! - `anonymous/changes.rs`: which stored pages a write drops.
 //! - `anonymous/beacon.rs`: how the application hears of visitors who are served from memory.
 //! - `anonymous/fresh_links.rs`: links on shared pages that an application makes for one visitor each.
-//! - `anonymous/nobodys_cookies.rs`: an anonymous request is no visit.
+//! - `anonymous/request_cookies.rs`: an anonymous request is no visit.
 //! - `anonymous/guard.rs`: pages that the leak guard compares before they are shared.
 //! - `anonymous/doctor.rs`: what `kasoku doctor` proposes for misses, and what it never proposes.
 //! - `anonymous/leaks.rs`: leaks that other caches had, rebuilt.
-mod apart;
 mod beacon;
 mod board;
 mod changes;
@@ -31,14 +30,15 @@ mod fresh_links;
 mod guard;
 mod harmless;
 mod leaks;
-mod nobodys_cookies;
 mod pages;
+mod private_pages;
 mod probing;
 mod refreshing;
+mod request_cookies;
+mod session_scope;
 mod situations;
 mod states;
 mod validators;
-mod ways;
 
 use crate::poisoning::application;
 use kasoku_engine::explain::Question;

@@ -247,19 +247,19 @@ impl Seen<'_> {
                 self.is(second.is_hit(), "the second is no hit");
                 self.is(second.body == first.body, "the second is another");
                 self.is(self.asked.len() == 1, "it was asked more than once");
-                self.is(self.is_in_nobodys_name(), "the application was told who asks");
+                self.is(self.are_anonymous(), "the application was told who asks");
                 let sets = [first, second].iter().any(|response| response.has("set-cookie"));
                 self.is(!sets, "somebody got a cookie");
             }
             Expected::Passes(reason) => {
                 self.is(first.detail() == reason && second.detail() == reason, "another reason");
-                self.is(self.asked.len() == 2 && self.came_as_it_was(), "it did not come as it was");
+                self.is(self.asked.len() == 2 && self.has_its_cookies(), "it did not come as it was");
                 self.is(self.scene.engine.cache().is_empty(), "something was stored");
                 self.is(self.keeps_its_cookies(first), "a cookie of the answer is missing");
             }
             Expected::Own(reason) => {
                 self.is(first.detail() == reason && second.detail() == reason, "another reason");
-                self.is(self.asked.len() == 2 && self.is_in_nobodys_name(), "the application was told who asks");
+                self.is(self.asked.len() == 2 && self.are_anonymous(), "the application was told who asks");
                 self.is(self.scene.engine.cache().is_empty(), "something was stored");
                 self.is(self.keeps_its_cookies(first), "a cookie of the answer is missing");
                 let found = row.explanation(self.scene, true);
@@ -304,7 +304,7 @@ impl Seen<'_> {
     }
 
     /// Whether each request reached the application with the cookies that were sent.
-    fn came_as_it_was(&self) -> bool {
+    fn has_its_cookies(&self) -> bool {
         let cookies = |asked: &Asked| -> Vec<String> {
             let of = |line: &&String| line.to_ascii_lowercase().starts_with("cookie:");
             asked.lines.iter().filter(of).map(|line| line.split_once(':').unwrap().1.trim().to_owned()).collect()
@@ -313,7 +313,7 @@ impl Seen<'_> {
         self.asked.iter().all(|asked| cookies(asked) == cookies(&sent))
     }
 
-    fn is_in_nobodys_name(&self) -> bool {
+    fn are_anonymous(&self) -> bool {
         let names = ["cookie", "authorization", "referer", "accept-language"];
         let address = if self.row.grants() { "0.0.0.0" } else { "127.0.0.1" };
         let has_no_address = |asked: &Asked| asked.field("x-forwarded-for").is_none_or(|told| told == address);

@@ -378,11 +378,11 @@ fn a_log_out_reaches_the_application_although_the_session_is_known_to_be_anonymo
     assert_eq!((read.text().as_str(), read.field("Cache-Status").contains("session=anonymous")), ("nobody's", true));
     let again = get("/logout");
     assert_eq!((again.text().as_str(), again.detail().as_str()), ("good bye again", "pass-url"));
-    assert_eq!(who_sent_cookies(&scene), [true, false, true]);
+    assert_eq!(requests_with_cookies(&scene), [true, false, true]);
 }
 
 /// Whether each request reached the origin with cookies.
-fn who_sent_cookies(scene: &Scenario) -> Vec<bool> {
+fn requests_with_cookies(scene: &Scenario) -> Vec<bool> {
     scene.origin.requests().iter().map(|request| request.field("cookie").is_some()).collect()
 }
 
@@ -402,7 +402,7 @@ fn a_304_that_opens_a_session_does_not_take_the_place_of_the_one_that_was_set_as
     scene.advance(61);
     let own = get("/");
     assert_eq!((own.text().as_str(), own.detail().as_str(), own.has("Set-Cookie")), ("yours", "pass-session", false));
-    assert_eq!(who_sent_cookies(&scene), [true, false, false, true]);
+    assert_eq!(requests_with_cookies(&scene), [true, false, false, true]);
 }
 
 /// A visitor may type the password of a post without a session, or get a new session for it.
@@ -429,7 +429,7 @@ fn what_is_left_in_a_session_that_the_answer_opens_is_shown() {
     assert_eq!(client.get_with("/", &cookies).text(), "with the post still");
     scene.advance(601);
     assert_eq!(client.get_with("/", &cookies).text(), "nobody's again");
-    assert_eq!(who_sent_cookies(&scene), [false, false, true, true, true, false]);
+    assert_eq!(requests_with_cookies(&scene), [false, false, true, true, true, false]);
 }
 
 /// A visitor who is logged in by another application's cookie has a session here as well, and nothing in the session says so.

@@ -32,9 +32,9 @@ const ERRORS: [&str; 18] = [
 ];
 
 /// An application that does this to a request that it finds odd, and sends the page to all others.
-fn vexed(is_ambiguous: fn(&Asked) -> bool, does: impl Fn() -> Does + Send + Sync + 'static) -> Application {
+fn failing_where(is_odd: fn(&Asked) -> bool, does: impl Fn() -> Does + Send + Sync + 'static) -> Application {
     Application::start(move |asked| {
-        if is_ambiguous(asked) { does() } else { Does::Answer(ok(&["Cache-Control: public, max-age=60"], PAGE)) }
+        if is_odd(asked) { does() } else { Does::Answer(ok(&["Cache-Control: public, max-age=60"], PAGE)) }
     })
 }
 
@@ -73,7 +73,7 @@ fn attacked(scene: &Scenario, application: &Application, odd: &str) -> [Response
 #[test]
 fn an_error_that_one_request_provokes_is_nobody_elses() {
     for status in ERRORS {
-        let application = vexed(has_odd_field, answering(status));
+        let application = failing_where(has_odd_field, answering(status));
         let scene = before(Setup::safe(), &application);
         let [attacker, waiting, later] = attacked(&scene, &application, "X-Odd: 1");
         assert_eq!(attacker.status.to_string(), status[..3]);
@@ -84,7 +84,7 @@ fn an_error_that_one_request_provokes_is_nobody_elses() {
 #[test]
 fn an_error_that_one_request_provokes_does_not_take_the_place_of_what_is_stored() {
     for status in ERRORS {
-        let application = vexed(has_odd_field, answering(status));
+        let application = failing_where(has_odd_field, answering(status));
         let scene = before(Setup::safe(), &application);
         scene.client().get("/");
         scene.advance(70);
@@ -99,7 +99,7 @@ fn a_head_that_is_too_long_for_the_origin_alone_is_the_senders_own_misfortune() 
     let many: String = (0..150).map(|number| format!("X-Many-{number}: {}\r\n", "a".repeat(80))).collect();
     for odd in [format!("X-Oversized: {}", "a".repeat(20_000)), many.trim_end().to_owned()] {
         for status in ["400 Bad Request", "413 Content Too Large", "431 Request Header Fields Too Large"] {
-            let application = vexed(is_too_long, answering(status));
+            let application = failing_where(is_too_long, answering(status));
             let scene = before(Setup::safe(), &application);
             let [attacker, waiting, later] = attacked(&scene, &application, &odd);
             assert_eq!(attacker.status.to_string(), status[..3]);
@@ -111,7 +111,7 @@ fn a_head_that_is_too_long_for_the_origin_alone_is_the_senders_own_misfortune() 
 #[test]
 fn a_request_that_crashes_the_origin_denies_nothing_to_others() {
     for is_stored in [false, true] {
-        let application = vexed(has_odd_field, || Does::Reset);
+        let application = failing_where(has_odd_field, || Does::Reset);
         let scene = before(Setup::safe(), &application);
         if is_stored {
             scene.client().get("/");
@@ -130,7 +130,7 @@ fn a_request_that_crashes_the_origin_denies_nothing_to_others() {
 fn a_method_that_a_field_asks_for_never_reaches_the_application() {
     // CPDoS by method override (HMO).
     for field in ["X-HTTP-Method-Override: POST", "X-HTTP-Method: DELETE", "X-Method-Override: EVIL"] {
-        let application = vexed(
+        let application = failing_where(
             |asked| asked.all().contains("Override") || asked.all().contains("Method"),
             || Does::Answer(reply("405 Method Not Allowed", &["Cache-Control: max-age=3600"], "no")),
         );

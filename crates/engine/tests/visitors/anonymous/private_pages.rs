@@ -24,7 +24,7 @@ fn asks(scene: &Scenario, target: &str, cookies: &str) -> Response {
 }
 
 /// Checks that the page is shared: it is stored, a hit, and has nothing of a visitor.
-fn is_everybodys(scene: &Scenario, target: &str) {
+fn is_shared(scene: &Scenario, target: &str) {
     scene.client().get(target);
     let hit = scene.client().get(target);
     assert!(hit.is_hit() && !hit.has("set-cookie") && whose(&hit) == GUESTS, "{target}: {hit:?}");
@@ -55,7 +55,7 @@ fn an_unknown_login_cookie_passes_and_is_named() {
         assert_eq!(told(&tom, "rule").as_deref(), Some("board.toml:2"));
         assert!(tom.has("set-cookie"), "it opens a session as ever");
     }
-    is_everybodys(&scene, "/");
+    is_shared(&scene, "/");
     assert!(asks(&scene, "/", "_ga=1; _gid=2").is_hit());
     assert_eq!(whose(&asks(&scene, "/", "sso=tom")), TOMS);
 }
@@ -323,10 +323,10 @@ fn private_holds_unless_it_is_overruled_and_then_not_where_there_were_cookies() 
     }
     let overruled = |route: &mut Route| grant(route).ignore.push(Ignored::Private);
     let scene = board.behind(guarded().route(overruled));
-    is_everybodys(&scene, "/private.php");
+    is_shared(&scene, "/private.php");
     let toms = format!("PHPSESSID={}", board.session(Some("tom")));
     assert_eq!(whose(&asks(&scene, "/private.php", &toms)), TOMS);
-    is_everybodys(&scene, "/private.php");
+    is_shared(&scene, "/private.php");
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn a_cookie_of_an_unknown_name_keeps_a_page_from_being_stored_and_is_named() {
         assert_eq!(page.head.all("set-cookie").count(), 3, "it is its visitor's, with all its cookies: {page:?}");
     }
     board.state().adds.pop();
-    is_everybodys(&scene, "/");
+    is_shared(&scene, "/");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn vary_by_cookie_is_by_those_that_the_rules_name() {
     assert!(hit.is_hit() && hit.text() == dark.text(), "{hit:?}");
     let light = asks(&scene, "/", "theme=light");
     assert!(!light.is_hit() && light.text() != dark.text());
-    is_everybodys(&scene, "/");
+    is_shared(&scene, "/");
     assert!(asks(&scene, "/", "theme=light").is_hit());
     assert_eq!(asks(&scene, "/", "theme=light; PHPSESSID=1").detail(), "pass-session");
 }
@@ -379,7 +379,7 @@ fn a_page_under_the_name_of_a_file_is_not_kept() {
             assert_eq!((page.detail().as_str(), page.is_hit()), ("content-type-mismatch", false), "{target}: {page:?}");
         }
     }
-    is_everybodys(&scene, "/account.php/x");
+    is_shared(&scene, "/account.php/x");
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn in_profile_rfc_a_granted_lifetime_is_guarded_all_the_same() {
     let scene = board.behind(Setup::rfc().route(of_a_board));
     let toms = format!("PHPSESSID={}", board.session(Some("tom")));
     assert_eq!(whose(&asks(&scene, "/", &toms)), TOMS);
-    is_everybodys(&scene, "/");
+    is_shared(&scene, "/");
     assert_eq!(asks(&scene, "/", &toms).detail(), "pass-session");
     assert_eq!(scene.client().get("/links.php").detail(), "cookie-value-in-response");
     assert_eq!(scene.client().get("/?sid=1").detail(), "pass-credential-in-url");
