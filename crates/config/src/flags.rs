@@ -200,23 +200,23 @@ impl CommandLine<'_> {
             let place = first.place.clone();
             raw.listen = Some(Located { value: listen.into_iter().map(RawListener::of_address).collect(), place });
         }
-        if let Some(address) = &flags.admin {
-            raw.admin = Some(self.write("--admin", address));
-        }
-        if let Some(path) = &flags.admin_token_file {
-            raw.admin_token_file = Some(self.write("--admin-token-file", path));
-        }
-        if let Some(path) = &flags.control_socket {
-            raw.control_socket = Some(self.write("--control-socket", path));
-        }
-        if let Some(user) = &flags.user {
-            raw.user = Some(self.write("--user", user));
-        }
-        if let Some(path) = &flags.pid_file {
-            raw.pid_file = Some(self.write("--pid-file", path));
-        }
-        if let Some(root) = &flags.root {
-            raw.route.gateway.root = Some(self.write("--root", root));
+        let texts = [
+            (&mut raw.admin, "--admin", &flags.admin),
+            (&mut raw.admin_token_file, "--admin-token-file", &flags.admin_token_file),
+            (&mut raw.control_socket, "--control-socket", &flags.control_socket),
+            (&mut raw.user, "--user", &flags.user),
+            (&mut raw.pid_file, "--pid-file", &flags.pid_file),
+            (&mut raw.route.gateway.root, "--root", &flags.root),
+            (&mut raw.workers, "--workers", &flags.workers),
+            (&mut raw.profile, "--profile", &flags.profile),
+            (&mut raw.access_log.path, "--access-log", &flags.access_log),
+            (&mut raw.access_log.format, "--access-log-format", &flags.access_log_format),
+            (&mut raw.log.format, "--log-format", &flags.log_format),
+        ];
+        for (setting, flag, text) in texts {
+            if let Some(text) = text {
+                *setting = Some(self.write(flag, text));
+            }
         }
         raw.route.gateway.index = self.write_names("--index", &flags.index).or(raw.route.gateway.index.take());
         let try_files = self.write_names("--try-files", &flags.try_files);
@@ -230,21 +230,6 @@ impl CommandLine<'_> {
             let text = self.write("--memory", size);
             let size = table::find(SettingScope::Top, "memory.size").map(|row| bounds::size(row, &text));
             raw.memory.size = size.and_then(|size| size.map_err(|issue| self.issues.push(issue)).ok());
-        }
-        if let Some(count) = &flags.workers {
-            raw.workers = Some(self.write("--workers", count));
-        }
-        if let Some(profile) = &flags.profile {
-            raw.profile = Some(self.write("--profile", profile));
-        }
-        if let Some(path) = &flags.access_log {
-            raw.access_log.path = Some(self.write("--access-log", path));
-        }
-        if let Some(format) = &flags.access_log_format {
-            raw.access_log.format = Some(self.write("--access-log-format", format));
-        }
-        if let Some(format) = &flags.log_format {
-            raw.log.format = Some(self.write("--log-format", format));
         }
         raw.route.written.append(&mut self.written);
     }
