@@ -1,12 +1,11 @@
 """Reads a profile that callgrind dumped, and makes lists of it: by function and by source file.
 
-callgrind_annotate gets partial dumps wrong (the frames that are active at the dump swallow everything as their own
-cost), and it lists a function once for each file that was inlined into it. The format is small: `fn=` opens a function,
-a `calls=` line makes the next line the inclusive cost of that call, every other line that starts with a position is own cost,
-and names are written once, then by number: `fn=(7) name`, later `fn=(7)`.
-https://valgrind.org/docs/manual/cl-format.html
+callgrind_annotate gets partial dumps wrong (it counts all cost as the own cost of the frames that are active at the dump), and it lists a
+function once for each file that was inlined into it. The format is small: `fn=` opens a function, a `calls=` line makes the next line the
+inclusive cost of that call, and every other line that starts with a position is own cost. A name is written once, later only its number:
+`fn=(7) name`, then `fn=(7)`. https://valgrind.org/docs/manual/cl-format.html
 
-A function that calls itself counts its inclusive cost more than once; here that is capped at the total.
+The inclusive cost of a recursive function is counted more than once; here it is capped at the total.
 """
 
 import re
@@ -19,16 +18,16 @@ _COST = re.compile(r"^[+*-]?\d*\s+(\d+)$")
 
 @dataclass
 class Profile:
-    """Instructions; `total` is what the dump itself says."""
+    """Numbers of instructions; `total` is the dump's own sum."""
 
     total: int = 0
     own: Counter = field(default_factory=Counter)  # by function
     inclusive: Counter = field(default_factory=Counter)  # by function
-    files: Counter = field(default_factory=Counter)  # own cost by source file, inlined code where it was written
+    files: Counter = field(default_factory=Counter)  # own cost by source file; inlined code counts for the file that contains it
 
 
 def read(path):
-    """The profile in one dump."""
+    """Reads the profile of one dump."""
     profile = Profile()
     names = {"fn": {}, "file": {}}
     function = file = None
@@ -61,7 +60,7 @@ def read(path):
 
 
 def _short(file):
-    """Of a path what tells the place: `engine/src/request/route.rs`, `tokio-1.54.1/src/…`, `library/core/…`."""
+    """The part of a path that identifies the file: `engine/src/request/route.rs`, `tokio-1.54.1/src/…`, `library/core/…`."""
     for mark in ("/crates/", "/registry/src/"):
         if mark in file:
             tail = file.split(mark, 1)[1]
@@ -70,7 +69,7 @@ def _short(file):
 
 
 def listing(counts, total, requests, lines_max):
-    """`instructions per request, share, name`, the dearest first."""
+    """Lines of instructions per request, share and name, the most expensive first."""
     lines = [f"{'per request':>12} {'share':>7}  name"]
     for name, count in counts.most_common(lines_max):
         lines.append(f"{count / requests:>12,.1f} {count / total:>7.2%}  {name}")

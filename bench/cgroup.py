@@ -1,7 +1,7 @@
-"""CPU time of a group of processes by the kernel's own account, children that have ended included.
+"""Measures the CPU time of a group of processes by the kernel's own account, including children that have ended.
 
-A program behind CGI lives for milliseconds: what /proc says of the processes that are there misses it. A control group's account
-has it. Both versions of control groups are read; where neither can be written, it is an error, since a guess is no figure.
+A CGI program lives for milliseconds, so /proc, which shows only running processes, misses its time. A control group's account includes it.
+Both versions of control groups are supported; it is an error if neither can be written.
 """
 
 import os
@@ -14,7 +14,7 @@ _V2 = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 
 
 class Group:
-    """A control group of its own; a context, which removes it when its processes have ended."""
+    """A context with a new control group, which it removes after the group's processes have ended."""
 
     def __init__(self, name):
         self.path, self._cpu_ns, self._split = _make(f"kasoku-bench-{os.getpid()}-{name}")
@@ -26,11 +26,11 @@ class Group:
         try:
             self.path.rmdir()
         except OSError:
-            # A process that ends this very moment still counts; what is left is an empty group.
+            # A process that is just ending still occupies the group; an empty group then remains.
             pass
 
     def enter(self):
-        """Puts the calling process into the group, and all that it starts."""
+        """Puts the calling process, and all that it starts, into the group."""
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
 
     def cpu_ns(self):
@@ -38,8 +38,7 @@ class Group:
         return self._cpu_ns(self.path)
 
     def times_ns(self):
-        """The same; and divided into user and system time, which the kernel only knows by samples: of short spans the whole alone is
-        exact."""
+        """The same, and its parts, user and system time. The kernel samples the parts, so only the sum is exact for short spans."""
         return (self.cpu_ns(), *self._split(self.path))
 
 

@@ -1,6 +1,6 @@
-"""Charts as SVG, written by hand: bars for each server, a panel for each size, the limit as a line through all bars.
+"""Writes charts as SVG: a panel for each size with a bar for each server, and the limit as a line through all bars.
 
-One SVG works on light and dark pages, since it brings its own white ground. Fonts are the reader's.
+A chart works on light and dark pages, since it has its own white background. It uses the reader's fonts.
 """
 
 from html import escape
@@ -22,7 +22,7 @@ OTHERS = "#7aa5d2"
 
 
 def cpu_bars(title, rows):
-    """A chart of the CPU time of a request: `rows` are those of the table of hits."""
+    """A chart of the CPU time of a request; `rows` are those of the table of hits."""
     panels = {}
     for row in rows:
         panels.setdefault(row.size, []).append(row)
@@ -68,13 +68,13 @@ def _text(x, y, text, size=12, weight="400", anchor="start", colour=INK):
 
 
 def bars(title, rows, left=260):
-    """A chart of one panel: `rows` are (name, length, what is written beside it, whether it is ours). No scale: each bar
-    says its figure."""
+    """A chart with one panel; `rows` are (name, length, figure beside the bar, whether it is Kasoku's). It has no scale, since each bar
+    shows its figure."""
     scale = (WIDTH - left - RIGHT) / max(length for _, length, _, _ in rows)
     parts = [_text(16, 28, title, size=15, weight="600")]
     for number, (name, length, figure, is_ours) in enumerate(rows):
         top = TOP + number * (BAR + GAP)
-        # What is too short to be seen is one pixel long.
+        # A bar is at least one pixel long, so that it is visible.
         width = max(length * scale, 1)
         parts.append(_text(left - 8, top + 13, name, anchor="end"))
         colour = COLOURS["kasoku"] if is_ours else OTHERS

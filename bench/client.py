@@ -1,4 +1,4 @@
-"""Single requests, asked by the bench itself: whether a hit is one, and how often the origin was asked."""
+"""Single requests that the bench itself sends, to check that a hit is one, and to read the counters of the origin and of Kasoku."""
 
 import http.client
 import json
@@ -9,7 +9,7 @@ HOST = "bench.test"
 
 
 def get(port, path, host=HOST):
-    """(fields with names in lower case, body) of a 200."""
+    """(fields by lower-case name, body) of the answer, which must be a 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
         connection.request("GET", path, headers={"Host": host})
@@ -25,7 +25,7 @@ def get(port, path, host=HOST):
 
 
 def origin_count(origin_port):
-    """How many requests for objects the origin has answered so far."""
+    """The number of requests for objects that the origin has answered so far."""
     return int(get(origin_port, "/count")[1])
 
 

@@ -1,7 +1,7 @@
-"""The table of hits: every server, every size, one worker on one core, rounds interleaved.
+"""Measures the table of hits: every server and every size, one worker on one core, in interleaved rounds.
 
-A round is one size; all servers have their turn in it, the limit at both ends (steady.py). A ratio is taken within a round, where
-the machine was as fast for both, and the median of the rounds' ratios is quoted.
+In a round of one size all servers have their turn, with the limit at both ends (steady.py). Ratios are computed within a round, since the
+machine has the same speed for both servers there. The table shows the median of the rounds' ratios.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ WARM_SECONDS = 1
 
 @dataclass
 class Started:
-    """A server that runs, its port, and that of its statistics if it has some."""
+    """A running server, its port, and the port of its statistics if it has any."""
 
     program: object
     port: int
@@ -40,7 +40,7 @@ class Row:
     p99: float
     of_limit: float | None = None  # CPU of a request over the limit's
     kasoku_ratio: float | None = None  # requests per CPU second, Kasoku's over this server's
-    log_lines_lost: float | None = None  # part of the lines of the access log, where it counts them
+    log_lines_lost: float | None = None  # share of the access log's lines, if the server counts them
     remark: str = ""  # about the whole table
 
 
@@ -82,14 +82,14 @@ def start_origin(programs, cores):
 
 
 def start(programs, name, origin, cores, sizes, **place):
-    """{size: Started}: one server for all sizes, but the limit has one response each."""
+    """{size: Started}: one server for all sizes, except for the limit, which runs once for each size."""
     if name == "limit":
         return {size: start_one(programs, name, f"limit-{size}", origin, cores, body_bytes=size) for size in sizes}
     return dict.fromkeys(sizes, start_one(programs, name, name, origin, cores, **place))
 
 
 def start_one(programs, module, name, origin, cores, **place):
-    """A server of one kind; `name` is that of its directory and in messages."""
+    """Starts a server of the kind `module`; `name` is used for its directory and in messages."""
     port = free_port()
     if module == "kasoku":
         place.setdefault("admin", free_port())
@@ -99,7 +99,7 @@ def start_one(programs, module, name, origin, cores, **place):
 
 
 def warm(server, name, size, origin, cores):
-    """Fills the cache with the object, runs it warm, and looks whether the right bytes come from the cache."""
+    """Fills the cache with the object, checks that the server returns the right bytes, and warms the server up."""
     body = client.get(origin, path(size))[1]
     for _ in range(2):
         got = client.get(server.port, path(size))[1]
@@ -112,7 +112,7 @@ FIGURES = ("requests_per_second", "cpu", "p50", "p99")
 
 
 def rows(found, started, remark=""):
-    """Medians and ratios of {(size, name): [rounds]}; called while the servers still run."""
+    """Rows with the medians and ratios of {(size, name): [rounds]}; the servers must still run."""
     made = []
     for (size, name), runs in found.items():
         row = Row(name, size, *(median(getattr(run, what) for run in runs) for what in FIGURES))
@@ -129,7 +129,7 @@ def _ratio(runs, others):
 
 
 def log_lines_lost(server):
-    """The part of the access log's lines that were lost: a log that drops is cheaper than one that writes."""
+    """The share of the access log's lines that the server dropped: a log that drops lines is cheaper than one that writes them."""
     stats = client.stats(server.admin) if server.admin else {}
     lost = stats.get("log_lines_dropped", 0)
     lines = stats.get("log_lines", 0) + lost

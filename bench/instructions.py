@@ -1,13 +1,13 @@
-"""Instructions per request, counted by callgrind: the figure that hardly depends on the machine or on what else it does.
+"""Counts the instructions per request with callgrind: a figure that hardly depends on the machine or its load.
 
-Kasoku runs with one worker under valgrind. An exact number of requests is sent, then callgrind dumps what was counted since
-the dump before, so start and first requests are not in it. What the kernel does is not counted: the price of system calls
-shows in the table of hits, not here. Nor is what the origin does. The profile of each dump goes to files below target/bench: by
-function with what it calls, by function alone, and by source file.
+Kasoku runs with one worker under valgrind. The bench sends an exact number of requests, and callgrind then dumps its counts since the last
+dump, so start and first requests are not included. Instructions in the kernel and in the origin are not counted; the table of hits shows
+the cost of system calls. The profile of each dump goes to files below target/bench: by function with its callees, by function alone, and by
+source file.
 
   hit        one object of 4 KiB, in memory
-  miss       each request asks for a path that nobody asked for before; the answer of an HTTP origin is stored
-  FastCGI    each request is answered by a program on FCGI.pm, and nothing is stored
+  miss       each request has a new path; the answer of an HTTP origin is stored
+  FastCGI    a program on FCGI.pm answers each request, and the answer is not stored
 """
 
 import shutil
@@ -35,9 +35,9 @@ class Kind:
     name: str
     connections: int
     requests: int  # in a batch
-    path: str  # of batch `{batch}`; each request's number, modulo the next, is appended
+    path: str  # with `{batch}` for the batch's number; each request appends its own number modulo `modulo`
     modulo: int
-    asked: int  # requests to the origin for one request
+    asked: int  # requests to the origin for each request
     fastcgi: bool = False
 
 
@@ -51,12 +51,12 @@ KINDS = [
 
 @dataclass
 class Row:
-    """What a request costs."""
+    """The cost of a request."""
 
     kind: str
     connections: int
     per_request: float  # instructions in user space
-    lists: dict  # lines by name: inclusive, own, files
+    lists: dict  # the profile's lists of lines by name: inclusive, own, files
 
 
 def measure(cores):
@@ -88,12 +88,12 @@ def _row(kind, program, place, counts):
         dumps.append(_measured(program, counts))
     if client.origin_count(place.origin) - asked != kind.asked * kind.requests * REPEATS:
         raise BenchError(f"not all requests under callgrind were {kind.name}")
-    # Timers and wake-ups in vain come with the time that a batch takes, so the least is the nearest to a request's own.
+    # Timers and needless wake-ups add instructions with the time that a batch takes, so the smallest total is closest to the requests' own.
     profile, dump = min(dumps, key=lambda pair: pair[0].total)
     return Row(kind.name, kind.connections, profile.total / kind.requests, _keep(kind, profile, dump))
 
 
-# Processes that each answer one connection at a time: more than there are connections, so that none waits.
+# A program with more processes than there are connections: a process answers one connection at a time, so no request waits.
 RESPONDER = f"""
 use FCGI;
 my $socket = FCGI::OpenSocket($ARGV[0], 100);
@@ -106,8 +106,8 @@ while ($request->Accept() >= 0) {{
 
 
 def _fastcgi_command(programs, place, cores):
-    """Starts a FastCGI program in Perl; gives the command of Kasoku in front of it. Without a document root, since valgrind does not know
-    the system call by which Kasoku opens files below one (openat2)."""
+    """Starts a FastCGI program in Perl; returns the command of Kasoku in front of it. There is no document root, since valgrind does not
+    know openat2, by which Kasoku opens files below one."""
     socket = place.directory / "fastcgi.sock"
     script = place.write("page.pl", RESPONDER)
     programs.start("FastCGI program", ["/usr/bin/perl", script, socket], cores.client).until_listening(socket)
@@ -136,7 +136,7 @@ def _requests(kind, port, batch, requests):
 
 
 def _dump(program, counts):
-    """Writes what was counted since the dump before; gives the file, the last by its number."""
+    """Dumps the counts since the last dump; returns the file, which has the highest number."""
     command = ["callgrind_control", "--dump", str(program.pid)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_SECONDS_MAX, check=False)
     if "OK" not in done.stdout:
@@ -145,7 +145,7 @@ def _dump(program, counts):
 
 
 def _keep(kind, profile, dump):
-    """Puts the dump (for kcachegrind) and the lists made of it where they outlive the run; gives the lists."""
+    """Writes the dump (for kcachegrind) and its lists to files that outlive the run; returns the lists."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     name = f"callgrind-{kind.name.lower()}-{kind.connections}"
     shutil.copy(dump, OUTPUT / f"{name}.out")

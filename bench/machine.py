@@ -1,4 +1,4 @@
-"""What the figures were taken on: the machine, the editions, the commit. A figure without these says nothing."""
+"""Describes the conditions of a measurement: the machine, the versions of all programs, the commit."""
 
 import datetime
 import os
@@ -15,7 +15,7 @@ TOOLS = {"wrk": ("wrk", "-v"), "valgrind": ("valgrind", "--version")}
 
 
 def description(servers=tuple(ALL), tools=TOOLS):
-    """For the document: a list of what was used, which is all that has to be installed. `tools`: commands that say their version, by name."""
+    """A list for the document of the machine and all programs that the bench needs. `tools`: commands that print a version, by name."""
     lines = [
         f"- {_processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB of memory; {_system()}, Linux {platform.release()}",
         "- " + ", ".join(f"{ALL[name].LABEL} {ALL[name].version()}" for name in servers),
@@ -25,7 +25,7 @@ def description(servers=tuple(ALL), tools=TOOLS):
 
 
 def stamp(table, wanted):
-    """When, from which commit and how one table was measured."""
+    """The date, the commit and the method of one table's measurement."""
     day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     words = [f"Measured on {day} at commit {_commit()}"]
     if table != "instructions":

@@ -1,10 +1,9 @@
-"""One round: wrk against one server for some seconds, and what that cost the server.
+"""Measures one round: wrk against one server for some seconds, and the CPU time of the server.
 
-CPU time is that of all threads of all processes of the server, from /proc/PID/task/TID/schedstat (nanoseconds). It is read
-before and after, so the 64 connects are in it and a server's idle housekeeping too. What the kernel does for the
-server on the client's core (and the other way round) is charged to whom it interrupted: loopback hands
-packets over within the sender's system call, so a request's arrival is the client's cost for all servers alike.
-"""
+CPU time is that of all threads of all processes of the server, from /proc/PID/task/TID/schedstat (nanoseconds). It is read before and
+after, so it includes the 64 connects and a server's idle housekeeping. Work that the kernel does for the server on the client's core (and
+the other way round) is charged to the process that it interrupts. Loopback delivers packets within the sender's system call, so the arrival
+of a request costs the client, for all servers alike. """
 
 import os
 import re
@@ -24,7 +23,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Round:
-    """What one round gave; times in microseconds."""
+    """The result of one round; times in microseconds."""
 
     requests_per_second: float
     cpu: float  # of the server, for each request
@@ -34,7 +33,7 @@ class Round:
 
 
 def hits(program, port, path, origin, seconds, cores, threads=1):
-    """A round of the same path again and again; an error unless each request was a hit."""
+    """A round of requests for one path; an error unless each request was a hit."""
     asked = client.origin_count(origin)
     found = _round(program, port, path, seconds, cores, threads, [])
     now = client.origin_count(origin)
@@ -44,7 +43,7 @@ def hits(program, port, path, origin, seconds, cores, threads=1):
 
 
 def fixed(program, port, seconds, cores):
-    """A round against the limit, which asks no origin."""
+    """A round against the limit, which has no origin."""
     return _round(program, port, "/", seconds, cores, 1, [])
 
 
@@ -106,10 +105,10 @@ def _microseconds(found):
 
 @dataclass
 class CpuTimes:
-    """Nanoseconds that a program and its children have used so far."""
+    """CPU time that a program and its children have used so far, in nanoseconds."""
 
     threads: dict  # by (process, thread), exact
-    coarse: int  # the sum by the clock of 10 ms, which keeps the time of threads and children that ended
+    coarse: int  # the sum by the clock of 10 ms, which includes threads and children that have ended
 
 
 def cpu_times(pid):
@@ -121,7 +120,7 @@ def cpu_times(pid):
                 with open(f"/proc/{process}/task/{thread}/schedstat", encoding="ascii") as file:
                     times.threads[process, thread] = int(file.read().split()[0])
             with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
-                # User and system time, its own and that of children it has waited for: fields 14 to 17 of proc(5).
+                # User and system time of the process and of children that it has waited for: fields 14 to 17 of proc(5).
                 fields = file.read().rpartition(")")[2].split()[11:15]
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -130,7 +129,7 @@ def cpu_times(pid):
 
 
 def cpu_since(before, after):
-    """Nanoseconds between two readings; by the coarse clock if a thread or process ended in between."""
+    """CPU time between two readings, in nanoseconds; by the coarse clock if a thread or process ended in between."""
     if before.threads.keys() <= after.threads.keys():
         return sum(after.threads.values()) - sum(before.threads.values())
     return after.coarse - before.coarse

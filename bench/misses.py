@@ -1,8 +1,8 @@
-"""The table of misses: each request asks for a path that nobody asked for before, and the answer is stored.
+"""Measures the table of misses: each request has a new path, and the answer is stored.
 
-A miss is two requests, the client's and the one to the origin over a kept connection, and what is stored. The limit's row
-is the fixed response again: what the client's half alone would cost. The caches keep what they got, so the table may run
-them full; then a miss includes an eviction, as it does in production (Apache never evicts by itself).
+A miss is two requests, the client's and the one to the origin over a kept connection, and the storing of the answer. The limit's row is the
+fixed response again, which is what the client's half alone would cost. The caches store all answers, so they may fill up during the
+measurement; a miss then includes an eviction, as in production (Apache never evicts by itself).
 """
 
 import itertools
@@ -33,7 +33,7 @@ def measure_misses(cores, names, rounds, seconds, progress):
 
         for number in range(rounds + 1):
             block = steady.block({name: partial(turn, name) for name in names}, lambda one: one.cpu)
-            # The first round warms: connections to the origin, memory, threads.
+            # The first round warms up connections to the origin, memory and threads, and is not counted.
             for name, one in block.items() if number else ():
                 found.setdefault((SIZE, name), []).append(one)
                 progress(f"round {number}: misses, {name}: {one.cpu:.2f} us")

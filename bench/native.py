@@ -1,4 +1,4 @@
-"""Where the programs under test come from: the bench's own C program (built here) and the release build of Kasoku."""
+"""Finds the programs of the bench: its own C program, which this builds, and the release build of Kasoku."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ OUTPUT = TARGET / "bench"
 
 @cache
 def native():
-    """The C program of bench/native, built when its sources are newer."""
+    """The C program of bench/native, rebuilt if its sources are newer."""
     sources = sorted((BENCH / "native").glob("*.c"))
     program = OUTPUT / "native"
     newest = max(path.stat().st_mtime for path in (BENCH / "native").iterdir())
@@ -27,7 +27,7 @@ def native():
 
 @cache
 def kasoku():
-    """The release program: $KASOKU, or what `make build` made."""
+    """The release program: $KASOKU, or the one that `make build` built."""
     program = Path(os.environ.get("KASOKU", TARGET / "release" / "kasoku"))
     if not program.exists():
         raise BenchError(f"{program} is not there; run `make build` first")

@@ -1,7 +1,7 @@
-"""The table of objects: the same 1,000 hot keys while 1,000 objects are stored, and while a million are.
+"""Measures the table of objects: hits on the same 1,000 keys while 1,000 objects are stored, and while a million are.
 
-What differs is the size of the index and how far apart the objects lie in memory; the work is the same. The keys are asked for in
-random order. Two Kasokus run side by side, rounds interleaved; that nothing was evicted is read from /stats.
+Only the size of the index and the distance of objects in memory differ; the work is the same. The keys are requested in random order. Two
+Kasokus run side by side in interleaved rounds; /stats shows that none has evicted an object.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ class Row:
     objects: int
     requests_per_second: float
     cpu: float  # microseconds of a request
-    growth: float  # over the CPU time with the fewest objects
+    growth: float  # CPU time relative to that with the fewest objects
     memory_mib: float  # resident
 
 
@@ -51,7 +51,7 @@ def measure_objects(cores, rounds, seconds, progress):
             for objects, server in started.items():
                 length = seconds if number else 1
                 one = measure.hot_keys(server.program, server.port, f"/o/{SIZE}/k", HOT_KEYS, origin, length, cores.client)
-                # The first round warms.
+                # The first round warms up and is not counted.
                 if number:
                     found[objects].append(one)
                     progress(f"round {number}: {objects} objects: {one.cpu:.2f} us")

@@ -1,8 +1,8 @@
-"""Starting the programs that a round needs, each on its cores, and ending all of them whatever happens.
+"""Starts the programs that a round needs, each on its cores, and reliably ends all of them.
 
-A `Programs` is a context: when it is left, by an error or Ctrl-C as well, everything that was started has ended, the
-children of the children too (servers fork, some into sessions of their own). For that this process is the reaper of its
-orphans; and should it be killed itself, the kernel sends its direct children SIGTERM.
+A `Programs` is a context. When it is left, also by an error or Ctrl-C, all programs that it started have ended, including the children of
+their children (servers fork, some into new sessions). To this end this process is the reaper of its orphans. If it is killed itself, the
+kernel sends SIGTERM to its direct children.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class BenchError(Exception):
-    """Something that makes the figures worthless; the message is for the person who runs the bench."""
+    """An error that makes the figures worthless; the message is for the person who runs the bench."""
 
 
 class Programs:
@@ -57,9 +57,9 @@ class Programs:
         return path
 
     def start(self, name, command, cores, entered=None, **environment):
-        """Starts a program on the given cores; what it says goes to a file in the scratch directory.
+        """Starts a program on the given cores; its output goes to a file in the scratch directory.
 
-        The new process calls `entered` before it becomes the program: to enter a control group.
+        The new process calls `entered` before it executes the program, to enter a control group.
         """
         log = open(self.scratch / f"{name}.out", "wb")
 
@@ -89,7 +89,7 @@ class Programs:
 
 
 class Program:
-    """One program that runs, with all its processes."""
+    """A running program with all its processes."""
 
     def __init__(self, name, child, log):
         self.name = name
@@ -104,7 +104,7 @@ class Program:
         return self.log.read_text(errors="replace")
 
     def until_listening(self, place):
-        """Waits until a port, or a Unix socket's path, takes connections; an error when the program ends before."""
+        """Waits until a port, or a Unix socket's path, accepts connections; an error if the program ends before."""
         family, address = (socket.AF_INET, ("127.0.0.1", place)) if isinstance(place, int) else (socket.AF_UNIX, str(place))
         deadline = time.monotonic() + START_SECONDS_MAX
         while True:
@@ -129,7 +129,7 @@ class Program:
             except subprocess.TimeoutExpired:
                 pass
         for pid in family:
-            # Orphans are our children now, so their ids can't have been given to others before we wait for them.
+            # This process has adopted orphans, so their ids can't be reused before it waits for them.
             if pid == self.pid and self.child.returncode is not None:
                 continue
             if pid == self.pid or _parent(pid) in (os.getpid(), *family):
@@ -143,8 +143,8 @@ class Program:
 
 
 def run_client(words, cores):
-    """Runs a client to its end on these cores; gives what it printed. One that does not end is an error: h2load asks on for ever where
-    each connection is closed behind its first answer."""
+    """Runs a client to its end on these cores; returns its output. It is an error if the client does not end: h2load never does if the
+    server closes each connection after the first answer."""
     try:
         done = subprocess.run(
             [str(word) for word in words],

@@ -1,8 +1,8 @@
-"""What was measured, as tables for the terminal and for docs/benchmarks.md.
+"""Writes the results as tables for the terminal and for docs/benchmarks.md.
 
-The document's prose is written by hand. Each table has its place in it between `<!-- name -->` and `<!-- /name -->`, and a run
-replaces only the places of what it measured; so tables of different days can stand side by side, each with its date
-and commit, and other programs can keep places of their own.
+The document's prose is written by hand. Each table has a place in it, between `<!-- name -->` and `<!-- /name -->`, and a run replaces only
+the places of the tables that it measured. So the document can hold tables of different days, each with its date and commit, and places that
+other programs fill.
 """
 
 import re
@@ -22,13 +22,13 @@ CHARTS = ROOT / "docs" / "benchmarks"
 
 
 def as_text(table, rows):
-    """For the terminal: columns under one another."""
+    """The tables for the terminal, with aligned columns."""
     tables = [f"{title}\n{aligned(header, lines)}" for title, header, lines in TABLES[table](rows)]
     return "\n\n".join(tables + _remarks(rows))
 
 
 def write(found, wanted):
-    """Replaces the places of the tables in the document, and their charts; gives the files written."""
+    """Replaces the tables in the document, and their charts; returns the written files."""
     text = DOCUMENT.read_text(encoding="utf-8")
     text = replaced(text, "machine", machine.description())
     files = [DOCUMENT]
@@ -48,15 +48,15 @@ def write(found, wanted):
 
 
 def _remarks(rows):
-    """What has to be known of the table as a whole."""
+    """Remarks about the table as a whole."""
     said = list(dict.fromkeys(remark for row in rows if (remark := getattr(row, "remark", ""))))
-    # What an access log lost was cheaper than a line.
+    # A line that the access log lost cost less than one that it wrote.
     lost = [row.log_lines_lost for row in rows if getattr(row, "log_lines_lost", None) is not None]
     return said + ([f"Kasoku's access log lost {max(lost):.2%} of its lines."] if lost else [])
 
 
 def replaced(text, name, block):
-    """`text` with the block in the place of that name."""
+    """`text` with the block in the place with that name."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     if not pattern.search(text):
         raise BenchError(f"the document has no place for {name}")
@@ -133,7 +133,7 @@ CHARTED = {
 
 
 def aligned(header, lines):
-    """For the terminal: columns under one another."""
+    """A table for the terminal, with aligned columns."""
     widths = [max(len(line[column]) for line in [header, *lines]) for column in range(len(header))]
 
     def one(line):
@@ -144,6 +144,6 @@ def aligned(header, lines):
 
 
 def markdown(header, lines):
-    """For a document."""
+    """A table for a document."""
     rule = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, rule, *lines])

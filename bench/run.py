@@ -1,10 +1,10 @@
-"""`make bench`: Kasoku, the caches that people run today, and the limit, measured side by side.
+"""`make bench`: measures Kasoku, other common caches, and the limit side by side.
 
-This file reads the arguments and calls the tables, a file each: hits.py, misses.py, workers.py, objects.py,
-instructions.py. README.md in this folder says what they measure, how, and which traps they avoid.
+This file reads the arguments and runs the tables, each of which has a file: hits.py, misses.py, workers.py, objects.py, instructions.py.
+README.md in this folder says what they measure, how, and which traps they avoid.
 
   make bench                                   all tables, some 12 minutes; writes docs/benchmarks.md and its charts
-  make bench ARGS=--callgrind                  only the instructions per request, with the dearest functions of a hit: a minute
+  make bench ARGS=--callgrind                  only the instructions per request, with the most expensive functions of a hit: a minute
   make bench ARGS="--only hits --sizes 4096 --servers limit,kasoku --rounds 5"
 """
 
@@ -31,14 +31,14 @@ SIZES = (1024, 4096, 102400)
 
 @dataclass
 class Cores:
-    """Servers run on one core, the client and the origin on another, so that neither waits for the other's turn."""
+    """The core of the servers, and the core of the client and the origin: server and client must not compete for a core."""
 
     server: set
     client: set
 
 
 def main():
-    # An end by SIGTERM cleans up as Ctrl-C does.
+    # SIGTERM cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     wanted = arguments()
     try:
@@ -62,7 +62,7 @@ def run(wanted, cores):
         found[table] = MEASURES[table](wanted, cores)
         print("\n" + report.as_text(table, found[table]))
     print(f"{time.monotonic() - started:.0f} s")
-    # A run with other servers or sizes than all has no place in the document.
+    # The document has only places for runs with all servers and sizes.
     whole = wanted.servers == list(ALL) and wanted.sizes == list(SIZES)
     if whole and not wanted.no_write:
         print("written: " + ", ".join(report.write(found, wanted)))
@@ -78,7 +78,7 @@ MEASURES = {
 
 
 def progress(line):
-    """One line that is overwritten on a terminal; nothing elsewhere."""
+    """Shows a line on a terminal, over the last one; does nothing elsewhere."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="\r", file=sys.stderr, flush=True)
 
@@ -96,7 +96,7 @@ def arguments():
 
 
 def names_of(known):
-    """Reads names with commas between, in the order of `known`."""
+    """A reader of names with commas between, which returns them in the order of `known`."""
 
     def names(text):
         given = text.split(",")
@@ -120,7 +120,7 @@ def two_cores():
 
 
 def busy_cores():
-    """How many cores other programs kept busy during one second, if it is worth a word."""
+    """The number of cores that other programs kept busy during one second, if it is worth a remark."""
 
     def times():
         with open("/proc/stat", encoding="ascii") as file:

@@ -1,15 +1,15 @@
-"""Blocks of turns within which the machine kept its speed.
+"""Measures blocks of turns in which the machine keeps its speed.
 
-A virtual machine is twice as slow when its cores are placed farther apart, and that changes within seconds; a server that was measured
-before and one that was measured after compare as nothing does. So the limit has a turn at both ends of a block, and a block
-in which its price changed is measured anew, a bounded number of times. What was dropped is counted, and told beside the table.
+A virtual machine is twice as slow while its cores are placed farther apart, and that changes within seconds. Figures from before and after
+such a change can't be compared. So the limit has a turn at both ends of a block, and a block in which the limit's cost changed is measured
+again, a bounded number of times. The table has a remark with the number of dropped blocks.
 """
 
 CHANGE_MAX = 0.12
 
 
 class Steady:
-    """Measures blocks, and counts those that it had to drop. `blocks`: how many there will be; as many may be dropped."""
+    """Measures blocks and counts the dropped ones. `blocks` is the number of all blocks; as many may be dropped."""
 
     def __init__(self, blocks):
         self.left = blocks
@@ -17,7 +17,8 @@ class Steady:
         self.kept_unsteady = 0
 
     def block(self, turns, price):
-        """`turns`: functions by name, the limit's among them; `price(found)`: what a turn cost. The turns' results by name."""
+        """Measures a block; returns the turns' results by name. `turns` are functions by name, the limit's among them; `price(found)` is
+        the cost of a turn's result."""
         while True:
             found = {name: turn() for name, turn in turns.items()}
             if "limit" not in turns:
@@ -32,7 +33,7 @@ class Steady:
             self.dropped += 1
 
     def said(self):
-        """A sentence for beside the table; empty when nothing is to be told."""
+        """A remark for the table; empty if no block was dropped."""
         if not self.dropped:
             return ""
         kept = f"; {self.kept_unsteady} more were kept" if self.kept_unsteady else ""

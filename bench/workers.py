@@ -1,9 +1,8 @@
-"""The table of workers: one against two, on two cores that the client uses as well.
+"""Measures the table of workers: one worker against two, on two cores that the client uses as well.
 
-So requests per second say less here than CPU time for each request: what a second worker costs in locks and shared lines is seen
-there. Only servers whose workers are a number in their configuration; Varnish and Apache spread their threads
-over both cores in any case.
-"""
+Since the client shares the cores, the CPU time of a request tells more than requests per second: it shows the cost of locks and shared
+cache lines with a second worker. The table has only servers with a configured number of workers; Varnish and Apache spread their threads
+over both cores in any case. """
 
 from dataclasses import dataclass
 from statistics import median

@@ -1,4 +1,4 @@
-"""What an experiment puts into its document: tables and texts in their places, and charts in the folder beside it."""
+"""Writes an experiment's results into its document: tables and texts in their places, and charts in the folder beside it."""
 
 import machine
 from native import ROOT
@@ -6,12 +6,13 @@ from report import aligned, markdown, replaced
 
 
 def as_text(tables):
-    """Tables (by the names of their places: title, header, lines) for a terminal."""
+    """The tables for a terminal; `tables` are (title, header, lines) by the names of their places."""
     return "\n\n".join(f"{title}\n{aligned(header, lines)}" for title, header, lines in tables.values())
 
 
 def write(document, used, tables, texts=None, charts=None):
-    """Puts what was used, tables and texts into their places, and charts by name into the folder; gives the files written."""
+    """Puts the description of the machine, tables and texts into their places, and charts by name into the folder; returns the written
+    files."""
     text = replaced(document.read_text(encoding="utf-8"), "machine", machine.description(*used))
     for name, (title, header, lines) in tables.items():
         text = replaced(text, name.replace(" ", ""), f"**{title}**\n\n{markdown(header, lines)}")

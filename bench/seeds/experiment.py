@@ -1,4 +1,4 @@
-"""What the experiments in this folder have in common: how they start and end, and how they run a client."""
+"""The common parts of the experiments in this folder: how they start and end, and how they run a client."""
 
 import os
 import re
@@ -10,8 +10,8 @@ from processes import BenchError
 
 
 def run(name, wanted, measure, shown):
-    """Measures, prints, and writes the document unless that is not wanted."""
-    # An end by SIGTERM cleans up as Ctrl-C does.
+    """Measures, prints, and writes the document if wanted."""
+    # SIGTERM cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         results = measure(wanted)
@@ -25,7 +25,7 @@ def run(name, wanted, measure, shown):
 
 
 def two_cores():
-    """One for the servers and one for the client."""
+    """A core for the servers and one for the client."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise BenchError("two cores are needed: one for the servers, one for the client")
@@ -33,7 +33,7 @@ def two_cores():
 
 
 def asked_by_wrk(program, text):
-    """How many requests wrk has made, and how many a second; an error unless all were answered with success."""
+    """The number of wrk's requests, and the rate per second; an error unless all answers were successful."""
     if "Non-2xx" in text:
         raise BenchError(f"{program.name}: wrk met errors:\n{text}\n{program.said()}")
     return int(find(r"(\d+) requests in", text)), float(find(r"Requests/sec:\s+([\d.]+)", text))
@@ -47,7 +47,7 @@ def find(pattern, text):
 
 
 def eventually(what, attempt, seconds_max=10):
-    """What the attempt gives as soon as that is something."""
+    """Repeats the attempt until its result is true; returns the result."""
     end = time.monotonic() + seconds_max
     while not (found := attempt()):
         if time.monotonic() > end:
@@ -57,6 +57,6 @@ def eventually(what, attempt, seconds_max=10):
 
 
 def progress(line):
-    """One line that is overwritten on a terminal; nothing elsewhere."""
+    """Shows a line on a terminal, over the last one; does nothing elsewhere."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="\r", file=sys.stderr, flush=True)

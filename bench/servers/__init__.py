@@ -1,4 +1,4 @@
-"""The servers that are compared, a module each: LABEL, version(), command(place)."""
+"""The servers of the comparison, a module for each: LABEL, version(), command(place)."""
 
 from servers import apache, haproxy, kasoku, limit, nginx, varnish
 

@@ -1,6 +1,6 @@
-"""Apache httpd with mod_cache_disk: event MPM, files in memory, EnableSendfile On, the quick handler, buffered log.
+"""Configures Apache httpd with mod_cache_disk: event MPM, files in memory, EnableSendfile On, the quick handler, buffered log.
 
-Twice as many threads as connections: with fewer it closes idle connections to make room.
+There are twice as many threads as connections: with fewer, Apache closes idle connections.
 """
 
 import re
@@ -34,7 +34,7 @@ ProxyPass / http://127.0.0.1:{place.origin}/ enablereuse=on keepalive=on
 
 
 def basics(directory, port, modules, workers=1):
-    """The part of a configuration that says nothing of what is served: processes and threads, connections, the log."""
+    """The part of a configuration that does not depend on the content: processes and threads, connections, the log."""
     d = directory
     loaded = "\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules)
     return f"""

@@ -1,8 +1,7 @@
-"""HAProxy with its cache in memory, one thread for each core.
+"""Configures HAProxy with its cache in memory, one thread for each core.
 
-It can't write a log file itself: `log ring@…` keeps the lines in memory, which is the cheapest way that it documents;
-`log stdout` with a file behind it, one write for each request, measured the same within the noise.
-"""
+HAProxy can't write a log file itself. `log ring@…` keeps the lines in memory, which is the cheapest documented way; `log stdout` into a
+file, with one write for each request, gave the same figures within the noise. """
 
 from servers.place import KEEP_ALIVE_SECONDS, version_of
 

@@ -1,4 +1,4 @@
-"""Kasoku in its default profile, memory tier, with metrics and, where the build has it, the access log on."""
+"""Configures Kasoku in its default profile, with metrics and, if the build has one, the access log."""
 
 import subprocess
 from functools import cache
@@ -15,7 +15,7 @@ def version():
 
 @cache
 def has_access_log():
-    """Whether this build can write one."""
+    """Whether this build can write an access log."""
     command = [native.kasoku(), "serve", "--help"]
     return "--access-log" in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 

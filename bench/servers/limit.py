@@ -1,4 +1,4 @@
-"""The limit: the bench's own loop of epoll, read and send with a fixed response. Not a cache; see native/serve.c."""
+"""The limit: the bench's own loop of epoll, read and send with a fixed response, which is no cache; see native/serve.c."""
 
 from native import native
 from servers.place import version_of

@@ -1,15 +1,15 @@
-"""nginx with proxy_cache: files in memory, their descriptors kept open (open_file_cache), buffered log.
+"""Configures nginx with proxy_cache: files in memory, their descriptors kept open (open_file_cache), buffered log.
 
-Read and written from its buffers, small files cost it less than with sendfile; large ones cost much less with sendfile. So
-each has its own way here. `tcp_nopush`, which makes sendfile cheaper for small files as well, makes responses
-of 100 KiB wait some 40 ms for a delayed acknowledgement on loopback, so it stays off.
+Small files cost nginx less without sendfile, large files much less with sendfile, so each size has the cheaper way here. `tcp_nopush` would
+make sendfile cheaper for small files as well, but on loopback it makes responses of 100 KiB wait some 40 ms for a delayed acknowledgement.
+So it stays off.
 """
 
 from servers.place import KEEP_ALIVE_SECONDS, LOG_BUFFER_BYTES, version_of
 
 LABEL = "nginx"
 PROGRAM = "/usr/sbin/nginx"
-# The size of the bodies (the second part of their path) for which sendfile is on.
+# The body size, as the second part of the path, for which sendfile is on.
 LARGE = 102400
 
 

@@ -1,21 +1,21 @@
-"""Where and how large a server is to run: what the bench decides, not the server's own module."""
+"""The settings that the bench decides for all servers: ports, directories, memory, logs, connections."""
 
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-# All caches get the same, and it is more than the objects of the hit tables take.
+# All caches get the same memory, which is more than the objects of the hit tables take.
 MEMORY_MIB = 1024
-# Access logs are on for all that have one, as they are in production, and buffered where the server can.
+# Access logs are on in all servers that have one, as in production, and buffered if the server can do that.
 LOG_BUFFER_BYTES = 65536
-# Connections stay open for as long as a round lasts, whatever the number of requests.
+# Connections stay open for a whole round, for any number of requests.
 KEEP_ALIVE_SECONDS = 300
 
 
 @dataclass
 class Place:
-    """Where a server is to run."""
+    """The settings of one server."""
 
     port: int
     origin: int  # the origin's port
@@ -26,14 +26,14 @@ class Place:
     body_bytes: int = 0  # for the limit, which has one response
 
     def write(self, name, text):
-        """Writes a file of configuration; gives its path."""
+        """Writes a configuration file; returns its path."""
         path = self.directory / name
         path.write_text(text)
         return path
 
 
 def version_of(*command):
-    """The first thing that looks like a version in what the command says."""
+    """The first text that looks like a version in the command's output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     found = re.search(r"\d+\.\d+(\.\d+)*", done.stdout + done.stderr)
     return found[0] if found else "unknown"

@@ -1,9 +1,8 @@
-"""Varnish with its objects in malloc storage and the built-in VCL.
+"""Configures Varnish with malloc storage and the built-in VCL.
 
-Its log is the ring in shared memory that it always writes; no varnishncsa reads it here, so the cost of making lines
-of it and of writing them is not in its figures. One pool of threads, all started at once: with as many
-connections as there are threads, each connection keeps the thread that serves it.
-"""
+Its log is the ring in shared memory that it always writes. No varnishncsa reads it here, so its figures do not include the cost of
+formatting and writing lines. There is one pool of threads, all started at the beginning: with a thread for each connection, a connection
+keeps its thread. """
 
 from servers.place import KEEP_ALIVE_SECONDS, version_of
 
@@ -23,7 +22,7 @@ def command(place):
         "thread_pools": place.workers,
         "thread_pool_min": 200 // place.workers,
         "thread_pool_max": 1000,
-        "http_gzip_support": "off",  # nothing here is compressed, so it need not look
+        "http_gzip_support": "off",  # no response here is compressed, so Varnish need not check
         "timeout_idle": KEEP_ALIVE_SECONDS,
     }
     for name, value in parameters.items():

@@ -1,4 +1,4 @@
-"""Chromium, headless, told what to do by the WebDriver protocol (W3C Recommendation): just what the scenarios need."""
+"""Controls a headless Chromium by the WebDriver protocol (W3C Recommendation), with the few commands that the scenarios need."""
 
 import base64
 import http.client
@@ -14,11 +14,11 @@ _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
 class BrowserError(Exception):
-    """What the driver says went wrong."""
+    """An error that the driver reports."""
 
 
 class Browser:
-    """A context: one browser with a profile of its own, or with the one of that directory, which then stays."""
+    """A context with one browser. Its profile is temporary, or in the directory `profile`, which then remains."""
 
     def __init__(self, profile=None):
         self._is_kept = profile is not None
@@ -36,7 +36,7 @@ class Browser:
             self._until("the driver to listen", self._is_ready)
             arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000",
                          f"--user-data-dir={self._profile}", "--no-first-run", "--disable-extensions",
-                         # What slides in while it is clicked makes the click go astray.
+                         # A click on an element that is still sliding in would miss it.
                          "--force-prefers-reduced-motion"]
             wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": arguments}}}}
             self._session = self._call("POST", "/session", wanted)["sessionId"]
@@ -63,7 +63,7 @@ class Browser:
         self._of_session("POST", "/back", {})
 
     def dialogue(self):
-        """The words of the dialogue that is open, which is then closed; None where there is none."""
+        """Closes the open dialogue and returns its text; None if there is none."""
         try:
             words = self._of_session("GET", "/alert/text")
             self._of_session("POST", "/alert/accept", {})
@@ -80,11 +80,11 @@ class Browser:
         return self._of_session("GET", "/source")
 
     def run(self, script, *arguments):
-        """What a function with this body returns in the page."""
+        """Runs a function with this body in the page; returns its result."""
         return self._of_session("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def fill(self, selector, text):
-        """Types into a field, whatever was in it."""
+        """Clears a field and types the text into it."""
         element = self._find(selector)
         self._of_session("POST", f"/element/{element}/clear", {})
         self._of_session("POST", f"/element/{element}/value", {"text": text})
@@ -93,7 +93,7 @@ class Browser:
         self._of_session("POST", f"/element/{self._find(selector)}/value", {"text": text})
 
     def click(self, selector):
-        """Clicks as soon as it can be clicked: what slides in, or is drawn anew, can't for a moment."""
+        """Clicks an element as soon as that is possible: while it slides in or is redrawn, it can't be clicked."""
         def clicked():
             try:
                 self._of_session("POST", f"/element/{self._find(selector)}/click", {})
@@ -109,11 +109,11 @@ class Browser:
         return self._of_session("GET", f"/element/{self._find(selector)}/text")
 
     def wait_for(self, what, script, *arguments):
-        """Waits until a function with this body returns something true."""
+        """Waits until a function with this body returns a true value in the page."""
         return self._until(what, lambda: self.run(script, *arguments))
 
     def cookies(self):
-        """Those that the page's site would get."""
+        """The cookies that the browser would send to the page's site."""
         return self._of_session("GET", "/cookie")
 
     def forget_cookies(self):

@@ -1,28 +1,28 @@
-"""The HTTP cache that one browser keeps for itself (RFC 9111, a private cache), with time as an argument.
+"""Simulates the HTTP cache of one browser (RFC 9111, a private cache), with time as an argument.
 
-It keeps one response for each URL, as Chromium does. A response that may be reused without asking is fresh: by max-age, by Expires, or by a tenth of
-the time since Last-Modified. A stale one is asked about with its validators; then a 304 means what is stored, whatever the 304 says of itself. A
-response with `Vary` counts for requests whose named fields, Cookie among them, are the same.
+The cache stores one response for each URL, as Chromium does. A response is fresh by max-age, by Expires, or for a tenth of the time since
+Last-Modified; a fresh response is reused without a request. A stale one is validated; a 304 then stands for the stored response. A response
+with `Vary` matches requests whose named fields, Cookie among them, have the same values.
 
-Where the RFC leaves a choice it does as Chromium does: `Pragma: no-cache` counts as `Cache-Control: no-cache`, and a request that does not fit `Vary` is
-asked about by ETag alone. Not modelled: ranges, several variants of a URL, `stale-while-revalidate`, and the memory that pages left by "back" come from.
-"""
+Where the RFC leaves a choice, the cache does as Chromium does: `Pragma: no-cache` counts as `Cache-Control: no-cache`, and for a request
+that does not match `Vary` it validates by ETag alone. Not modelled: ranges, several variants of a URL, `stale-while-revalidate`, and the
+back-forward cache. """
 
 import copy
 import email.utils
 from dataclasses import dataclass, field
 
-# RFC 9110 section 15.1. What has another status needs a lifetime of its own to be kept.
+# RFC 9110 section 15.1. A response with another status is stored only if it states a lifetime.
 HEURISTICALLY_CACHEABLE = {200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501}
 HEURISTIC_PART = 0.1
 SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
-# These belong to the stored content; a 304 has none.
+# Fields of the stored content, which a 304 does not update.
 OF_THE_CONTENT = {"content-length", "content-encoding", "content-type", "content-range", "transfer-encoding"}
 
 
 @dataclass
 class Stored:
-    """A response: an object with `status` and `fields` (a dict by lower-case name), and the times of its exchange."""
+    """A stored response: an object with `status` and `fields` (a dict by lower-case name), and the times of its exchange."""
 
     answer: object
     vary: dict
@@ -43,7 +43,7 @@ class Stored:
             return seconds(said["max-age"]) or 0
         made = date(fields.get("date")) or self.came
         if "expires" in fields:
-            # What is no date, such as `0`, has passed.
+            # An invalid date, such as `0`, counts as past.
             return max(0, (date(fields["expires"]) or made) - made)
         modified = date(fields.get("last-modified"))
         if modified is None or self.answer.status not in HEURISTICALLY_CACHEABLE:
@@ -57,7 +57,7 @@ class Stored:
         found = {}
         if tag := self.answer.fields.get("etag"):
             found["If-None-Match"] = tag
-        # Another variant has another date, so the date tells nothing.
+        # Another variant has another date, so the date can't validate it.
         if self.fits(request) and (modified := self.answer.fields.get("last-modified")):
             found["If-Modified-Since"] = modified
         return found
@@ -65,20 +65,20 @@ class Stored:
 
 @dataclass
 class Found:
-    """What the cache has for a request: an answer that needs no asking, or the fields to ask with."""
+    """What the cache has for a request: a fresh answer, or the fields that validate a stale one."""
 
     answer: object = None
     conditions: dict = field(default_factory=dict)
 
 
 class BrowserCache:
-    """Outlives the browser's windows: what is kept, is kept until `clear`."""
+    """The cache. It outlives the browser's windows and stores responses until `clear`."""
 
     def __init__(self):
         self._stored = {}
 
     def find(self, url, request, now):
-        """`request` has its fields by lower-case name, Cookie included."""
+        """What the cache has for the request, a dict of its fields by lower-case name, Cookie included."""
         stored = self._stored.get(url)
         asked = directives(request)
         if stored is None or "no-store" in asked:
@@ -89,7 +89,7 @@ class BrowserCache:
         return Found(conditions=stored.conditions(request))
 
     def take(self, url, request, answer, asked, came):
-        """What the page gets of this answer to a GET: the answer itself or, if that is a 304 to our conditions, what is stored."""
+        """Stores an answer to a GET. Returns what the page gets: the answer itself or, after a 304, the stored response."""
         stored = self._stored.get(url)
         if answer.status == 304 and stored is not None:
             answer = freshened(stored.answer, answer)
@@ -104,7 +104,7 @@ class BrowserCache:
         return answer
 
     def invalidate(self, method, url, answer):
-        """RFC 9111 section 4.4: a method that may change something voids what is stored under its URL."""
+        """Invalidates the stored response of a URL after an unsafe method (RFC 9111 section 4.4)."""
         if method not in SAFE and answer.status < 400:
             self._stored.pop(url, None)
 
@@ -123,7 +123,7 @@ def may_be_stored(request, answer):
 
 
 def freshened(stored, answer):
-    """The stored answer with the fields of a 304 (RFC 9111 section 3.2); its cookies are set as those of any answer."""
+    """The stored answer, updated with the fields and cookies of a 304 (RFC 9111 section 3.2)."""
     updated = copy.copy(answer)
     updated.__dict__.update({name: value for name, value in vars(stored).items() if name not in ("fields", "set_cookies")})
     news = {name: value for name, value in answer.fields.items() if name not in OF_THE_CONTENT}
@@ -132,7 +132,7 @@ def freshened(stored, answer):
 
 
 def directives(fields):
-    """Cache-Control as a dict. `Pragma: no-cache` counts as its no-cache."""
+    """The directives of Cache-Control as a dict. `Pragma: no-cache` counts as `no-cache`."""
     found = {}
     for member in fields.get("cache-control", "").split(","):
         name, _, value = member.strip().partition("=")

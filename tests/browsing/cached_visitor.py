@@ -1,4 +1,5 @@
-"""A visitor whose browser has a cache on disk: cookies go when its windows are closed, and pages stay for whoever opens it next."""
+"""Simulates a visitor whose browser has a cache on disk: when its windows are closed, cookies are dropped, but pages stay for the next
+user."""
 
 import time
 
@@ -12,7 +13,7 @@ class CachedVisitor(Visitor):
         self.cache = BrowserCache()
 
     def look(self, path):
-        """What the browser shows of that address: from its cache, or asked for with what the cache has of it."""
+        """What the browser shows for that path: a fresh page of its cache, or the answer to a request with the cache's validators."""
         cookies = self._sent_to(path)
         request = {"cookie": cookies} if cookies else {}
         now = time.time()
@@ -23,6 +24,6 @@ class CachedVisitor(Visitor):
         return self.cache.take(path, request, answer, now, time.time())
 
     def close_windows(self):
-        """Session cookies go; so do the others, as when somebody has logged out."""
+        """Closes the windows and drops all cookies, as after a log-out."""
         self.forget()
         self.close()

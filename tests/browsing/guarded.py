@@ -1,4 +1,4 @@
-"""The leak guard and the pages of a program: a page that all share is the same for everybody, so nothing is found of it."""
+"""Checks that the leak guard raises no false alarm on the shared pages of a real application."""
 
 import html
 import re
@@ -8,13 +8,13 @@ from scenarios import true
 from servers import counted
 from visitor import Visitor
 
-# Pages that are shared, and pages that are looked at to find so many.
+# The number of shared pages that the check needs, and the most pages that it requests to find them.
 SHARED = 50
 PAGES_MAX = 400
 
 
 def no_shared_page_is_a_false_alarm(site, first):
-    """Goes from link to link, and asks for each page as two visitors. `first`: where to begin."""
+    """Follows links from `first`, and requests each page as two visitors; the guard must block no page."""
     site.kasoku("purge", "--all")
     blocked = counted(site, "guard_blocked")
     shared, found = 0, list(first)
@@ -32,7 +32,7 @@ def no_shared_page_is_a_false_alarm(site, first):
 
 
 def links(site, path, answer):
-    """Pages of the site to which this one leads."""
+    """The pages of the site to which this page links."""
     if "html" not in answer.fields.get("content-type", ""):
         return
     own = urllib.parse.urlsplit(site.url).netloc

@@ -1,4 +1,4 @@
-"""Runs scenarios one after the other and tells of each; what they say when something is not as it should be."""
+"""Runs scenarios one after the other and prints the result of each; has the assertions that they use."""
 
 import os
 import re
@@ -7,28 +7,28 @@ from pathlib import Path
 
 
 class Tally:
-    """How many scenarios went well."""
+    """Counts the scenarios that passed and failed."""
 
     def __init__(self, part):
         self._part = part
         self._passed = self._failed = 0
 
     def run(self, scenarios, site, **browsers):
-        """Each scenario is a function of the site and of those browsers; its name says what it shows."""
+        """Runs the scenarios. Each is a function of the site and of those browsers; its name says what it shows."""
         for scenario in scenarios:
             name = scenario.__name__.replace("_", " ")
             try:
                 scenario(site, **browsers)
                 print(f"ok      {name}", flush=True)
                 self._passed += 1
-            except Exception:  # whatever it is: it is this scenario's, and the others are still told about
+            except Exception:  # any error fails this scenario alone, and the others still run
                 print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
                 for who, browser in browsers.items():
                     self._picture_of_failure(browser, f"{who}-{name}")
                 self._failed += 1
 
     def end(self, site):
-        """Prints the sum; the status to exit with."""
+        """Prints the totals; returns the exit status."""
         if self._failed:
             print(site.said()[-4000:])
         print(f"{self._part}: {self._passed} passed, {self._failed} failed")
@@ -37,12 +37,12 @@ class Tally:
     def _picture_of_failure(self, browser, name):
         try:
             picture(browser, f"failed-{self._part}-{name}")
-        except Exception as error:  # the browser may be what failed
+        except Exception as error:  # the browser itself may have failed
             print(f"no picture: {error}")
 
 
 def picture(browser, name):
-    """With KASOKU_SCREENSHOTS=DIRECTORY a picture of what the browser shows is left there."""
+    """Saves a screenshot of the browser if KASOKU_SCREENSHOTS names a directory."""
     if directory := os.environ.get("KASOKU_SCREENSHOTS"):
         browser.screenshot(Path(directory) / (re.sub(r"\W+", "-", name) + ".png"))
 

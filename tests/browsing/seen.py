@@ -1,21 +1,20 @@
-"""How soon a write is seen: by who made it, and by somebody else whose page came from memory until then.
+"""Measures how soon a write shows: to its author, and to another visitor whose page was a hit until then.
 
-A kind of write is a function that makes it, and returns a visitor who made it (None: who made it does not look) and what should be seen
-of it. Its pages are in memory before, so that without the policy it would show nothing.
-"""
+A kind of write is a function that makes the write. It returns the author (None if the author does not look) and what pages should then
+show. Those pages are stored before, so that the write would not show without the policy. """
 
 import time
 
-# Kasoku drops what may have changed at most once a second for each tag; a machine may be busy.
+# Kasoku drops pages that may have changed at most once a second for each tag; and the machine may be busy.
 PATIENCE_SECONDS = 5
 
 
 class Seen:
-    """A page, and what it should show after a write: a text, or no longer a text."""
+    """A page, and the text that it should show after a write, or should no longer show."""
 
     def __init__(self, path, text, is_gone=False, is_new=False):
         self.path, self._text, self._is_gone = path, text, is_gone
-        # Nobody can have seen it before.
+        # A new page can't have been stored before.
         self.is_new = is_new
 
     def by(self, answer):
@@ -34,7 +33,7 @@ def no_longer(path, text):
 
 
 def warm(visitor, *paths):
-    """Has these pages in memory. What an earlier write may have changed is dropped once more, within a second."""
+    """Requests these pages until all are hits. Kasoku may drop them once more within a second after an earlier write."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not all([visitor().get(path).is_hit for path in paths]):
         if time.monotonic() > deadline:
@@ -43,7 +42,7 @@ def warm(visitor, *paths):
 
 
 def measure(kinds, visitor):
-    """The table: of each kind of write its name, and the seconds until everybody has seen it. `visitor` makes somebody new."""
+    """The table: for each kind of write its name, and the seconds until it shows to all. `visitor` makes a new visitor."""
     rows = []
     for write in kinds:
         author, expected = write()
@@ -56,7 +55,8 @@ def measure(kinds, visitor):
 
 
 def seconds(expected, author_looks, another_looks):
-    """The seconds until everybody has seen it. Its author (None: who does not look) has to see it with the first look. Both look at a path, and get an answer."""
+    """The seconds until the write shows to all. Its author (None if the author does not look) must see it in the first answer. Both
+    arguments are functions from a path to an answer."""
     begun = time.monotonic()
     last = 0.0
     if author_looks is not None:

@@ -1,7 +1,7 @@
-"""What a PHP application needs around it, of its own: a database, php-fpm, and Kasoku in front. All in one scratch directory.
+"""Starts the servers of a PHP application for a test: a database, php-fpm, and Kasoku in front, in one scratch directory.
 
-What listens, listens on Unix sockets in that directory, but for Kasoku, which has a free port of 127.0.0.1. Everything ends with
-the context, children included. Which application it is, says the class that inherits this one: `_install` puts it into `root`.
+They listen on Unix sockets in that directory, except for Kasoku, which has a free port of 127.0.0.1. All of them, including their children,
+end with the context. A subclass stands for an application: its `_install` puts the application into `root`.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ php_admin_value[opcache.revalidate_freq] = 0
 
 
 class Servers:
-    """A context: the application's servers, and Kasoku."""
+    """A context with the application's servers, and Kasoku."""
 
     name = "application"
 
@@ -61,7 +61,7 @@ class Servers:
         raise NotImplementedError
 
     def _environment(self):
-        """What PHP finds in its environment beside what belongs to the request."""
+        """Variables that PHP gets in addition to those of the request."""
         return {}
 
     def __enter__(self):
@@ -80,7 +80,7 @@ class Servers:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def serve(self, rules):
-        """Kasoku with these lines in its file: started, or told to read it again."""
+        """Writes these lines into Kasoku's configuration, and starts it or makes it reload."""
         self._config.write_text(f'listen = ["127.0.0.1:{self.port}"]\nadmin = "unix:{self.admin}"\n{rules}')
         if self._kasoku is None:
             log = self.directory / "kasoku.log"
@@ -90,32 +90,32 @@ class Servers:
         self.reload()
 
     def reload(self):
-        """Kasoku reads its file again."""
+        """Makes Kasoku reload its configuration."""
         before = self.said().count("the configuration was read again")
         self._kasoku.send_signal(signal.SIGHUP)
         until("a reload", lambda: self.said().count("the configuration was read again") > before, self._kasoku, self.directory / "kasoku.log")
 
     def said(self):
-        """What Kasoku has said so far."""
+        """Kasoku's log so far."""
         return (self.directory / "kasoku.log").read_text(errors="replace")
 
     def php_requests(self):
-        """How many requests PHP has answered so far."""
+        """The number of requests that PHP has answered so far."""
         return (self.directory / "php-access.log").read_bytes().count(b"\n")
 
     def settle(self):
-        """Waits until PHP has been asked for nothing for a while."""
+        """Waits until PHP has had no request for half a second."""
         before = None
         while before != (before := self.php_requests()):
             time.sleep(0.5)
 
     def kasoku(self, *words):
-        """A command of the program to the one that runs; what it prints."""
+        """Runs a `kasoku` command against the running program; returns its output."""
         words = [PROGRAM, words[0], "--admin", f"unix:{self.admin}", *words[1:]]
         return run(words)
 
     def kasoku_metrics(self):
-        """What the program counts, as Prometheus reads it."""
+        """The program's metrics, as Prometheus reads them."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(PATIENCE_SECONDS)
             connection.connect(str(self.admin))
@@ -123,7 +123,7 @@ class Servers:
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
     def sql(self, statement):
-        """Carries it out in the application's database."""
+        """Executes a statement in the application's database."""
         run(["mariadb", "--no-defaults", f"--socket={self.database_socket}", "--user=root", self.name, "-e", statement])
 
     def _database(self):
@@ -135,7 +135,7 @@ class Servers:
             env={**os.environ, "TMPDIR": str(data)})
         self.database_socket.parent.mkdir()
         shutil.chown(self.database_socket.parent, "mysql", "mysql")
-        # Nothing of this has to survive a loss of power.
+        # The data need not survive a loss of power.
         server = ["/usr/sbin/mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={self.database_socket}", "--skip-networking", f"--tmpdir={data}",
                   "--user=mysql", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]
         child = self._start(server, log)
@@ -162,7 +162,7 @@ class Servers:
 
 
 def end(child):
-    """Ends a child and what it has started."""
+    """Ends a child and the processes that it has started."""
     if child.poll() is None:
         child.terminate()
         try:
@@ -184,7 +184,7 @@ def run(words, **more):
 
 
 def until(what, is_so, child, log=None):
-    """Waits until it is so, or the child has ended."""
+    """Waits until `is_so()`; an error if the child ends before."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         if child.poll() is not None or time.monotonic() > deadline:
@@ -201,7 +201,7 @@ def can_connect(port):
 
 
 def free_port():
-    """A port that nobody listens at. It is not one of those that a kernel takes for connections: seconds may go by until a server listens there."""
+    """A free port. It is outside of the kernel's range of ephemeral ports, since seconds may pass until a server listens there."""
     while True:
         port = random.randrange(15000, 32000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -210,14 +210,14 @@ def free_port():
 
 
 def counted(site, name):
-    """What Kasoku has counted under that name."""
+    """The value of Kasoku's counter with that name."""
     lines = [line for line in site.kasoku_metrics().splitlines() if line.startswith(f"kasoku_{name}_total ")]
     return int(lines[0].split()[1])
 
 
 @contextlib.contextmanager
 def away(path):
-    """A context: what lies there is not found."""
+    """A context in which the path does not exist."""
     elsewhere = path.with_name(f"away-{path.name}")
     path.rename(elsewhere)
     try:

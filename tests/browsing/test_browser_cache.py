@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The browser's cache alone, on a clock of its own: python3 -B tests/browsing/test_browser_cache.py"""
+"""Tests the simulated browser cache, with a simulated clock: python3 -B tests/browsing/test_browser_cache.py"""
 
 import email.utils
 import sys
@@ -22,7 +22,7 @@ def answer(status=200, text="page", **fields):
 
 
 class Browser:
-    """Asks a server that the test plays; the clock is the test's."""
+    """A browser with the cache; the test plays the server and sets the clock."""
 
     def __init__(self):
         self.cache = BrowserCache()
@@ -43,7 +43,7 @@ class Cases(unittest.TestCase):
         self.browser = Browser()
 
     def kept(self, seconds, first, **request):
-        """Whether the browser shows `first` again after so many seconds without asking."""
+        """Whether the browser shows `first` again after `seconds`, without a request."""
         self.browser.get(first, **request)
         self.browser.now += seconds
         return self.browser.get(answer(text="another"), **request) == first.text

@@ -1,6 +1,6 @@
-"""A visitor without a browser: one connection, a cookie jar, and what came for each request.
+"""Simulates a visitor without a browser: one connection, a cookie jar, and the answer to each request.
 
-The jar knows what the applications here use: a cookie's path, and that it is taken back by a date in the past or by Max-Age=0.
+The jar supports what the applications here use: a cookie's path, and its removal by a date in the past or by Max-Age=0.
 """
 
 import email.utils
@@ -10,14 +10,14 @@ import urllib.parse
 
 
 class Answer:
-    """What came for one request."""
+    """The answer to one request."""
 
     def __init__(self, response, body):
         self.status = response.status
         self.fields = {}
         for name, value in response.getheaders():
             name = name.lower()
-            # Lines of one field are one list, but for Set-Cookie.
+            # Lines of the same field form one list, except for Set-Cookie.
             self.fields[name] = f"{self.fields[name]}, {value}" if name in self.fields and name != "set-cookie" else value
         self.set_cookies = response.headers.get_all("Set-Cookie") or []
         self.bytes = body
@@ -29,12 +29,12 @@ class Answer:
 
     @property
     def decision(self):
-        """What Kasoku says about it."""
+        """Kasoku's `Cache-Status`."""
         return self.fields.get("cache-status", "")
 
 
 class Visitor:
-    """Asks with the cookies that the site and the test gave. Its requests come from `address` (127.0.0.0/8) and go to `port`, Kasoku's if none is given."""
+    """Sends requests with the cookies of the site and the test, from `address` (127.0.0.0/8) to `port`, by default Kasoku's."""
 
     def __init__(self, site, cookies=(), user_agent="Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0", address=None, port=None):
         self._site = site
@@ -54,11 +54,12 @@ class Visitor:
         return self.ask("POST", path, {"Content-Type": "application/x-www-form-urlencoded", **fields}, body)
 
     def ask(self, method, path, fields=(), body=None):
-        """Redirections are not followed."""
+        """Sends a request; does not follow redirects."""
         fields = {"Host": f"127.0.0.1:{self._site.port}", "User-Agent": self.user_agent, **dict(fields)}
         if cookies := self._sent_to(path):
             fields["Cookie"] = cookies
-        # A connection that was idle for long, or on which a reload came, may have been closed: a new one, once, and only for what may be repeated.
+        # An idle connection, or one from before a reload, may have been closed. A request that may be repeated is sent once more on a new
+        # one.
         for is_last in (False, True) if method in ("GET", "HEAD") else (True,):
             if is_last:
                 self.close()
@@ -80,10 +81,10 @@ class Visitor:
         return answer
 
     def came(self, method, path, answer):
-        """Told of each answer that came over the network."""
+        """Is called for each answer from the network."""
 
     def cookie(self, prefix):
-        """The value of the first cookie whose name begins so."""
+        """The value of the first cookie whose name begins with `prefix`."""
         return next((value for (name, _), value in self._cookies.items() if name.startswith(prefix)), None)
 
     def forget(self, prefix=""):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Real application servers behind Kasoku: php-fpm, a Perl program on FCGI.pm, CGI programs behind fcgiwrap, a Perl program on SCGI.
+"""Tests real application servers behind Kasoku: php-fpm, a Perl program on FCGI.pm, CGI programs behind fcgiwrap, a Perl program on SCGI.
 
-All from Debian, each on a socket of its own in a scratch directory. Prints a line for each scenario and
-`application servers: N passed, M failed`; exits with 1 when anything failed. `--program FILE` takes another than the release program.
+All are from Debian, each on its own socket. Prints a line for each scenario and `application servers: N passed, M failed`; exits with 1 if
+a scenario failed. `--program FILE` tests another program than the release.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "kasoku"
 PATIENCE_SECONDS = 30
-# More than sockets take of a client that doesn't read.
+# More than the sockets of a client that doesn't read can hold.
 LARGE_BYTES = 32 << 20
 
 FPM = """[global]
@@ -138,7 +138,7 @@ def can_connect(family, address):
 
 
 def children_of(pid, name):
-    """The processes that it has started, by their command lines."""
+    """The ids of the process's children whose command line contains `name`."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -146,12 +146,12 @@ def children_of(pid, name):
             if parent == pid and name in (stat.parent / "cmdline").read_text():
                 found.append(int(stat.parent.name))
         except (OSError, ValueError, IndexError):
-            pass  # it has ended meanwhile
+            pass  # the process has ended meanwhile
     return found
 
 
 class Answer:
-    """What came for one request."""
+    """The answer to one request."""
 
     def __init__(self, response):
         self.status = response.status
@@ -168,7 +168,7 @@ class Answer:
 
 
 class Servers:
-    """A context: the application servers, and Kasoku in front of them."""
+    """A context with the application servers, and Kasoku in front of them."""
 
     def __init__(self, program):
         self.program = program
@@ -208,7 +208,7 @@ class Servers:
         www.mkdir(mode=0o755)
         for name in ["all.php", "hello.cgi"]:
             shutil.copy(SCRIPTS / name, www / name)
-        # Whoever Kasoku becomes may not see into this tree.
+        # The user to which Kasoku switches may not be able to read the repository.
         shutil.copy(SCRIPTS / "echo.fcgi", self.directory)
         (www / "plain.css").write_text("a { color: red }")
         uploads = www / "data" / "file"
@@ -232,7 +232,7 @@ class Servers:
         self.perl_socket.bind(str(self.directory / "perl.sock"))
         self.perl_socket.listen(64)
         os.chmod(self.directory / "perl.sock", 0o666)
-        # One more than there are connections to keep: a process serves one connection at a time.
+        # One process more than connections that Kasoku keeps: a process serves one connection at a time.
         for _ in range(3):
             self.start_perl()
         for name in ["fpm", "wrap"]:
@@ -308,7 +308,7 @@ def a_short_address_leads_to_its_script(servers):
         equal(got, {"bo_table": "free", "wr_seo_title": value, "rewrite": "1"})
     posted = servers.ask("board", "/free/12", "POST", "a=b", {"Content-Type": "application/x-www-form-urlencoded"}).json()
     equal((posted["post"], posted["get"]["wr_id"]), ({"a": "b"}, "12"))
-    # What is there is not rewritten, and what fits nothing is the front controller's.
+    # The URL of an existing file is not rewritten, and a URL that matches no line goes to the front controller.
     equal(servers.ask("board", "/plain.css").field("content-type").split(";")[0], "text/css")
     equal(servers.ask("board", "/free/a-b").json()["get"], [])
 
@@ -322,7 +322,7 @@ def an_uploaded_script_does_not_run(servers):
         equal((path, servers.ask("board", path).status), (path, 403))
     equal(servers.ask("board", "/data/file/a.jpg").status, 200)
     equal((servers.directory / "www" / "data" / "file" / "ran").exists(), False)
-    # It is the setting that keeps it from running.
+    # Only the setting keeps the script from running: without it, the script runs.
     equal(servers.ask("kept", "/data/file/x.php").text, "run")
     (servers.directory / "www" / "data" / "file" / "ran").unlink()
 
@@ -405,11 +405,11 @@ def a_child_that_dies_is_502_or_a_cut_answer(servers):
 def a_script_whose_client_has_left_ends(servers):
     mark = servers.directory / "aborted"
     connection = servers.connect()
-    # A POST is asked for its client alone, so nobody else waits.
+    # A POST is for its client alone, so no other request waits for it.
     connection.request("POST", f"/all.php?do=endless&mark={mark}", "x", headers={"Host": "php.test"})
     response = connection.getresponse()
     response.read(100_000)
-    # Closing the socket takes both: the response holds it as well.
+    # The response holds the socket as well, so both must be closed.
     response.close()
     connection.close()
     eventually("the script to end", mark.exists)
@@ -427,7 +427,7 @@ def many_at_a_time_each_get_their_own(servers):
                 got = servers.ask(site, f"/all.php?{query}", "POST", query * 50, connection=connection).json()
                 if (got["server"]["QUERY_STRING"], got["sha"]) != (query, hashlib.sha1((query * 50).encode()).hexdigest()):
                     wrong.append((query, got))
-            except Exception as error:  # whatever it is, it is told below
+            except Exception as error:  # any error is reported below
                 wrong.append((query, repr(error)))
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
@@ -452,7 +452,7 @@ def a_file_that_php_names_is_sent(servers):
 
 
 def php_is_free_while_its_files_are_on_their_way(servers):
-    """More downloads by clients that don't read than there are children, and each child answers others."""
+    """There are more downloads by clients that don't read than PHP has children, but all children answer other requests."""
     downloads = []
     for _ in range(12):
         connection = servers.connect()
@@ -516,7 +516,7 @@ def process_of(answer):
 def a_spawned_program_serves_one_request_after_the_other_and_is_replaced_in_time(servers):
     connection = servers.connect()
     processes = [process_of(servers.ask("spawned", f"/{n}", "POST", "x", connection=connection)) for n in range(25)]
-    # A process that has served its ten is replaced while another one serves, or the next waits for its successor.
+    # A process ends after ten requests. Another process then serves, or the next request waits for its successor.
     equal([process for process in set(processes) if processes.count(process) > 10], [])
     equal(len(set(processes)) >= 3, True)
 
@@ -588,7 +588,7 @@ def nothing_is_left_of_what_was_spawned(servers):
 
 
 def a_system_that_refuses_openat2_is_told_of(servers):
-    """As under systemd's RestrictSUIDSGID=: the call isn't there, and nothing else keeps files within their root."""
+    """Kasoku says that the system refuses openat2, as under systemd's RestrictSUIDSGID=; no other call keeps files within their root."""
     libc = ctypes.CDLL(None, use_errno=True)
     # Load the call's number; openat2 (437 on every architecture) is ENOSYS, all else is allowed (seccomp(2)).
     rules = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x0005_0000 | errno.ENOSYS), (0x06, 0, 0, 0x7FFF_0000)]
@@ -606,7 +606,7 @@ def a_system_that_refuses_openat2_is_told_of(servers):
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=refuse) as kasoku:
         try:
             eventually("it listens", lambda: can_connect(socket.AF_INET, ("127.0.0.1", port)))
-            # What fails three times in a row is told of.
+            # Kasoku logs an origin that fails three times in a row.
             for number in range(3):
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
                 connection.request("GET", f"/{number}")
@@ -640,11 +640,11 @@ SCENARIOS = [
 
 
 def run_all(name, description, servers_of, scenarios):
-    """Runs the scenarios one after the other with the servers that `servers_of(program)` starts; gives what to exit with."""
+    """Runs the scenarios one after the other with the servers that `servers_of(program)` starts; returns the exit status."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, default=PROGRAM)
     program = parser.parse_args().program
-    # A test that is killed takes its servers with it.
+    # SIGTERM also ends the servers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     passed, failed = 0, 0
     with servers_of(program) as servers:
@@ -654,7 +654,7 @@ def run_all(name, description, servers_of, scenarios):
                 scenario(servers)
                 print(f"ok      {title}", flush=True)
                 passed += 1
-            except Exception:  # whatever it is: it is this scenario's, and the others are still told about
+            except Exception:  # any error fails this scenario alone, and the others still run
                 print(f"FAILED  {title}\n{traceback.format_exc()}", flush=True)
                 failed += 1
         if failed:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Downloads of a board behind Kasoku: read and printed by PHP, and named in one line, X-Sendfile.
+"""Tests downloads of a board behind Kasoku: PHP reads and prints the file, or names it in one line (X-Sendfile).
 
-The board is bench/seeds/downloads/board, which is in the manner of gnuboard5; php-fpm has two children. Shown is that both scripts send the same,
-to the same visitors, and what becomes of everybody else while four slow visitors download. Prints a line for each scenario and
-`board downloads: N passed, M failed`; `--program FILE` takes another than the release program.
+The board is bench/seeds/downloads/board, which resembles gnuboard5; php-fpm has two children. The scenarios show that both scripts send the
+same files to the same visitors, and how other visitors fare while four slow visitors download. Prints a line for each scenario and
+`board downloads: N passed, M failed`; `--program FILE` tests another program than the release.
 """
 
 import difflib
@@ -29,7 +29,7 @@ BOARD = ROOT / "bench" / "seeds" / "downloads" / "board"
 READS, NAMES = "download.php", "download-sendfile.php"
 CHILDREN = 2
 SLOW_VISITORS = 4
-# What Kasoku may take for the four of them together: a part of one file.
+# The most memory that Kasoku may take for the four downloads together: a part of one file.
 GATHERED_BYTES_MAX = LARGE_BYTES // 4
 
 FPM = """[global]
@@ -80,19 +80,19 @@ LARGE = 6
 
 
 class Board(Servers):
-    """A context: the board on php-fpm with two children, and Kasoku in front of it."""
+    """A context with the board on php-fpm with two children, and Kasoku in front of it."""
 
     def start(self):
         self.fpm_port, self.status_port, self.admin_port = free_port(), free_port(), free_port()
         shutil.copytree(BOARD, self.directory / "www")
-        # The file only has to be there: php-fpm answers for it itself.
+        # The file only has to exist: php-fpm itself answers requests for it.
         (self.directory / "status").mkdir()
         (self.directory / "status" / "status.php").touch()
         (self.directory / "data" / "file").mkdir(parents=True)
         for name, _, content in POSTS.values():
             path = self.directory / "data" / "file" / name
             path.write_bytes(content)
-            # One that was written this second may change once more: its entity tag is weak.
+            # A file that was just written might change again within the same second, so its entity tag would be weak.
             os.utime(path, (1_700_000_000, 1_700_000_000))
         posts = {number: {"bf_file": name, "bf_source": source} for number, (name, source, _) in POSTS.items()}
         (self.directory / "data" / "posts.json").write_text(json.dumps(posts, ensure_ascii=False), encoding="utf-8")
@@ -110,11 +110,11 @@ class Board(Servers):
         eventually("Kasoku", lambda: can_connect(socket.AF_INET, ("127.0.0.1", self.port)))
 
     def php(self):
-        """What php-fpm says of its children and of who waits for one; asked past them (pm.status_listen)."""
+        """php-fpm's status: its children, and the requests that wait for one. A separate listener answers (pm.status_listen)."""
         return self.ask("status", "/status.php?json").json()
 
     def counted(self, name):
-        """One of Kasoku's own numbers."""
+        """One of Kasoku's counters and gauges."""
         connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=PATIENCE_SECONDS)
         connection.request("GET", "/stats")
         found = json.loads(connection.getresponse().read())
@@ -123,14 +123,14 @@ class Board(Servers):
 
 
 class Visitor:
-    """Somebody with a session: logged in, and has opened all posts, unless told otherwise."""
+    """A visitor who is logged in and has opened the posts `opened`, by default all."""
 
     def __init__(self, board, name="visitor", opened=tuple(POSTS)):
         self.board = board
         login = board.ask("board", "/login.php", "POST", urllib.parse.urlencode({"mb_id": name, "mb_password": "board"}),
                           {"Content-Type": "application/x-www-form-urlencoded"})
         equal((login.status, login.field("location")), (302, "list.php"))
-        # The one before the login has been replaced.
+        # The last one: the log-in has replaced the first session.
         self.session = re.findall(r"PHPSESSID=\w+", login.field("set-cookie"))[-1]
         for number in opened:
             equal(self.ask(f"/view.php?wr_id={number}").status, 200)
@@ -139,7 +139,7 @@ class Visitor:
         return self.board.ask("board", path, method, fields={"Cookie": self.session, **fields})
 
     def begin(self, path):
-        """A request whose answer is not read yet."""
+        """Sends a request without reading the answer."""
         connection = self.board.connect()
         connection.request("GET", path, headers={"Host": "board.test", "Cookie": self.session})
         return connection
@@ -154,7 +154,7 @@ def download(script, number):
 
 
 def one_line_takes_the_place_of_the_loop(_):
-    """And docs/sendfile.md shows just these lines."""
+    """docs/sendfile.md shows exactly these lines."""
     reads, names = ((BOARD / name).read_text().splitlines() for name in (READS, NAMES))
     changed = [line for line in difflib.unified_diff(reads, names, n=0, lineterm="") if re.match(r"[+-](?!\+\+|--)", line)]
     equal([line for line in changed if line[0] == "+"], ["+header('X-Sendfile: '.$filepath);"])
@@ -186,7 +186,7 @@ def who_may_not_download_gets_no_byte_from_either(board):
     guest = {"Cookie": "PHPSESSID=0123456789abcdef0123456789"}
     member = Visitor(board, opened=[2])
     for script in (READS, NAMES):
-        # A visitor who may comes first: nothing of that is left for those who may not.
+        # A visitor with permission downloads first; that must not help visitors without it.
         Visitor(board).ask(download(script, 1))
         answers = {
             "Members only": board.ask("board", download(script, 1)),
@@ -211,7 +211,7 @@ def parts_and_conditions_come_with_the_file_alone(board):
     equal(visitor.ask(download(NAMES, 2), **{"If-None-Match": named.field("etag")}).status, 304)
     head = visitor.ask(download(NAMES, 2), "HEAD")
     equal((head.status, head.field("content-length"), head.body), (200, str(len(content)), b""))
-    # Whoever was cut off begins anew.
+    # With the script that reads, a download that was cut starts from the beginning: it ignores `Range`.
     read = visitor.ask(download(READS, 2), Range="bytes=1000-1999")
     equal((read.status, read.body == content, read.field("accept-ranges"), read.field("etag")), (200, True, "", ""))
 
@@ -219,7 +219,7 @@ def parts_and_conditions_come_with_the_file_alone(board):
 def each_download_asks_the_board_and_none_is_kept(board):
     visitor = Visitor(board)
     stored, asked = board.counted("stored"), board.php()["accepted conn"]
-    # PHP says no-store wherever there is a session.
+    # PHP says no-store on each page with a session.
     for script in (READS, NAMES):
         for _ in range(3):
             status = visitor.ask(download(script, 1)).field("cache-status")
@@ -232,7 +232,7 @@ def slow_downloads_that_php_reads_leave_nobody_for_a_page(board):
     other = Visitor(board, "other")
     before = resident_bytes(board.kasoku.pid)
     downloads = [visitor.begin(download(READS, LARGE) + f"&visitor={number}") for number, visitor in enumerate(visitors)]
-    # Two have a child each, and two wait for one.
+    # Two downloads occupy a child each, and two wait for one.
     eventually("two downloads to wait", lambda: waiting(board) == (CHILDREN, SLOW_VISITORS - CHILDREN))
     page = other.begin("/list.php")
     eventually("the page to wait behind them", lambda: waiting(board) == (CHILDREN, SLOW_VISITORS - CHILDREN + 1))
@@ -256,13 +256,13 @@ def slow_downloads_that_kasoku_sends_leave_php_to_others(board):
     equal((answer.status, "Files for other" in answer.text), (200, True))
     equal([board.counted(name) for name in ("stored_bytes", "memory_used_bytes", "fills_running")], [0, 0, 0])
     equal(resident_bytes(board.kasoku.pid) - before < GATHERED_BYTES_MAX, True)
-    # All four were on their way meanwhile: more was to come than sockets take, and it comes whole.
+    # All four downloads were unfinished meanwhile, since a file is larger than the sockets' buffers; and all arrive whole.
     expected = hashlib.sha1(POSTS[LARGE][2]).hexdigest()
     equal([hashlib.sha1(head.read()).hexdigest() for head in heads], [expected] * SLOW_VISITORS)
 
 
 def a_visitor_s_own_pages_wait_for_a_download_that_php_reads(board):
-    """PHP keeps a session locked for as long as a script runs that has opened it."""
+    """PHP keeps a session locked as long as a script that has opened it runs."""
     visitor = Visitor(board)
     reading = visitor.begin(download(READS, LARGE))
     equal(reading.getresponse().status, 200)
@@ -278,18 +278,18 @@ def a_visitor_s_own_pages_wait_for_a_download_that_php_reads(board):
 
 
 def waiting(board):
-    """How many of PHP's children work, and how many connections wait for one."""
+    """The number of PHP's busy children, and of connections that wait for a child."""
     php = board.php()
     return php["active processes"], php["listen queue"]
 
 
 def resident_bytes(pid):
-    """Memory that a process has written to; what it has of files is not in it."""
+    """The anonymous resident memory of a process, without pages of files, in bytes."""
     return int(re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) * 1024
 
 
 def waiting_for_locks():
-    """The processes that a lock keeps waiting: `1: -> FLOCK ADVISORY WRITE PID …` (proc_locks(5))."""
+    """The ids of processes that wait for a lock: `1: -> FLOCK ADVISORY WRITE PID …` (proc_locks(5))."""
     return [int(pid) for pid in re.findall(r"-> FLOCK +\w+ +\w+ +(\d+)", Path("/proc/locks").read_text())]
 
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""docs/applications.md, followed word by word: "A policy for your own program", on the board that comes with the source.
+"""Tests "A policy for your own program" of docs/applications.md, step by step, on the board that comes with the source.
 
-The configuration of each step, the commands and what they print are read from the page itself. The program is started with each step's file in front of
-the board (php-fpm and MariaDB), the board is visited, and what the page says must be what is seen: the hits, why the others were none, the posts that were
-refused, and each line of `kasoku explain`. Not compared: the numbers of visits.py beyond a few percent, since a slow machine has some more misses. Prints a
-line for each scenario and `board policy: N passed, M failed`.
-"""
+This reads the configuration of each step, the commands and their output from the page itself. It starts the program with each step's file
+in front of the board (php-fpm and MariaDB), and visits the board. The results must be those of the page: the hits, the reasons of other
+requests, the refused posts, and each line of `kasoku explain`. The numbers of visits.py may differ by a few percent, since a slow machine
+has some more misses. Prints a line for each scenario and `board policy: N passed, M failed`. """
 
 import os
 import re
@@ -29,10 +28,10 @@ from processes import Programs, free_port  # noqa: E402
 PAGE = ROOT / "docs" / "applications.md"
 README, README_SECTION = ROOT / "README.md", "## A site whose sessions spoil the cache"
 CHAPTER = "## A policy for your own program"
-# What the page has in the place of what is free on this machine.
+# The page's addresses and files, which this replaces by free ones of this machine.
 ADDRESS, ADMIN, TOKEN = "127.0.0.1:8080", "127.0.0.1:8081", "admin.token"
 SOCKET, DOCUMENTS = "/run/php/board.sock", "/var/www/board"
-# By so much may the share of hits differ from the page's: a busy machine has a page's minute end more often.
+# The most by which the share of hits may differ from the page's: on a busy machine the minute of a page ends more often.
 SHARE_MAY_DIFFER = 0.05
 READING_SECONDS = 0.1
 PATIENCE_SECONDS = 10
@@ -59,8 +58,8 @@ class Step:
 
 
 def steps_of(page):
-    """The steps that were visited, in their order: each adds its lines to those of the steps before it. The others have no configuration, or one for
-    another board."""
+    """The steps with visits, in order; each adds its lines to those of the steps before it. The other steps have no configuration, or one
+    for another board."""
     chapter = page.partition(CHAPTER)[2].partition("\n## ")[0]
     found = []
     for part in chapter.split("\n### ")[1:]:
@@ -75,14 +74,14 @@ def steps_of(page):
                 step.visited = block
         if step.toml and step.visited:
             before = [found[-1].toml] if found else []
-            # One empty line, below the site of the first step.
+            # There is one empty line, below the site of the first step.
             step.toml = ("\n" if len(found) == 1 else "").join([*before, step.toml])
             found.append(step)
     return found
 
 
 class Walk:
-    """The board, and the program in front of it with one step's configuration after the other."""
+    """The board, and the program in front of it with the configuration of one step after the other."""
 
     def __init__(self, programs):
         self.programs = programs
@@ -114,7 +113,7 @@ def replaced(text, names):
 
 
 def a_session_from_before_is_asked_about(port):
-    """The check of the step before visitors come: it passes at first, and is seen to be a guest's."""
+    """Checks that a session from before passes at first, and that Kasoku then finds out that it is a guest's."""
     board = visits.Board(f"http://127.0.0.1:{port}")
     guest = visits.Visitor(0, board)
     guest.cookies["PHPSESSID"] = "0123456789abcdef"
@@ -123,7 +122,7 @@ def a_session_from_before_is_asked_about(port):
     assert "hit" not in board.reasons, board.reasons
     while "hit" not in board.reasons:
         assert time.monotonic() < end, f"still no hit: {board.reasons}"
-        # What is asked about a session counts for nothing when its next request comes meanwhile: who looks at a page pauses.
+        # Kasoku ignores a probe if the session's next request comes meanwhile, so the guest pauses between pages.
         time.sleep(READING_SECONDS)
         guest.get("/")
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A board that opens a session for everybody, behind Kasoku with the policy that the bench has for it; board_policy.py shows the way to such a policy.
+"""Tests a board that opens a session for each visitor, behind Kasoku with the bench's policy; board_policy.py tests the way to such a
+policy.
 
-The board is bench/seeds/sessions/board, in the manner of gnuboard5: php-fpm and MariaDB, not patched. Shown is what its visitors get: guests pages
-from memory, members theirs, nobody those of others. Prints a line for each scenario and `board sessions: N passed, M failed`.
-"""
+The board is bench/seeds/sessions/board, which resembles gnuboard5, with php-fpm and MariaDB, not patched. Guests get hits, members get
+their own pages, and no visitor gets another's page. Prints a line for each scenario and `board sessions: N passed, M failed`. """
 
 import os
 import re
@@ -21,14 +21,14 @@ import stack  # noqa: E402
 import visits  # noqa: E402
 from processes import Programs, free_port  # noqa: E402
 
-# Of all requests of 300 visits, logins, first requests and members' pages among them.
+# The share of all requests of 300 visits, including log-ins, first requests and members' pages.
 HITS_SHARE_MIN = 0.95
 READING_SECONDS = 0.1
 PATIENCE_SECONDS = 10
 
 
 class Served:
-    """The board behind one Kasoku, at an address of its own."""
+    """The board behind one Kasoku, at its own address."""
 
     def __init__(self, programs, board, name, policy):
         place = setups.Place(free_port(), programs.directory(name))
@@ -42,14 +42,14 @@ class Served:
 
 
 class Guest(visits.Visitor):
-    """Somebody with cookies of their own, who asks for single pages."""
+    """A visitor with these cookies, who requests single pages."""
 
     def __init__(self, url, cookies):
         super().__init__(0, visits.Board(url))
         self.cookies = dict(cookies)
 
     def sees(self, path):
-        """Why the page was no hit, or `hit`; the bar on top must be this visitor's."""
+        """Requests the page; returns `hit`, or why it was none. The page's bar must be this visitor's."""
         before = self.board.reasons.copy()
         self.get(path)
         assert not self.board.wrong, self.board.wrong
@@ -117,8 +117,8 @@ def a_file_is_a_members_who_has_opened_its_post(served):
 
 
 def soon_a_hit(visitor, path):
-    """The board is asked about a session beside its next request: some more of them pass before it is known. An answer that the next request has
-    overtaken counts for nothing, so between two pages a visitor reads for a moment: with none, a fast machine would go on for ever."""
+    """Requests the page until it is a hit. Kasoku probes a session in the background, so some requests pass before the result. It ignores a
+    probe that the session's next request overtakes, so the visitor pauses between pages; else this might never end on a fast machine."""
     end = time.monotonic() + PATIENCE_SECONDS
     while (reason := visitor.sees(path)) != "hit":
         assert time.monotonic() < end, f"still no hit: {reason}"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What `kasoku explain --live` proposes for a Django site, and that people can log in when all of that is written down.
+"""Tests the proposals of `kasoku explain --live` for a Django site, and that visitors can still log in when all of them are applied.
 
-Django masks its token anew in each page, so no search for the cookie's value finds it there. Debian's Django (python3-django) and its own server behind Kasoku.
-Prints a line for each scenario and `django: N passed, M failed`; `--program FILE` takes another than the release program.
+Django masks its token differently in each page, so a search for the cookie's value does not find it. This uses Debian's Django
+(python3-django) with its own server behind Kasoku. Prints a line for each scenario and `django: N passed, M failed`; `--program FILE` tests
+another program than the release.
 """
 
 import json
@@ -20,7 +21,7 @@ from application_servers import run_all  # noqa: E402
 from servers import can_connect, end, free_port, until  # noqa: E402
 from visitor import Visitor  # noqa: E402
 
-# Debian's Python, whichever comes first in the path: the package is for that one.
+# Debian's Python, even if another comes first in the path: the package is for Debian's.
 PYTHON = "/usr/bin/python3"
 SITE = Path(__file__).resolve().parent / "django" / "site_under_test.py"
 NAME, PASSWORD = "ann", "a long password"
@@ -36,7 +37,7 @@ origin = "http://127.0.0.1:{application}"
 
 
 class Servers:
-    """Django, and Kasoku before it."""
+    """A context with Django, and Kasoku in front of it."""
 
     def __init__(self, program):
         self.program, self.scratch = program, tempfile.TemporaryDirectory(prefix="kasoku-django-")
@@ -69,7 +70,7 @@ class Servers:
         return child
 
     def serve(self, rules):
-        """Kasoku with these rules, in the place of the one before."""
+        """Starts Kasoku with these rules; ends the one before."""
         if self.kasoku:
             end(self.kasoku)
             self.children.remove(self.kasoku)
@@ -82,7 +83,7 @@ class Servers:
         return "\n".join(log.read_text(errors="replace") for log in sorted(self.directory.glob("log-*")))
 
     def advice(self, path):
-        """What is proposed for a page."""
+        """The proposals for a page."""
         url = f"http://127.0.0.1:{self.port}{path}"
         command = [self.program, "explain", "--live", "--json", "--config", self.config, url]
         done = subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=PATIENCE_SECONDS)
@@ -90,14 +91,14 @@ class Servers:
 
 
 def log_in(visitor):
-    """The status of the answer to the form."""
+    """Logs in; returns the status of the answer to the form."""
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', visitor.get("/login/").text)
     form = {"username": NAME, "password": PASSWORD, "csrfmiddlewaretoken": token[1] if token else ""}
     return visitor.post("/login/", form).status
 
 
 def lines_of(advice):
-    """The lines of the configuration that are proposed."""
+    """The proposed lines of the configuration."""
     lists = [advice.get("changes") or [], advice.get("instead") or []]
     return [one for all_of_them in lists for one in all_of_them if one["change"] == "set"]
 
@@ -140,7 +141,7 @@ def people_log_in_where_all_that_is_proposed_is_written_down(servers):
     assert 'path = "/hello/"' in rules, rules
     servers.serve(rules)
     for _ in range(3):
-        # Others have been there before.
+        # Other visitors have requested these pages before.
         for path in ["/", "/hello/", "/contact/", "/login/"]:
             Visitor(servers).get(path)
         ann = Visitor(servers)

@@ -1,6 +1,6 @@
-"""The site's administrator, who also does what the pages under /adm do: settings, menus, notices, the shop.
+"""Simulates the site's administrator, who uses the pages under /adm: settings, menus, notices, the shop.
 
-A script of each of these pages fetches a token as soon as a form is sent or something is deleted, which is what `save` and `delete_by` do.
+On these pages a script fetches a token when a form is sent or an entry is deleted; `save` and `delete_by` do the same.
 """
 
 import re
@@ -16,18 +16,19 @@ class Administrator(Guest):
         self.log_in(ADMIN, ADMIN_PASSWORD)
 
     def save(self, path, form, action=None, **values):
-        """Sends a form of a page of the administration with these values; the page that follows. `action` is where its script sends it."""
+        """Sends a form of an administration page with these values; returns the next page. `action` is the URL to which the page's script
+        sends it."""
         form = self.look(path).form(form)
         form.path = action or form.path
         return self.submit(form, token=self._token(), **values)
 
     def delete_by(self, path, part):
-        """Follows the first link of a page that has this in it, which deletes something."""
+        """Follows the page's first link that contains `part`, which deletes an entry."""
         link = self.look(path).link(part)
         return self.look(f"{link}&token={self._token()}")
 
     def delete_posts(self, board, *numbers):
-        """By their checkboxes in the list; the list that follows."""
+        """Deletes posts by their checkboxes in the list; returns the next list."""
         return self.submit(self._list_with(board, numbers), btn_submit="선택삭제")
 
     def move(self, board, number, to):
@@ -36,7 +37,7 @@ class Administrator(Guest):
         form.path = "/bbs/move.php"
         form = self.submit(form, btn_submit="선택이동", sw="move").form("fboardmoveall")
         form.fields.append(("chk_bo_table[]", to))
-        # The answer is a dialogue that tells of success.
+        # The answer is a dialogue that reports success.
         try:
             self.submit(form)
         except Refused as said:
@@ -44,7 +45,7 @@ class Administrator(Guest):
                 raise
 
     def _list_with(self, board, numbers):
-        """The form of the list with these posts checked."""
+        """The form of the board's list, with these posts checked."""
         form = self.look(f"/bbs/board.php?bo_table={board}").form("fboardlist")
         form.fields += [("chk_wr_id[]", str(number)) for number in numbers]
         return form

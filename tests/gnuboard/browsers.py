@@ -1,7 +1,7 @@
-"""What a browser shows when several people use it, one after the other, with one profile on disk: Chromium, and its own cache.
+"""Tests Chromium with its own cache, when several visitors use it one after the other with one profile on disk.
 
-gnuboard lets browsers keep each page (`max-age=0`, and the time of rendering as Last-Modified), so what a member has read is on the disk when the
-browser is closed, and asked about when the next person opens the same page.
+gnuboard lets browsers store each page (`max-age=0`, and the time of rendering as Last-Modified). So pages that a member has read are on the
+disk when the browser is closed, and the browser validates them when the next visitor opens the same page.
 """
 
 import shutil
@@ -19,7 +19,7 @@ FIRST, SECOND = "member5", "member6"
 
 
 class Profile:
-    """A context: a directory that outlives the browsers that use it."""
+    """A context with a profile's directory, which outlives the browsers that use it."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp(prefix="kasoku-profile-")
@@ -38,7 +38,7 @@ def log_in(browser, site, member):
 
 
 def shown(browser, site, path):
-    """The page as it stands there, once its dialogue is gone."""
+    """Opens the page and closes its dialogue; returns the page's source."""
     browser.open(site.url + path)
     return source(browser)
 
@@ -49,7 +49,7 @@ def source(browser):
 
 
 def greeting(member):
-    """Each page greets its member by name."""
+    """The text by which each page greets the member."""
     return f"<strong>{MEMBERS[member]}님</strong>"
 
 
@@ -66,7 +66,8 @@ def is_of(text, member, what):
 
 
 def the_next_person_in_a_browser_sees_nothing_of_a_member(site):
-    """A guest's page is in memory; a member reads the same page, and one for members only; the browser is closed; somebody else opens it."""
+    """A guest's page is stored. A member reads the same page, and one for members only. The browser is closed, and another visitor opens
+    it."""
     pages = ["/", BOARD, post(1)]
     for page in pages:
         is_kept(site, page)
@@ -137,7 +138,7 @@ def the_choice_of_a_version_outlasts_pages_from_memory(site):
 
 
 def reading_on_costs_php_the_captchas_alone(site):
-    """Sixteen pages as a browser reads them; each post makes it ask for a captcha."""
+    """A browser reads sixteen pages; each post makes it request a captcha."""
     pages = [post(number) for number in range(1, 15)] + [BOARD, "/"]
     for page in pages:
         is_kept(site, page)

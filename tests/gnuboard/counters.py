@@ -1,4 +1,4 @@
-"""What the program counts of visitors who are served from memory: each once, with the right address, browser and referrer."""
+"""Tests that gnuboard5 counts each visitor who gets only hits once, with the right address, browser and referrer."""
 
 import time
 
@@ -8,20 +8,22 @@ from servers import away, counted
 from window import DESKTOP, NAVIGATION
 
 VISITORS = 40
-# None of them draws a captcha: what a script asks for a moment later is counted with the page as its referrer, if the program has not heard of the visitor by then.
+# None of these pages has a captcha: the program would count its script's request, with the page as referrer, if that came before the
+# beacon.
 FIRST_PAGES = ["/", "/bbs/board.php?bo_table=free", "/bbs/group.php?gr_id=community", "/shop/"]
 PATIENCE_SECONDS = 20
 TRIES_MAX = 5
 
 
 def rendered(site):
-    """What PHP was asked for, without what Kasoku asks for so that a visitor is counted."""
+    """The number of requests to PHP, without beacons."""
     log = (site.directory / "php-access.log").read_bytes()
     return log.count(b"\n") - log.count(b"/bbs/profile.php")
 
 
 def undisturbed(site, act):
-    """What `act` returns, of a time in which the guard has looked at nothing: it does now and then, with requests of its own."""
+    """The result of a call of `act` during which the leak guard compared no page: the guard does that now and then, with its own
+    requests."""
     for _ in range(TRIES_MAX):
         checks = counted(site, "guard_checks")
         found = act()
@@ -31,7 +33,7 @@ def undisturbed(site, act):
 
 
 def becomes(look, wanted, what):
-    """Looks until it is as it should be: the program hears of visitors behind the answer."""
+    """Waits until `look()` returns `wanted`: Kasoku sends beacons after the answer."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (found := look()) != wanted:
         if time.monotonic() > deadline:
@@ -75,13 +77,14 @@ def nobody_waits_for_the_counting_while_the_program_is_away(site):
         page = Guest(site, address="127.0.0.71").look(path)
     true(page.answer.is_hit, page.answer.decision)
     before = counted(site, "beacons") + counted(site, "beacons_dropped")
-    # Nothing listens where Kasoku, or nginx, looks for PHP.
+    # Kasoku, or nginx, can't connect to PHP.
     with away(site.php_socket):
         for number in range(300):
             answer = Guest(site, address=f"127.0.{3 + number // 250}.{number % 250 + 1}").ask("GET", path, NAVIGATION)
             true(answer.is_hit, f"a hit: {answer.decision}")
     becomes(lambda: counted(site, "beacons") + counted(site, "beacons_dropped") - before, 300, "visitors who were told of, or dropped")
-    # Afterwards they are told of again. Each look is another visitor's: one who was dropped is not told of again soon.
+    # Afterwards beacons arrive again. Each request is from a new address, since Kasoku sends no second beacon soon for one whose beacon it
+    # dropped.
     hosts = iter(range(1, 250))
     becomes(lambda: is_counted(site, f"127.0.5.{next(hosts)}"), True, "a visitor is counted")
 

@@ -1,8 +1,8 @@
-"""Members, secrets and items for one run of the oracle, beside those that the site has: each is for one visitor alone.
+"""Makes the members, secrets and items for one run of the oracle, in addition to those of the site: each is for one visitor alone.
 
-Each text that is for somebody alone has a word of the form `Zqk12w` that is nowhere else: a letter for what it is, and the number of whose it is.
-n, r, e, i: a member's nick, name, address and id; p: what the points were for; m: a member's secret comment; s, t: a comment and a post behind a
-password; k: an item of the shop that one visitor alone has looked at. The points of a member are the number in millions.
+Each text for one visitor contains a unique word of the form `Zqk12w`: a letter for its kind, and the number of its owner. n, r, e, i: a
+member's nick, name, address and id; p: the reason of points; m: a member's secret comment; s, t: a comment and a post behind a password; k:
+an item of the shop that only one visitor has looked at. The points of a member are the member's number in millions.
 """
 
 import itertools
@@ -15,10 +15,10 @@ from pathlib import Path
 from site_under_test import SECRETS_BOARD
 
 WORD = re.compile(r"[Zz]q([a-z])(\d+)w")
-# Three digits, so that no other sum in millions is one of points. They go on over all runs of a process.
+# Members have three digits, so that no other sum in millions looks like points. The numbers continue over all runs of a process.
 MEMBERS, OTHERS = itertools.count(100), itertools.count(1000)
 MEMBERS_MAX = 999
-# Three digits of base 36, for a category of its own.
+# Three digits in base 36.
 OTHERS_MAX = 36**3 - 1
 SECRET_COMMENTS, SECRET_POSTS = 24, 6
 FIRST_ITEM = 1790000000
@@ -27,7 +27,7 @@ FIRST_ITEM = 1790000000
 @dataclass(frozen=True)
 class Member:
     number: int
-    # The post with a secret comment of this member.
+    # The number of the post with this member's secret comment.
     commented: int
 
     @property
@@ -41,12 +41,12 @@ class Member:
 
 @dataclass(frozen=True)
 class Secret:
-    """A comment (s) or a post (t) that is shown to who has typed its password."""
+    """A comment (s) or a post (t) that gnuboard5 shows only to visitors who have entered its password."""
 
     kind: str
     number: int
     board: str
-    # The post, and the comment on it where it is one.
+    # The number of the post, and that of the comment or, for a post, the post.
     post: int
     id: int
 
@@ -59,12 +59,12 @@ class Secret:
 class Crew:
     members: list
     secrets: list
-    # Numbers of items that nobody has looked at yet.
+    # Numbers of items that no visitor has looked at yet.
     items: list
 
 
 def made(site, members, items, seed):
-    """A new crew with so many members and items."""
+    """A new crew with that many members and items."""
     draws = random.Random(seed)
     posts = site.content["posts"]["free"]
     members = [(next(MEMBERS), draws.choice(posts)) for _ in range(members)]

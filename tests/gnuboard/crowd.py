@@ -1,12 +1,12 @@
-"""Sixty visitors of a board and its shop, and what each of their requests is: a page for anybody, or one that has to reach the program.
+"""Simulates sixty visitors of a board and its shop, and classifies each request: an anonymous page, or a request that must reach the
+program.
 
-Most are guests who read, on desktops and telephones; some write, comment or fill a cart; one in eight is a member. They take turns, a step each, in
-an order that is the same in each run. What they ask for is what a browser would ask for (window.py), captchas included.
+Most are guests who read, on desktops and telephones; some write, comment or fill a cart; one in eight is a member. They take turns, a step
+each, in an order that is the same in each run. They send the requests that a browser would send (window.py), captchas included.
 
-The shares are such that a Kasoku before harmless URLs and tags (commit 0982f37) had about what was seen with other visitors of the real program: PHP got 2,234
-requests where it got 2,150 without Kasoku (seen: 2,224 to 2,280 against 2,071 to 2,126), 31 % of the anonymous pages were hits (33 to 37), and 81 % where guests
-may not comment (81 to 90).
-"""
+The shares of activities are chosen so that Kasoku before harmless URLs and tags (commit 0982f37) had about the figures that other visitors
+of the real program gave: PHP got 2,234 requests, and 2,150 without Kasoku (others: 2,224 to 2,280, and 2,071 to 2,126); 31 % of the
+anonymous pages were hits (33 to 37), and 81 % on boards where guests may not comment (81 to 90). """
 
 import random
 import time
@@ -19,23 +19,23 @@ from window import DESKTOP
 VISITORS = 60
 # Anonymous pages of a whole crowd.
 PAGES = 740
-# Pages that are no posts: the front page, lists.
+# The share of the front page and lists; the other pages are posts.
 SHARE_OF_LISTS = 0.45
-# How fast interest fades from post to older post.
+# How fast interest fades with the age of posts.
 FADING = 0.9
-# Writers who write a post beside their comment; members who comment, and who write.
+# The share of writers who also write a post beside their comment, and the shares of members who comment and who write posts.
 WRITERS_POSTS, MEMBERS_COMMENTS, MEMBERS_POSTS = 0.2, 0.5, 0.25
 
 
 @dataclass
 class Sums:
-    """What the requests of a crowd were, by what they had to be."""
+    """The requests of a crowd, by kind."""
 
     anonymous: int = 0
     hits: int = 0
     shop: int = 0
     shop_hits: int = 0
-    # Requests that only the program can answer: captchas, tokens, writes, log-ins, carts, what members do.
+    # Requests that only the program can answer: captchas, tokens, writes, log-ins, carts, requests of members.
     must_pass: int = 0
     refused: int = 0
     members_ms: list = field(default_factory=list)
@@ -60,7 +60,7 @@ class Counted(Guest):
         self._is_reading = False
 
     def reads(self, path):
-        """A page for anybody, as far as this visitor is anybody."""
+        """Reads a page, which counts as anonymous unless this visitor is a member or has a cart."""
         self._is_reading = True
         try:
             return self.look(path)
@@ -96,14 +96,14 @@ def is_file(path):
 
 
 def is_shared(path):
-    """Whether guests share it: lists, posts, fronts, items. Not captchas and such."""
+    """Whether guests share the page: lists, posts, front pages, items."""
     path = path.partition("?")[0]
     return path == "/" or path in ("/bbs/board.php", "/bbs/group.php", "/bbs/new.php", "/bbs/content.php", "/bbs/faq.php", "/shop/", "/shop/list.php",
                                    "/shop/item.php")
 
 
 class Crowd:
-    """`steps` are generators, one for each visitor: each `next` is a step."""
+    """A crowd of visitors. Each visitor is a generator that makes a step at each `next`."""
 
     def __init__(self, site, port=None, visitors=VISITORS, pages=PAGES, seed=17, made=Counted):
         self._site, self._port, self._made = site, port, made
@@ -120,7 +120,7 @@ class Crowd:
         self._visitors = visitors
 
     def run(self):
-        """All of it; the sums."""
+        """Runs all visitors to their ends; returns the sums."""
         walking = [self._visitor(number) for number in range(self._visitors)]
         while walking:
             self._random.shuffle(walking)
@@ -153,7 +153,7 @@ class Crowd:
         window.reads(self._a_page())
 
     def _a_page(self):
-        """A page, some more often than others: the newest posts, the front page and the lists."""
+        """A random page; the newest posts, the front page and the lists come most often."""
         if self._random.random() < SHARE_OF_LISTS:
             return self._random.choice(self._pages[:3] * 3 + self._pages)
         rank = min(int(self._random.expovariate(FADING)), len(self._posts) - 1)

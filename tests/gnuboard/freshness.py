@@ -1,6 +1,6 @@
-"""How soon a write is seen: by who made it, and by somebody else whose page came from memory until then.
+"""Measures how soon a write shows: to its author, and to another visitor whose page was a hit until then.
 
-Each kind of write is a function that makes it, and says of which pages it should be seen, and how. Prints a table of seconds.
+Each kind of write is a function that makes the write, and returns its author and what pages should then show. Prints a table of seconds.
 """
 
 import itertools
@@ -12,13 +12,13 @@ from scenarios import true
 from seen import PATIENCE_SECONDS, no_longer, seconds, shows, tell
 from site_under_test import GUEST_PASSWORD, LONG_BOARD, MEMBER_PASSWORD, SECRETS_BOARD
 
-# Each text is another one.
+# Numbers that make each text unique.
 NUMBERS = itertools.count(1)
 BOARD, OTHER_BOARD = "free", LONG_BOARD
 
 
 class Writes:
-    """One of each kind. Each returns who made it, and what should be seen."""
+    """The kinds of writes, a method for each. Each returns the author, and what pages should then show."""
 
     def __init__(self, site):
         self._site = site
@@ -184,9 +184,9 @@ class Writes:
         return Administrator(self._site, address="127.0.0.33")
 
     def _warm(self, *paths):
-        """Has these pages in memory: without that, the write would show nothing."""
+        """Requests these pages until they are hits; else the write would prove nothing."""
         for path in paths:
-            # What may have changed is dropped once more after a second.
+            # Kasoku may drop the page once more within a second after an earlier write.
             until = time.monotonic() + PATIENCE_SECONDS
             while not (page := stranger(self._site).look(path, typed=True)).answer.is_hit:
                 if time.monotonic() > until:
@@ -207,7 +207,7 @@ def stranger(site):
 
 
 def is_seen(name):
-    """A scenario: this kind of write is seen by who made it with the first look, and soon by everybody else."""
+    """A scenario: this kind of write shows to its author at once, and soon to all other visitors."""
 
     def scenario(site):
         tell([(name.replace("_", " "), measure(site, Writes(site), name))])
@@ -217,7 +217,7 @@ def is_seen(name):
 
 
 def measure(site, writes, name):
-    """The seconds until everybody has seen it."""
+    """The seconds until the write shows to all visitors."""
     writes._later = None
     writes._warm("/", listed(), *(post(number) for number in range(1, 8)), "/bbs/group.php?gr_id=community", "/shop/list.php?ca_id=10")
     author, expected = getattr(writes, name)()
@@ -234,7 +234,7 @@ KINDS = [name for name in vars(Writes) if not name.startswith("_")]
 
 
 def another_spelling_of_a_boards_name_is_not_kept(site):
-    """gnuboard strips all but letters, digits and underscores from it."""
+    """gnuboard removes all characters but letters, digits and underscores from a board's name."""
     for name in ("fr-ee", "free-", "free."):
         for _ in range(2):
             answer = stranger(site).look(post(2, name), typed=True).answer
@@ -242,7 +242,7 @@ def another_spelling_of_a_boards_name_is_not_kept(site):
 
 
 def a_directory_of_the_administration_has_changed_nothing(site):
-    """Its slash is missing, which the server says."""
+    """The server redirects such a URL to the one with the slash, which changes nothing."""
     for _ in range(2):
         answer = stranger(site).look(listed(), typed=True).answer
     true(answer.is_hit, answer.decision)

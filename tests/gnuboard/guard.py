@@ -1,4 +1,4 @@
-"""What the leak guard says of the program: its pages are the same for everybody, and a plugin that makes one for its visitor is found."""
+"""Tests that the leak guard raises no false alarm on the program's pages, and finds a plugin that makes a page for one visitor."""
 
 import time
 
@@ -7,18 +7,18 @@ from scenarios import equal, holds, true
 from servers import counted
 from window import DESKTOP
 
-# A plugin of the site that tells visitors their address, on one page.
+# A plugin of the site that shows visitors their address, on one page.
 PLUGIN = """<?php
 if (strpos($_SERVER['SCRIPT_NAME'], '/bbs/faq.php') !== false)
     add_event('tail_sub', function () { echo '<p id="mine">' . $_SERVER['REMOTE_ADDR'] . '</p>'; });
 """
-# One request in some 256 is looked at, and at most one a second: three thousand hits may take less than that.
+# The guard compares one hit in some 256, and at most one a second; three thousand hits without a pause may take less than a second.
 REQUESTS_MAX = 3000
 PAUSE_S = 0.002
 
 
 def pages(site):
-    """Some of each kind."""
+    """Some pages of each kind."""
     content = site.content
     lists = ["/", "/bbs/board.php?bo_table=free", "/bbs/board.php?bo_table=free&page=2", "/bbs/board.php?bo_table=notice", "/bbs/board.php?bo_table=qa",
              "/bbs/board.php?bo_table=gallery", "/bbs/group.php?gr_id=community", "/bbs/new.php", "/bbs/faq.php", "/free", "/free/5",
@@ -28,7 +28,7 @@ def pages(site):
 
 
 def look_at(site, user_agent=DESKTOP):
-    """Has each page looked at, and kept; how many there are."""
+    """Requests each page until it is a hit, so that the guard has compared each kind; returns their number."""
     for path in pages(site):
         for address in ("127.0.0.91", "127.0.0.92"):
             answer = Guest(site, address=address, user_agent=user_agent).ask("GET", path)
@@ -67,5 +67,5 @@ def a_plugin_that_shows_each_visitor_an_address_is_found(site):
 
 
 SCENARIOS = [no_page_of_the_program_is_a_false_alarm]
-# The page is not shared any more.
+# Runs last, since its page is not shared afterwards.
 LAST = [a_plugin_that_shows_each_visitor_an_address_is_found]

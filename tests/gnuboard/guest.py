@@ -1,7 +1,7 @@
-"""What a visitor does on gnuboard: reads, writes, comments, logs in and out, votes, downloads and shops, by the requests that a browser makes for it.
+"""Simulates a visitor of gnuboard who reads, writes, comments, logs in and out, votes, downloads and shops, with a browser's requests.
 
-Each guest has an address of its own (127.0.0.0/8), a cookie jar and a browser's cache. One that logs in is a member until it logs out. What is
-refused by a dialogue raises Refused with its words. gnuboard has a visitor wait 30 seconds between two posts; `site.set(cf_delay_sec=-1)` ends that.
+Each guest has its own address (127.0.0.0/8), cookie jar and browser cache. A guest who logs in is a member until the log-out. A refusal by
+a dialogue raises Refused with its text. gnuboard makes a visitor wait 30 seconds between two posts; `site.set(cf_delay_sec=-1)` ends that.
 """
 
 import re
@@ -20,12 +20,12 @@ class Guest(Window):
         return self.look(f"/bbs/board.php?bo_table={board}&wr_id={number}")
 
     def write(self, board, subject, content, name="손님", password="", is_secret=False, files=()):
-        """Writes a post; its number. `files` are pairs of a name and bytes."""
+        """Writes a post; returns its number. `files` are pairs of a name and bytes."""
         self.look(f"/bbs/write.php?bo_table={board}")
         return self._send_post(files, wr_subject=subject, wr_content=content, **self._signature(name, password), **secret(is_secret, "secret"))
 
     def edit(self, board, number, subject, content, password=""):
-        """Replaces a post: a guest's by its password, a member's own without; its number."""
+        """Replaces a post, a guest's by its password, a member's without one; returns its number."""
         if password:
             self._give_password("u", board, number, password)
         else:
@@ -33,14 +33,14 @@ class Guest(Window):
         return self._send_post((), wr_subject=subject, wr_content=content)
 
     def delete(self, board, number, password=""):
-        """Deletes a post; the list that follows."""
+        """Deletes a post; returns the list that follows."""
         if password:
             return self._give_password("d", board, number, password)
         self.read(board, number)
         return self.follow("/bbs/delete.php?")
 
     def comment(self, board, number, content, name="손님", password="", is_secret=False):
-        """Comments on a post; the number of the comment."""
+        """Comments on a post; returns the number of the comment."""
         form = self.read(board, number).form("fviewcomment")
         fields = {"wr_content": content, **self._signature(name, password), **secret(is_secret, "wr_secret")}
         self.scripted("POST", "/bbs/ajax.filter.php", {"subject": "", "content": content})
@@ -51,7 +51,7 @@ class Guest(Window):
         return number_in(r"c_(\d+)", page.fragment, page)
 
     def delete_comment(self, board, number, comment, password=""):
-        """Deletes a comment on a post; the post."""
+        """Deletes a comment on a post; returns the post."""
         if password:
             form = self.look(f"/bbs/password.php?w=x&bo_table={board}&comment_id={comment}").form("fboardpassword")
             return self.submit(form, wr_password=password)
@@ -59,7 +59,7 @@ class Guest(Window):
         return self.follow(f"/bbs/delete_comment.php?bo_table={board}&comment_id={comment}&")
 
     def open_secret(self, board, number, password):
-        """Reads a secret post by its password, which the session then knows."""
+        """Reads a secret post by its password, which the session then remembers."""
         return self.submit(self.read(board, number).form("fboardpassword"), wr_password=password)
 
     def download(self, board, number, place=0):
@@ -74,13 +74,13 @@ class Guest(Window):
         return answer
 
     def vote(self, choice=1):
-        """Votes in the poll of the front page; the result, which a browser shows in a second window."""
+        """Votes in the poll of the front page; returns the result, which a browser shows in a second window."""
         return self.submit(self.look("/").form("fpoll"), gb_poll=str(choice))
 
     # -- members
 
     def log_in(self, member, password, stays=False):
-        """The page that follows. With `stays`, the browser is logged in again whenever its session is gone."""
+        """Logs in; returns the page that follows. With `stays`, gnuboard logs the browser in again when its session is gone."""
         form = self.look("/bbs/login.php").form("flogin")
         page = self.submit(form, mb_id=member, mb_password=password, **({"auto_login": "on"} if stays else {}))
         if "/bbs/logout.php" not in page.text:
@@ -93,10 +93,10 @@ class Guest(Window):
     # -- the shop
 
     def put_into_cart(self, item, option="", quantity=1):
-        """By the form of the item's page; the cart."""
+        """Puts an item into the cart by the form of its page; returns the cart."""
         page = self.look(f"/shop/item.php?it_id={item}")
         form = page.form("fitem")
-        # The page's script writes these fields when an option is chosen; for an item without options it does so at once.
+        # The page's script adds these fields when an option is chosen, or at once for an item without options.
         form.fields = [(name, value) for name, value in form.fields if not name.startswith(("io_", "ct_qty"))]
         label = re.search(r'<label for="it_option_1"[^>]*>([^<]*)<', page.text)
         name = re.search(r'id="sit_title">([^<]*?) *<', page.text)[1]
@@ -104,7 +104,7 @@ class Guest(Window):
         return self.submit(form, sw_direct="0", **{f"{field}[{item}][]": value for field, value in chosen.items()})
 
     def put_into_cart_from_list(self, category, item):
-        """By the button in a list: three requests of a script, and no page; the piece of HTML with the cart."""
+        """Puts an item into the cart by the button in a list, with three requests of a script; returns the piece of HTML with the cart."""
         self.look(f"/shop/list.php?ca_id={category}")
         offered = json_of(self.scripted("POST", "/shop/ajax.action.php", {"action": "get_item_option", "it_id": item}))
         piece = SimpleNamespace(text=offered["html"], status=200, fields={})
@@ -133,7 +133,7 @@ class Guest(Window):
         return self.submit(form, wr_password=password)
 
     def _signature(self, name, password):
-        """A member's name comes from the session, as its form shows by having no captcha."""
+        """The fields of a guest's name and password. A member's form has no captcha, and the name comes from the session."""
         return {"wr_name": name, "wr_password": password} if self.page.has_captcha else {}
 
 

@@ -1,4 +1,4 @@
-"""The oracle can fail: each mistake that it is there for, made on purpose, by the configuration or between the browsers and Kasoku."""
+"""Tests that the oracle can fail: each scenario makes a mistake, in the configuration or between the browsers and Kasoku."""
 
 import copy
 import email.utils
@@ -7,17 +7,17 @@ from oracle import run
 from scenarios import true
 from visitor import Visitor
 
-# Enough for each kind of visitor to have done most of what it does.
+# Enough requests for each kind of visitor to do most of its activities.
 REQUESTS, MACHINES = 600, 12
 
 
 def lines(site):
-    """The site's own lines in Kasoku's file: those behind the two that `serve` writes."""
+    """The site's own lines in Kasoku's configuration: those after the two that `serve` writes."""
     return (site.directory / "kasoku.toml").read_text().split("\n", 2)[2]
 
 
 def caught(site, more="", network=Visitor):
-    """What is found with these lines of configuration beside the site's own."""
+    """The kinds of mistakes that the oracle finds with these additional lines of configuration."""
     before = lines(site)
     site.serve(before + more)
     try:
@@ -41,7 +41,7 @@ def the_oracle_catches_a_policy_that_forgets_carts_and_passwords(site):
 
 
 class Careless(Visitor):
-    """What many do by hand: each page is kept under its address, whoever asked."""
+    """A naive cache between browser and Kasoku, which stores each page under its URL for all visitors."""
 
     kept = {}
 
@@ -64,7 +64,8 @@ def the_oracle_catches_a_cache_that_looks_at_no_cookie(site):
 
 
 class Dating(Visitor):
-    """What Kasoku did before its pages had tags of their own: browsers kept each page with the program's Last-Modified, and a date confirmed it."""
+    """Kasoku as before its pages had their own entity tags: browsers stored each page with the program's Last-Modified, and a date
+    validated it."""
 
     def ask(self, method, path, fields=(), body=None):
         asked = dict(fields)

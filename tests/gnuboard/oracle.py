@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""What each visitor of gnuboard behind Kasoku is shown, looked into after each answer: from the network, and from the browser's own cache.
+"""Checks each page that a visitor of gnuboard behind Kasoku is shown, from the network or from the browser's own cache.
 
-Members, guests, carts and typed passwords take turns in random order on machines that several people use one after the other (people.py). Whatever the
-order is, this must hold for each page that somebody is shown, and it does not matter which cache it comes from:
+Members, guests, visitors with carts and with entered passwords act in random order, on machines that several visitors use one after the
+other (people.py). For each page that a visitor is shown, from any cache, this must hold:
 
-- It greets its member, and nobody else; a guest's page greets nobody. A member is never shown the guests' page, nor a guest a member's.
-- It has no word, no sum of points, no name in a form, no item of a cart, no secret comment or post that is another's; and it has those that are this
-  visitor's. A cart's number is that of the visitor's cart.
-- It is in the version that the visitor has chosen, or that is for its device; and it is the page that was asked for.
-- It has no id of a session, no token, no number of a form, no nonce and no captcha that somebody else was given. A shared page has none, and sets no cookie.
-- A shared page has no validator of the application. HTML that answers a session is `private, no-store`.
+- The page greets its member and no other; a guest's page greets no member. A member never gets the guests' page, nor a guest a member's.
+- It contains no other visitor's word, sum of points, name in a form, item of a cart, or secret comment or post; and it contains this
+  visitor's own. The number of items is that of the visitor's cart.
+- It has the version that the visitor has chosen, or that of the device; and it is the requested page.
+- It has no session id, token, number of a form, nonce or captcha that another visitor got. A shared page has none at all, and sets no
+  cookie.
+- A shared page has no validator of the application. HTML that answers a request with a session is `private, no-store`.
 
-That answers are right is not enough: pages must come from memory, and browsers must show some from their own caches, or the test shows nothing.
-`python3 -B tests/gnuboard/oracle.py --requests 50000` is the long run. KASOKU_GNUBOARD_SEED repeats what the visitors do; which of it meets in time is up
-to the threads.
+The test also requires enough hits, and pages from the browsers' own caches; else it would show too little.
+`python3 -B tests/gnuboard/oracle.py --requests 50000` is the long run. KASOKU_GNUBOARD_SEED repeats what the visitors do, but not how the
+threads interleave.
 """
 
 import argparse
@@ -38,13 +39,13 @@ from visitor import Visitor  # noqa: E402
 
 THREADS, MACHINES = 6, 40
 REQUESTS = 2500
-# Enough to see what went wrong.
+# The most mistakes before a run ends, enough to see what went wrong.
 FOUND_MAX = 20
 APPLICATION = 'application = "gnuboard5"\n'
 
 STATE = re.compile(r'var g5_is_member = "(1?)";[\s\S]*?var g5_is_mobile = "(1?)";')
 GREETINGS = [re.compile(pattern) for pattern in (r'id="hd_login_msg">([^<]*)님 로그인 중', r"<strong[^>]*>([^<]*)님</strong>", r'class="profile_name">([^<]*)<')]
-# Posts and comments are signed, which greets nobody.
+# Signatures of posts and comments, which are no greetings.
 SIGNED = re.compile(r'<span class="(?:sv_)?member">[^<]*</span>|[^<>"]*님의\s*댓글')
 POINTS = re.compile(r"(?<![\d,])([1-9]\d\d),\d{3},\d{3}(?!,?\d)")
 COUNTS = re.compile(r'class="(?:cart-)?count">(\d+)<')
@@ -56,7 +57,7 @@ POST = re.compile(r"^/bbs/board\.php\?bo_table=(\w+)&(?:.*&)?wr_id=(\d+)|^/(\w+)
 LETTERS = {"free": "F", "notice": "N", "b2026k11test": "T", "memonly": "M"}
 MEMBERS_WORD = re.compile(r"본문M\d+z|댓글C6z")
 NOBODYS_SECRET = re.compile(r"본문S2z|댓글C3z")
-# Made of a browser's address and name: mb_client_key.
+# The cookie mb_client_key, which gnuboard5 derives from a browser's address and User-Agent.
 KEY = "2e61f26e7a4e8194d3d5d054536403e0"
 SECRET_COOKIES = {"PHPSESSID", AUTOMATIC_LOGIN, KEY}
 OWN_TAG = re.compile(r'^"[\w+/=-]{16,}"$')
@@ -64,7 +65,7 @@ SHARED = "a shared page"
 
 
 class Oracle:
-    """Knows what has been given to whom. May be asked from several threads."""
+    """Knows which visitor got each unique value. Several threads may use it."""
 
     def __init__(self, found_max=FOUND_MAX):
         self.found = []
@@ -72,13 +73,13 @@ class Oracle:
         self.requests = self.compared = self.pages = self.hits = self.shareable = 0
         self.of_members = self.with_cart = self.opened = 0
         self.from_disk = self.confirmed = self.confirmed_pages = self.went_back = self.pages_from_disk = 0
-        # The last page that the leak guard kept from being shared, be it while it was looked at.
+        # The last page that the leak guard kept from being shared, perhaps only while the guard compared it.
         self.guarded = None
         self._owners = {}
         self._lock = threading.Lock()
 
     def check(self, who, exchange):
-        """Looks into one answer, after its visitor has learnt from it."""
+        """Checks one answer, after its visitor has updated its own state from it."""
         came, answer = exchange.came, exchange.answer
         is_html = answer.fields.get("content-type", "").startswith("text/html")
         is_shared = came is not None and is_from_memory(came)
@@ -132,7 +133,7 @@ class Oracle:
         return "\n            ".join([what, *who.told])
 
     def _given(self, who, exchange, is_shared_page):
-        """What only one may be given: each thing belongs to whom it was given first."""
+        """Checks values that only one visitor may get: each belongs to the visitor who got it first."""
         came, answer, wrong = exchange.came, exchange.answer, []
         if came is not None and came.set_cookies and is_from_memory(came):
             wrong.append(f"a shared answer sets {came.set_cookies}")
@@ -154,7 +155,7 @@ class Oracle:
                 wrong.append(f"a shared page has the token {token}")
             wrong += self._belongs(token, f"browser {who.number}" if found[2] else who.sitting, "a token")
         for nonce in set(NONCES.findall(answer.text)):
-            # A page on disk may be one that was shared when it was made.
+            # A page from the browser's disk may have been shared when it was fetched.
             is_new = came is not None and came.status != 304
             if is_new or self._owners.get(nonce) != SHARED:
                 wrong += self._belongs(nonce, SHARED if is_shared_page and is_new else who.sitting, "a nonce")
@@ -174,7 +175,7 @@ def is_whole(text):
 
 
 def post_of(path):
-    """The board and the number of the post that has this address, or None and None."""
+    """The board and the number of the post with this path, or None and None."""
     found = POST.match(path)
     return (found[1] or found[3], int(found[2] or found[4])) if found else (None, None)
 
@@ -193,7 +194,7 @@ def headers(exchange, is_shared, is_html):
 
 
 def words(who, answer):
-    """Texts that are for some alone."""
+    """Mistakes with texts that only some visitors may see."""
     text = SIGNED.sub("", answer.text)
     wrong = [f"it has Zq{found[1]}{found[2]}w: {around(text, found)}" for found in crew.WORD.finditer(text) if not who.owns(found[1], int(found[2]))][:1]
     wrong += [f"it has points of Zqn{found[1]}w: {around(text, found)}" for found in POINTS.finditer(text) if not who.owns("n", int(found[1]))][:1]
@@ -209,7 +210,7 @@ def around(text, found):
 
 
 def page(who, path, text, state):
-    """Whether the page is this visitor's, as it is now."""
+    """Mistakes of a page that is not this visitor's in its current state."""
     wrong = []
     if (state[1] == "1") != (who.member is not None):
         wrong.append(f"it is a page for {'members' if state[1] else 'guests'}")
@@ -245,13 +246,13 @@ def shop(who, path, text):
 
 
 def run(site, requests, seed, machines=MACHINES, network=Visitor, found_max=FOUND_MAX, acts=()):
-    """Has them all do something until there were so many requests; the oracle, with what it has found.
+    """Lets all visitors act until there were that many requests; returns the oracle with the mistakes that it found.
 
-    `network` is what they ask by. `acts` are called meanwhile, one after the other and evenly spread.
+    `network` is the class that sends the visitors' requests. `acts` are called meanwhile, one after the other and evenly spread.
     """
 
     class Asking(Machine, network):
-        """Between the browser's cache and Kasoku is what the test puts there."""
+        """A machine whose browser's cache sends requests through `network`."""
 
     oracle = Oracle(found_max)
     everybody = crew.made(site, machines * MEMBERS_EACH, max(60, requests // 40), seed)
@@ -266,7 +267,7 @@ def run(site, requests, seed, machines=MACHINES, network=Visitor, found_max=FOUN
             try:
                 operate()
                 visitor.step()
-            except Exception as error:  # whatever it is, it belongs to what was found
+            except Exception as error:  # any error is reported as a mistake
                 oracle.broke(visitor, error)
             free.put(visitor)
 
@@ -291,7 +292,7 @@ def run(site, requests, seed, machines=MACHINES, network=Visitor, found_max=FOUN
 
 
 def operator(site):
-    """What may happen to Kasoku meanwhile."""
+    """Acts of an operator during a run: reloads and purges."""
     return [site.reload, lambda: site.kasoku("purge", "--soft", "--all"), site.reload, lambda: site.kasoku("purge", "--all")]
 
 

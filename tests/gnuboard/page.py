@@ -1,4 +1,4 @@
-"""What a browser with JavaScript finds in a page of gnuboard: its forms, links and files, where its scripts lead, and whether it shows a captcha."""
+"""Reads a page of gnuboard as a browser with JavaScript: its forms, links and files, redirects by scripts, and captchas."""
 
 import json
 import re
@@ -6,34 +6,35 @@ import urllib.parse
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-# bbs/alert.php says something, and leads on or back; a confirmation is agreed to. goto_url() leads on when the head of the answer has gone.
+# bbs/alert.php shows a dialogue, and then redirects or goes back; a confirmation is accepted. goto_url() redirects by a script after the
+# head of the answer has been sent.
 ALERT = re.compile(r'<script>\s*alert\((".*?(?<!\\)")\);\s*(?:document\.location\.replace\((".*?(?<!\\)")\))?', re.S)
 CONFIRM = re.compile(r'<script>\s*var conf = (".*?(?<!\\)");\s*if \(confirm\(conf\)\) \{\s*document\.location\.replace\((".*?(?<!\\)")\)', re.S)
 GOTO = re.compile(r'<script>location\.replace\((".*?(?<!\\)")\);</script>')
-# A member who is logged in automatically (common.php): the page asks for itself again.
+# The page after an automatic log-in (common.php) reloads itself.
 RELOAD = re.compile(r"^\s*<script type='text/javascript'> window\.location\.reload\(\); </script>\s*$")
 
 
 @dataclass
 class Form:
-    """A form as it stands in the page, with what a browser would send of it."""
+    """A form of the page, with the fields that a browser would send."""
 
     name: str
     path: str
     is_multipart: bool
     fields: list = field(default_factory=list)
-    # The names of its file fields, in their order.
+    # The names of its file fields, in order.
     files: list = field(default_factory=list)
 
     def filled(self, **values):
-        """Its fields with these values; those that it lacks come in front, as scripts put them there."""
+        """The form's fields with these values; values for missing fields come first, as scripts add them."""
         known = {name for name, _ in self.fields}
         more = [(name, value) for name, value in values.items() if name not in known]
         return more + [(name, values.get(name, value)) for name, value in self.fields]
 
 
 class Page:
-    """An answer as it is shown at `path`, the path and query of its URL."""
+    """An answer, as a browser shows it at `path`, the path and query of its URL."""
 
     def __init__(self, path, answer, fragment=""):
         self.path, self.fragment = path, fragment
@@ -46,12 +47,12 @@ class Page:
 
     @property
     def has_captcha(self):
-        """Its script asks for a captcha as soon as the page is there."""
+        """Whether the page's script requests a captcha as soon as the page is loaded."""
         return "/plugin/kcaptcha/kcaptcha.js" in self.text
 
     @property
     def plays_captcha(self):
-        """On telephones the captcha is read out by an element that loads its sound."""
+        """Whether the page has an element that loads the captcha's sound, as on telephones."""
         return 'id="captcha_audio"' in self.text
 
     def form(self, name):
@@ -61,14 +62,14 @@ class Page:
         raise AssertionError(f"{self.path} has no form {name}: {self.alert or self.text[:500]!r}")
 
     def link(self, part):
-        """The first link that has this in it, as path and query; or None."""
+        """The first link that contains `part`, as path and query; or None."""
         return next(iter(self.links(part)), None)
 
     def links(self, part=""):
         return [link for link in self._parsed().links if part in link]
 
     def files(self):
-        """Style sheets, scripts and pictures that it names, in its order, each with its kind."""
+        """The page's style sheets, scripts and pictures, in order, each with its kind."""
         return list(dict.fromkeys(self._parsed().files))
 
     def _parsed(self):
@@ -88,7 +89,7 @@ class Page:
 
 
 class Reader(HTMLParser):
-    """Collects forms, links and files. Conditional comments are comments, as they are for today's browsers."""
+    """Collects forms, links and files. Conditional comments are comments, as for current browsers."""
 
     def __init__(self, path):
         super().__init__()
@@ -144,7 +145,7 @@ class Reader(HTMLParser):
 
 
 def here(path, url):
-    """A URL of the page at `path`, as path and query; None where it leads to another site, or to no page."""
+    """A URL of the page at `path`, as path and query; None if it leads to another site, or to no page."""
     parts = urllib.parse.urlsplit(url.strip())
     if parts.scheme not in ("", "http", "https") or (parts.netloc and not parts.netloc.startswith("127.0.0.1")):
         return None

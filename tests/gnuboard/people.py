@@ -1,8 +1,9 @@
-"""People who share machines: each machine has one browser, whose cache on disk outlives the people who use it one after the other.
+"""Simulates visitors who share machines: each machine has one browser, whose cache on disk outlives the visitors who use it one after the
+other.
 
-They are guests with and without sessions, members who log in, log out, and leave without; with carts, with passwords of secret posts and comments
-typed, on desktops and telephones. What a machine's browser may be shown, and has to be, follows from what was done in front of it.
-"""
+The visitors are guests with and without sessions, and members who log in, and log out or leave without. They have carts, and enter
+passwords of secret posts and comments, on desktops and telephones. What a machine's browser may show, and must show, follows from their
+actions. """
 
 import random
 import re
@@ -17,29 +18,29 @@ from site_under_test import GUEST_PASSWORD, MEMBER_PASSWORD, SECRETS_BOARD
 from window import DESKTOP, EACH, NAVIGATION
 
 MEMBERS_EACH = 2
-# What a browser can go back to.
+# The number of pages to which a browser can go back.
 HISTORY = 8
 AUTOMATIC_LOGIN = "a3e94372a6379bc1ae3698dfdf38595b"
-# How often a page's captcha is drawn: each costs PHP three requests.
+# The share of captchas that the browser requests: each costs PHP three requests.
 SHARE_OF_CAPTCHAS = 0.15
-# How fast interest fades from post to older post.
+# How fast interest fades with the age of posts.
 FADING = 0.3
 ITEM = re.compile(r"/shop/item\.php\?it_id=(\d+)")
 CHOICE = re.compile(r"[?&]device=(pc|mobile)")
 
 
 class Disk(BrowserCache):
-    """A browser's cache that is also asked for pages one goes back to."""
+    """A browser's cache that also has the pages to which a visitor goes back."""
 
     def left(self, url, request):
-        """What Chromium shows of this page when one goes back: what is stored, unasked, unless `Vary` says that it is another's."""
+        """What Chromium shows when a visitor goes back to this page: the stored page, without a request, if it matches `Vary`."""
         stored = self._stored.get(url)
         return stored.answer if stored is not None and stored.fits(request) else None
 
 
 @dataclass
 class Exchange:
-    """What was asked for, and what the page gets of it. `came` is what came over the network, if anything did."""
+    """A request, and the answer that the page gets. `came` is the answer from the network, if there was one."""
 
     method: str
     path: str
@@ -50,7 +51,7 @@ class Exchange:
 
 
 class Machine(Guest):
-    """One browser, and what is known of the one who uses it."""
+    """One browser, and the state of the visitor who uses it."""
 
     def __init__(self, site, oracle, number, crew, seed):
         self.draws = random.Random(f"{seed} {number}")
@@ -63,7 +64,7 @@ class Machine(Guest):
         self._members = crew.members[MEMBERS_EACH * number:MEMBERS_EACH * (number + 1)]
         self._recent = deque(["/"], maxlen=HISTORY)
         self._draws_captchas = False
-        # Whose carts are kept by the program.
+        # The carts that the program keeps for members.
         self._kept = {member: set() for member in self._members}
         self._stays = self._coming = self._typing = self._putting = self._came = None
         self._sitting = 0
@@ -75,35 +76,36 @@ class Machine(Guest):
 
     @property
     def sitting(self):
-        """Whoever uses this browser until it is closed."""
+        """The name of the visitor who uses this browser until it is closed."""
         return f"browser {self.number}, use {self._sitting}"
 
     @property
     def in_cart(self):
-        """The numbers of the items in it."""
+        """The numbers of the items in the visitor's cart."""
         return self._of_the_session | (self._kept[self.member] if self.member else set())
 
     @property
     def is_anybody(self):
-        """Nothing that other pages show is in the session."""
+        """Whether the session contains nothing that pages show."""
         return self.member is None and not self.opened and not self.in_cart
 
     @property
     def counts(self):
-        """How many items a cart may be said to have. After an automatic log-in, it is there once its page was looked at."""
+        """The right numbers of items for a page to show. After an automatic log-in, the program loads a member's cart only on the cart's
+        page."""
         return {len(self.in_cart)} if self._has_met_its_cart or not self.member else {len(self._of_the_session), len(self.in_cart)}
 
     @property
     def versions(self):
-        """Which versions of a page are right.
+        """The versions of a page that are right.
 
-        A log-out ends the session that has the choice, but Kasoku's cookie still has it. So pages that pass are of the one kind and shared ones of the other.
-        """
+        A log-out ends the session with the visitor's choice, but Kasoku's cookie keeps the choice. Then passes have the device's version,
+        and shared pages the chosen one. """
         by_device = "mobile" if self._is_phone else "pc"
         return {self._choice or by_device} | ({by_device} if self._has_lost_its_choice else set())
 
     def owns(self, kind, number):
-        """Whether that word is for this visitor."""
+        """Whether the word of that kind and number is for this visitor."""
         if kind == "k":
             return number in self.in_cart or number in self.viewed
         if kind in "st":
@@ -111,7 +113,7 @@ class Machine(Guest):
         return self.member is not None and self.member.number == number
 
     def words(self, board, post):
-        """Words that a post has to have for this visitor."""
+        """The words that a post must contain for this visitor."""
         found = {secret.word for secret in self.opened if (secret.board, secret.post) == (board, post)}
         if self.member and (board, post) == ("free", self.member.commented):
             found.add(f"Zqm{self.member.number}w")
@@ -127,7 +129,7 @@ class Machine(Guest):
     # -- what is asked, and learnt
 
     def look(self, path, typed=False, reload=False):
-        """What refuses goes back to the page before."""
+        """As in the base class; after a refusal the browser goes back to the page before."""
         before = self.page
         page = super().look(path, typed, reload)
         if page.alert:
@@ -154,7 +156,7 @@ class Machine(Guest):
         self._oracle.check(self, exchange)
 
     def _learn(self, method, path, answer):
-        """What the program knows now. It has to be known before the answer is looked into."""
+        """Updates the state of the visitor as the program knows it, before the answer is checked."""
         route, is_sent_on = path.partition("?")[0], answer.status == 302
         self._view(path)
         if method == "GET" and RELOAD.match(answer.text) and self._stays:
@@ -174,7 +176,7 @@ class Machine(Guest):
             self._has_met_its_cart = True
 
     def _view(self, path):
-        """An item's page is for whoever knows its address."""
+        """Records that the visitor has looked at an item's page, if the path is one."""
         if item := ITEM.match(path):
             self.viewed.add(int(item[1]) - FIRST_ITEM)
 
@@ -188,7 +190,7 @@ class Machine(Guest):
     # -- what is done
 
     def step(self):
-        """Something that somebody in front of this machine might do next."""
+        """A random act of the visitor."""
         steps = self._a_members() if self.member else self._a_guests()
         act = self.draws.choices([act for act, _ in steps], [weight for _, weight in steps])[0]
         act()
@@ -229,7 +231,7 @@ class Machine(Guest):
         self.look(self.draws.choice(pages + items), typed=self._is_typed())
 
     def _goes_back(self):
-        """To a page that the browser has, if there is one."""
+        """Goes back to a page that the browser has stored, if there is one."""
         left = [path for path in self._recent if self._left(path) is not None]
         if not left:
             return self.look(self.draws.choice(self._recent), typed=True)
@@ -248,7 +250,7 @@ class Machine(Guest):
         self.look(self.draws.choice(["/bbs/login.php", "/bbs/write.php?bo_table=free", "/free/write", "/bbs/register.php", "/bbs/password_lost.php"]))
 
     def _tries_doors(self):
-        """What is for members, for others, or for nobody."""
+        """Requests pages that are for members or for other visitors, or that don't exist."""
         secret = self.draws.choice(self._crew.secrets)
         item = self._site.content["items"][0]
         self.look(self.draws.choice(["/bbs/board.php?bo_table=memonly&wr_id=1", "/memonly/2", "/bbs/point.php", "/bbs/memo.php", "/shop/mypage.php",
@@ -312,7 +314,7 @@ class Machine(Guest):
         self.log_out()
 
     def _leaves(self):
-        """Closes the browser; the next one to open it may be logged in by what the last one left."""
+        """Closes the browser; a cookie of the last visitor may log the next one in."""
         self.close_browser()
         if self.draws.random() < 0.3:
             self.forget()
@@ -321,6 +323,6 @@ class Machine(Guest):
         self._choose(None)
         self._stays = self._stays if self.cookie(AUTOMATIC_LOGIN) else None
         self.member = self._stays
-        # The next one opens what the last one has read.
+        # The next visitor opens pages that the last one has read.
         if self.draws.random() < 0.6:
             self.draws.choice([self._goes_back, self._reloads])()

@@ -1,4 +1,4 @@
-"""What PHP is spared by a crowd: how many requests reach it, how many of them had to, and how many pages came from memory."""
+"""Tests how much work Kasoku spares PHP with a crowd: the requests that reach PHP, those that must, and the hits."""
 
 import time
 
@@ -6,7 +6,7 @@ from crowd import PAGES, Crowd
 from scenarios import equal, true
 from servers import counted
 
-# Pages live for a minute. A machine that takes longer for all of them makes many of them twice, and shows nothing.
+# Pages are fresh for a minute. A machine that takes longer for the whole crowd fetches many of them twice, so its figures are void.
 SECONDS_MAX = 50
 TRIES_MAX = 3
 
@@ -21,7 +21,7 @@ def most_of_what_a_crowd_reads_does_not_reach_php(site):
 
 
 def come(site):
-    # Each kind of page has been compared (guard.py), which is done once for a configuration. Nothing else is there from before.
+    # The leak guard has compared each kind of page before (guard.py), which it does once for a configuration. The cache is empty.
     site.kasoku("purge", "--all")
     before, beacons, dropped = site.php_requests(), counted(site, "beacons"), counted(site, "beacons_dropped")
     sums = Crowd(site).run()

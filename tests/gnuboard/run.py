@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""gnuboard5 behind Kasoku, with its shop, as its authors publish it: installed by its own installer, read, written with and shopped in.
+"""Tests gnuboard5 with its shop behind Kasoku, as its authors publish it and installed by its own installer.
 
-Everything is the real program: gnuboard5, php-fpm, MariaDB, nginx, and Chromium where a browser matters. It runs twice: Kasoku asks php-fpm itself
-(FastCGI), and Kasoku asks nginx, whose configuration is the one that the documentation shows. Prints a line for each scenario and `gnuboard: N passed, M
-failed`; exits with 1 when anything failed. Without the archive (see site_under_test.py) it says so, and passes nothing.
-"""
+All programs are real: gnuboard5, php-fpm, MariaDB, nginx, and Chromium where a browser matters. The tests run twice: with php-fpm as
+Kasoku's origin (FastCGI), and with nginx, in the configuration that the documentation shows. Prints a line for each scenario and `gnuboard:
+N passed, M failed`; exits with 1 if a scenario failed. Without the archive (see site_under_test.py) it says so and runs no scenario. """
 
 import sys
 from pathlib import Path
@@ -40,7 +39,7 @@ def main():
             for part in (guard, relief, table, counters, freshness, browsers, oracle):
                 tally.run(part.SCENARIOS, site)
             tally.run(guard.LAST, site)
-            # One way is enough to show that the oracle can fail.
+            # It is enough to show with one origin that the oracle can fail.
             tally.run(mistakes.SCENARIOS if way == ways[0] else [], site)
             status = tally.end(site) if way == ways[-1] else 0
     return status

@@ -1,10 +1,11 @@
-"""gnuboard5 with its shop, installed by its own installer, with boards, posts, members and items that are the same in each run.
+"""Installs and runs gnuboard5 with its shop, by its own installer, with boards, posts, members and items that are the same in each run.
 
-The archive is the one that gnuboard's authors publish: the file that GNUBOARD5_TAR names, or else the one beside the checkout. The site is served in
-two ways: Kasoku asks php-fpm and serves files itself (`fastcgi_rules`), or Kasoku asks nginx for everything, and nginx asks php-fpm (`http_rules`).
-nginx.conf is the text that the documentation shows; this class replaces only its address, document root and socket.
+The archive is the one that gnuboard's authors publish: the file that GNUBOARD5_TAR names, or else the one beside the checkout. Kasoku
+serves the site in one of two ways: with php-fpm as its origin, serving files itself (`fastcgi_rules`), or with nginx as its origin for all
+requests (`http_rules`). nginx.conf is the text that the documentation shows; this class replaces only its address, document root and
+socket.
 
-gnuboard writes the Host of a request into the links of the page. So a browser may also ask nginx directly, with no Kasoku between.
+gnuboard writes the Host of a request into the links of the page. So a browser may also connect to nginx directly, without Kasoku.
 """
 
 import base64
@@ -27,9 +28,9 @@ HERE = Path(__file__).resolve().parent
 ADMIN, ADMIN_PASSWORD, ADMIN_NICK = "admin", "correct horse battery", "운영자Q0x"
 MEMBERS = {f"member{number}": f"닉네임Q{number}x" for number in range(1, 7)}
 MEMBER_PASSWORD = "tern and gannet"
-# What the guests have who wrote the posts and comments that are there from the beginning.
+# The password and address of the guests who wrote the first posts and comments.
 GUEST_PASSWORD, GUEST_ADDRESS = "seagull", "127.0.0.77"
-# Boards beside the four that the installer makes.
+# Boards in addition to the four that the installer makes.
 MEMBERS_BOARD, LONG_BOARD, SECRETS_BOARD = "memonly", "b2026k11test", "askus"
 
 FASTCGI = """
@@ -43,7 +44,7 @@ HTTP = """
 origin = "{nginx}"
 """
 
-# What nginx.conf of a distribution says around a site.
+# The frame that a distribution's nginx.conf has around a site.
 NGINX = """daemon off;
 user {user};
 worker_processes 1;
@@ -64,7 +65,7 @@ http {{
 }}
 """
 
-# What a request would bring. The script is no visit, and its session is nobody's.
+# Sets the variables of a request. The script counts as no visit, and its session belongs to no visitor.
 SCRIPT = """<?php
 $_SERVER = ['HTTP_HOST' => '127.0.0.1:{port}', 'SERVER_PORT' => '{port}', 'SERVER_NAME' => '127.0.0.1', 'REQUEST_URI' => '/',
     'REQUEST_METHOD' => 'GET', 'SCRIPT_NAME' => '/index.php', 'SCRIPT_FILENAME' => '{root}/index.php', 'PHP_SELF' => '/index.php',
@@ -78,30 +79,30 @@ $values = json_decode(getenv('VALUES'), true);
 
 
 def archive():
-    """Where the archive is, or None: then the tests that need it are skipped."""
+    """The path of the archive, or None: then the tests that need it are skipped."""
     if named := os.environ.get("GNUBOARD5_TAR"):
         return Path(named) if Path(named).is_file() else None
     return max((ROOT.parent / "shared" / "apps").glob("gnuboard5-*.tar.xz"), default=None)
 
 
 class Site(Servers):
-    """A context: gnuboard5, its servers, and Kasoku."""
+    """A context with gnuboard5, its servers, and Kasoku."""
 
     name = "gnuboard"
 
     def __init__(self):
         super().__init__()
         self.sessions = self.directory / "sessions"
-        # The numbers and names of what population.php has made.
+        # The numbers and names of the content that population.php has made.
         self.content = {}
         self._nginx_port = None
 
     def fastcgi_rules(self):
-        """Kasoku asks php-fpm, and serves the files."""
+        """The configuration with php-fpm as origin; Kasoku serves the files."""
         return FASTCGI.format(socket=self.php_socket, root=self.root)
 
     def http_rules(self):
-        """Kasoku asks nginx, which serves the files and asks php-fpm."""
+        """The configuration with nginx as origin, which serves the files and has php-fpm behind it."""
         return HTTP.format(nginx=self.nginx())
 
     def nginx(self):
@@ -112,23 +113,25 @@ class Site(Servers):
         return f"http://127.0.0.1:{self._nginx_port}"
 
     def nginx_requests(self):
-        """How many requests nginx has answered so far."""
+        """The number of requests that nginx has answered so far."""
         return (self.directory / "nginx-access.log").read_bytes().count(b"\n")
 
     def set(self, **settings):
-        """Changes settings of the program (g5_config), such as cf_delay_sec=-1 (no wait between two posts) or cf_bbs_rewrite=1 (short addresses)."""
+        """Changes settings of the program (g5_config), such as cf_delay_sec=-1 (no wait between two posts) or cf_bbs_rewrite=1 (short
+        addresses)."""
         self.sql("UPDATE g5_config SET " + ", ".join(f"{name} = '{value}'" for name, value in settings.items()))
         for kept in (self.root / "data" / "cache").glob("latest-*"):
             kept.unlink()
 
     def sql(self, statements):
-        """The rows that the database answers with, each a list of texts."""
+        """The rows of the database's answer, each a list of texts."""
         words = ["mariadb", "--no-defaults", f"--socket={self.database_socket}", "--user=root", "--default-character-set=utf8mb4", "--batch",
                  "--skip-column-names", self.name, "-e", statements]
         return [line.split("\t") for line in run(words).splitlines()]
 
     def php(self, code, **values):
-        """Runs PHP with gnuboard loaded, as the web user and past all servers; what it prints. The code finds `values` in $values."""
+        """Runs PHP code with gnuboard loaded, as the web user, without any server; returns its output. The code finds `values` in
+        $values."""
         script = self.directory / "script.php"
         script.write_text(SCRIPT.format(port=self.port, root=self.root, address=GUEST_ADDRESS) + code)
         settings = [f"-d{name}={value}" for name, value in {**self._php_values(), "display_errors": "1"}.items()]
@@ -137,8 +140,8 @@ class Site(Servers):
     def captcha(self, session):
         """The digits that the captcha's picture shows in this session.
 
-        The session has them as `str_encrypt` in lib/common.lib.php writes them: a byte of a key is added to each byte. The key is made of settings and of
-        SERVER_SOFTWARE, so it is another one for nginx than for Kasoku. The right key is the one that yields digits.
+        The session has them encrypted by `str_encrypt` in lib/common.lib.php, which adds a byte of a key to each byte. The key depends on
+        settings and on SERVER_SOFTWARE, so it differs between nginx and Kasoku. The right key is the one that yields digits.
         """
         kept = re.search(rb'ss_captcha_key\|s:\d+:"([^"]+)"', (self.sessions / f"sess_{session}").read_bytes())
         if kept is None:
@@ -193,7 +196,7 @@ class Site(Servers):
         until("nginx serves", lambda: can_connect(self._nginx_port), child, log)
 
     def _run_the_installer(self):
-        """The three pages of install/, with the fields that their forms have."""
+        """Goes through the three pages of install/, with the fields of their forms."""
         form = self._ask_the_installer("install_config.php", {"agree": "동의함"})
         fields = {name: html.unescape(value) for name, value in re.findall(r'<input name="(\w+)" type="text"(?: value="([^"]*)")?', form)}
         fields["ajax_token"] = re.search(r'name="ajax_token" value="(\w+)"', form)[1]
@@ -220,7 +223,7 @@ class Site(Servers):
         return text
 
     def _populate(self):
-        # A few days old: not new, and young enough for the list of new posts. By gnuboard's clock, which is Korea's.
+        # The content is a few days old: not new, but young enough for the list of new posts. gnuboard's clock has Korea's time.
         midnight = (int(time.time()) + 9 * 3600) // 86400 * 86400 - 9 * 3600
         code = (HERE / "population.php").read_text().removeprefix("<?php")
         said = self.php(code, url=self.url, midnight=midnight, members=MEMBERS, member_password=MEMBER_PASSWORD, guest_password=GUEST_PASSWORD,
@@ -234,6 +237,6 @@ class Site(Servers):
 
 @functools.cache
 def software_of(*version):
-    """SERVER_SOFTWARE of the server whose version this command prints."""
+    """The SERVER_SOFTWARE of the server whose version this command prints."""
     done = subprocess.run(version, capture_output=True, text=True, check=True)
     return re.search(r"(nginx|kasoku)[/ ]([\d.]+)", done.stdout + done.stderr).expand(r"\1/\2")

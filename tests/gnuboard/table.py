@@ -1,6 +1,7 @@
-"""What had gone wrong on the real program, each turned: log-ins elsewhere, outages, what PHP is spared, own posts, choices, cookies, addresses and uploads.
+"""Tests for problems that had occurred on the real program: log-ins elsewhere, outages, load of PHP, own posts, choices, cookies, URLs,
+uploads.
 
-What a browser's cache has to do with it is in browsers.py, what a write changes in freshness.py.
+browsers.py tests the browser's cache, and freshness.py the effects of writes.
 """
 
 import hashlib
@@ -16,10 +17,10 @@ from site_under_test import ADMIN, ADMIN_PASSWORD, GUEST_PASSWORD, LONG_BOARD, M
 from window import DESKTOP, NAVIGATION
 
 BOARD = "/bbs/board.php?bo_table=free"
-# What gnuboard says while its database is away, with status 200.
+# gnuboard's message while its database is down, with status 200.
 AWAY = "MySQL Host, User, Password, DB 정보에 오류가 있습니다."
 FOREVER = 60
-# Until a page comes from memory: a session is asked about behind an answer.
+# The most requests until a page is a hit: Kasoku probes a session only after an answer.
 LOOKS_MAX = 50
 
 
@@ -28,7 +29,7 @@ def post(number, board="free"):
 
 
 def is_kept(site, path, user_agent=None):
-    """Asks for a page as two guests who come for the first time; the second gets it from memory."""
+    """Requests a page as two new guests; the second must get a hit."""
     more = {"user_agent": user_agent} if user_agent else {}
     for address in ("127.0.0.41", "127.0.0.42"):
         answer = Guest(site, address=address, **more).ask("GET", path)
@@ -38,11 +39,11 @@ def is_kept(site, path, user_agent=None):
 
 
 def no_database(site):
-    """The database is away: nothing listens where PHP looks for it."""
+    """A context in which the database is down: PHP can't connect to it."""
     return away(site.database_socket)
 
 
-# -- pages that are shared, and what is not
+# -- pages that are shared, and those that are not
 
 
 def guests_share_the_pages_that_each_spoil_with_a_session(site):
@@ -75,7 +76,7 @@ def a_feed_is_shared(site):
 
 
 def what_the_program_refuses_is_kept_for_nobody(site):
-    """Members only, deleted, unknown, secret: status 200 with a dialogue, or a form for a password."""
+    """Refusals of pages that are for members, deleted, unknown or secret: status 200 with a dialogue, or with a form for a password."""
     for path in [post(1, MEMBERS_BOARD), post(9999), "/bbs/board.php?bo_table=nosuch", post(site.content["secret_post"], "askus"), "/bbs/qalist.php"]:
         for _ in range(2):
             answer = Guest(site, address="127.0.0.43").ask("GET", path)
@@ -107,7 +108,7 @@ def log_ins_elsewhere_reach_the_program_with_their_cookies(site):
                 raise AssertionError(f"{path}: {answer.decision}")
 
 
-# -- the database is away
+# -- the database is down
 
 
 def an_outage_replaces_no_page(site):
@@ -146,11 +147,12 @@ def what_was_changed_is_not_shown_in_an_outage(site):
             equal(Guest(site, address="127.0.0.46").ask("GET", path).text, AWAY, f"{path} after a write, and after a purge")
 
 
-# -- what PHP is spared
+# -- the load of PHP
 
 
 def guests_who_may_comment_are_served_from_memory(site):
-    """Each such post makes a browser draw a captcha: two POSTs and a picture, and for telephones a sound. No session is asked about for it."""
+    """Each such post makes a browser request a captcha: two POSTs and a picture, and a sound on telephones. Kasoku sends no probe for
+    that."""
     numbers = range(7, 13)
     for number in numbers:
         is_kept(site, post(number))
@@ -173,7 +175,7 @@ def probes_of(site):
     return counted(site, "session_probes")
 
 
-# -- what had broken
+# -- features that had been broken
 
 
 def who_wrote_a_post_reads_it_again_though_reading_costs_points(site):
@@ -181,7 +183,7 @@ def who_wrote_a_post_reads_it_again_though_reading_costs_points(site):
     author, other = Guest(site, address="127.0.0.57"), Guest(site, address="127.0.0.58")
     number = author.write(LONG_BOARD, "점수", "내 글", password=GUEST_PASSWORD)
     for _ in range(3):
-        # By its address: a dialogue leads back to the page before.
+        # The URL is typed, since a dialogue leads back to the page before.
         other.look(post(number, LONG_BOARD), typed=True)
         true(other.alerts, "somebody else is refused")
         page = author.look(post(number, LONG_BOARD), typed=True)
@@ -192,13 +194,13 @@ def who_wrote_a_post_reads_it_again_though_reading_costs_points(site):
 
 
 def the_first_download_from_a_shared_page_is_given(site):
-    """The link stands for the session for which the page was made, and the file is given to who has opened the post."""
+    """The link is valid in the session for which the page was made, and the file is for visitors who have opened the post."""
     number, files = next(iter(site.content["attachments"].items()))
     for agent in (DESKTOP, PHONE):
         is_kept(site, post(number), agent)
         for address, reads in (("127.0.0.57", False), ("127.0.0.58", True)):
             guest = Guest(site, address=address, user_agent=agent)
-            # With a session, that of a captcha, or without one.
+            # A visitor who reads gets a session by the captcha; the other has none.
             page = guest.look(post(number)) if reads else Page(post(number), guest.ask("GET", post(number), NAVIGATION))
             true(page.answer.is_hit, page.answer.decision)
             equal(guest.cookie("PHPSESSID") is None, not reads, "whether there is no session")
@@ -207,7 +209,7 @@ def the_first_download_from_a_shared_page_is_given(site):
 
 
 def the_choice_of_a_version_is_kept(site):
-    """By the link at the end of each page; in what passes as well as in what comes from memory."""
+    """A choice by the link at the end of each page holds for passes and for hits."""
     for user_agent, first in [(None, "mobile"), (PHONE, "pc")]:
         guest = Guest(site, address="127.0.0.59", **({"user_agent": user_agent} if user_agent else {}))
         for version in (first, "pc" if first == "mobile" else "mobile"):
@@ -238,7 +240,7 @@ def whoever_has_looked_at_the_shop_reads_boards_from_memory(site):
 
 
 def is_from_memory_soon(guest, path):
-    """Kasoku asks about the session behind a page, so it takes a few."""
+    """Requests the page until it is a hit. Kasoku probes the session after an answer, so that takes a few requests."""
     deadline = time.monotonic() + FOREVER
     while not (page := guest.look(path)).answer.is_hit:
         if time.monotonic() > deadline:
@@ -247,7 +249,7 @@ def is_from_memory_soon(guest, path):
 
 
 def a_board_whose_name_is_letters_and_digits_is_shared(site):
-    """Its pages set a cookie with that name in base64."""
+    """The board's pages set a cookie with its name in base64, which must not look like a secret."""
     holds(is_kept(site, f"/bbs/board.php?bo_table={LONG_BOARD}").decision, "hit", LONG_BOARD)
 
 
@@ -294,7 +296,7 @@ def a_wrong_password_is_refused_and_drops_little(site):
     true(is_kept(site, BOARD), "the list is still kept")
 
 
-# -- addresses, and what must not run or be read
+# -- short addresses, and files that must not run or be read
 
 
 def short_addresses_lead_to_pages(site):

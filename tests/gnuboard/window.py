@@ -1,9 +1,9 @@
-"""A browser's window without a browser: it makes the requests that Chromium makes for a page of gnuboard, and has a browser's cache and cookies.
+"""Simulates a browser's window: it sends the requests that Chromium sends for a page of gnuboard, and has a browser's cache and cookies.
 
-What each page makes a browser ask for was read from the access log of nginx with Chromium in front of it. Most pages ask for files alone. A page with
-a captcha, as each post has for guests, starts one by a POST, has it written as sound by another, and shows it by a GET. With `with_files` the window
-loads style sheets, scripts and pictures too, but not what style sheets name. The captcha is read from the session's file on this machine.
-"""
+The requests of each page are taken from an access log of nginx with Chromium in front of it. Most pages request only files. A page with a
+captcha, as each post has for guests, starts one by a POST, makes its sound by another, and shows it by a GET. With `with_files` the window
+also loads style sheets, scripts and pictures, but not the files that style sheets name. The captcha's digits are read from the session's
+file on this machine. """
 
 import gzip
 import json
@@ -19,7 +19,7 @@ PHONE = "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, lik
 HOPS_MAX = 10
 REDIRECTS = {301, 302, 303, 307, 308}
 
-# What Chromium says beside User-Agent and Referer, as far as a server could look at it.
+# Chromium's fields in addition to User-Agent and Referer, as far as a server could use them.
 EACH = {"Accept-Encoding": "gzip", "Accept-Language": "ko-KR,ko;q=0.9,en-US;q=0.8", "Sec-Fetch-Site": "same-origin"}
 NAVIGATION = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
               "Upgrade-Insecure-Requests": "1", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
@@ -36,13 +36,13 @@ BOUNDARY = "----WebKitFormBoundaryfQAUT0tS4LwySxlK"
 
 
 class Refused(AssertionError):
-    """gnuboard refuses what a form or a link asked for; the words of its dialogue."""
+    """gnuboard refuses a form or a link; contains the text of its dialogue."""
 
 
 class Window(Visitor):
-    """One browser. `page` is what it shows; a link that is followed from there has it as Referer.
+    """One browser. `page` is the page that it shows, which is the Referer of links from there.
 
-    `look` shows what comes, and keeps the words of dialogues in `alerts`. `submit` and `follow` raise Refused at a dialogue.
+    `look` shows any answer, and collects the texts of dialogues in `alerts`. `submit` and `follow` raise Refused at a dialogue.
     """
 
     def __init__(self, site, address="127.0.0.9", cookies=(), user_agent=DESKTOP, port=None, cache=None, with_files=False):
@@ -56,7 +56,7 @@ class Window(Visitor):
         self._lasting = set()
 
     def look(self, path, typed=False, reload=False):
-        """Goes to a page by a link, or by its address as `typed`; follows redirects and scripts, and makes the requests that the page makes."""
+        """Goes to a page by a link, or by its `typed` URL; follows redirects and scripts, and sends the requests of the page."""
         fields = dict(NAVIGATION)
         if typed or self.page is None:
             fields["Sec-Fetch-Site"] = "none"
@@ -67,14 +67,14 @@ class Window(Visitor):
         return self._show("GET", path, fields)
 
     def follow(self, part):
-        """Follows the first link of the page that has this in it."""
+        """Follows the page's first link that contains `part`."""
         link = self.page.link(part)
         if link is None:
             raise AssertionError(f"{self.page.path} has no link to {part}: {self.alerts[-1:] or self.page.text[:500]}")
         return self._not_refused(lambda: self.look(link))
 
     def submit(self, form, files=(), **values):
-        """Sends a form of the page with these values; the page that follows. `files` are pairs of a name and bytes."""
+        """Sends a form of the page with these values; returns the page that follows. `files` are pairs of a name and bytes."""
         pairs = form.filled(**values)
         fields = {**NAVIGATION, "Referer": self._url(self.page.path), "Origin": self._url(""), "Cache-Control": "max-age=0"}
         if form.is_multipart:
@@ -87,7 +87,7 @@ class Window(Visitor):
         return self._not_refused(lambda: self._show("POST", form.path, fields, body))
 
     def scripted(self, method, path, form=None):
-        """What a script of the page asks for."""
+        """Sends a request as a script of the page; returns the answer."""
         fields = {**SCRIPTED, "Referer": self._url(self.page.path)}
         body = None
         if method == "POST":
@@ -102,14 +102,14 @@ class Window(Visitor):
         return answer
 
     def solve_captcha(self):
-        """The digits of the page's captcha, looked at by its script before the form goes out."""
+        """The digits of the page's captcha, which its script checks before the form is sent."""
         digits = self._site.captcha(self.session)
         if "1" not in self.scripted("POST", "/plugin/kcaptcha/kcaptcha_result.php", {"captcha_key": digits}).text:
             raise AssertionError(f"the captcha {digits} is not accepted")
         return digits
 
     def close_browser(self):
-        """Closes all windows: the cookies of the session are gone, the others and the cache stay."""
+        """Closes all windows: the browser drops session cookies, and keeps the others and its cache."""
         self._cookies = {key: value for key, value in self._cookies.items() if key in self._lasting}
         self.page = None
         self.close()
@@ -119,7 +119,7 @@ class Window(Visitor):
         return self.cookie("PHPSESSID")
 
     def ask(self, method, path, fields=(), body=None):
-        """As any visitor, but through the browser's cache."""
+        """Sends a request as any visitor, but through the browser's cache."""
         fields = {**EACH, **dict(fields)}
         if method != "GET":
             answer = decoded(super().ask(method, path, fields, body))
@@ -134,7 +134,7 @@ class Window(Visitor):
         return self.cache.take(path, request, answer, asked, time.time())
 
     def _show(self, method, path, fields, body=None):
-        """Asks until something is shown: redirects come first, then what dialogues and scripts lead to."""
+        """Sends requests until a page is shown: follows redirects, dialogues and scripts."""
         fragment = ""
         for _ in range(HOPS_MAX):
             answer = self.ask(method, path, fields, body)
@@ -196,7 +196,7 @@ def json_of(answer):
 
 
 def milliseconds():
-    """What scripts add to a URL so that no cache answers."""
+    """The time that scripts add to a URL so that no cache answers."""
     return int(time.time() * 1000)
 
 

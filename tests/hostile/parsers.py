@@ -1,22 +1,20 @@
 #!/usr/bin/env python3
-"""What origins receive is read by other parsers: Go's, Node's, Python's (h11), nginx's and Apache's.
+"""Checks that other parsers read Kasoku's requests to origins in the same way: Go's, Node's, Python's (h11), nginx's and Apache's.
 
-crates/engine/tests/hostile.rs plays hostile and odd requests against a real engine and writes down, for each that is
-accepted, every byte that the origin received on its connection. Here each of these streams goes over a socket to five other
-servers, with one more request behind it. Each tells of every request what it has read: method, target and body. All
-must have read what the table says, in that order.
+crates/engine/tests/hostile.rs sends hostile and odd requests to a real engine and records, for each accepted one, every byte that the
+origin received on its connection. This sends each of these streams over a socket to five other servers, with one more request after it.
+Each server reports what it has read of every request: method, target and body. All must have read what the table says, in that order.
 
-A server may refuse a request that it does not like (Node knows no other methods than its own, nginx and Apache no
-`/../..`) or answer it without asking anybody (`OPTIONS *`). That leaves no doubt about where the request ends, as long as what
-follows is read as the table says, or the connection is closed. At least MINIMUM servers must have read each stream whole,
-unless it is in FEWER.
+A server may refuse a request (Node knows no other methods than its own, nginx and Apache no `/../..`) or answer it by itself (`OPTIONS *`).
+The end of the request is then still certain, as long as the server reads the following requests as in the table, or closes the connection.
+At least MINIMUM servers must have read each stream whole, unless it is in FEWER.
 
-nginx and Apache cannot say what they have read, so they pass it on, to a listener here: with Content-Length, one request for
-each connection.
+nginx and Apache cannot report what they have read, so they pass it on to a listener here, with Content-Length, one request for each
+connection.
 
     parsers.py [--record FILE] [--verbose]
 
-The record is made by `cargo test` unless one is given. Ends with 1 when a stream was read in two ways.
+`cargo test` makes the record unless one is given. Exits with 1 if servers read a stream in different ways.
 """
 
 import argparse
@@ -35,10 +33,10 @@ from servers import SERVERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# How many servers must have read a stream to its end.
+# The number of servers that must have read a stream to its end.
 MINIMUM = 4
 
-# The streams that fewer than that read, by their first request: how many do, and what the others do.
+# The streams that fewer servers read, by their first request: the number of servers, and what the others do.
 FEWER = {
     "get /": (3, "Node and nginx know no such method"),
     "GET. /": (3, "Node and nginx know no such method"),
@@ -49,7 +47,7 @@ FEWER = {
     "GET /%zz%": (2, "Go, nginx and Apache refuse what does not decode"),
 }
 
-# The request behind each stream, and what a server says of it.
+# The request after each stream, and what a server must report about it.
 END = b"GET /end HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n"
 END_REQUEST = ("GET /end", b"")
 
@@ -59,7 +57,7 @@ def main():
     parser.add_argument("--record", type=pathlib.Path, help="a record made before")
     parser.add_argument("--verbose", action="store_true", help="who refused what")
     arguments = parser.parse_args()
-    # So that what was started ends here, too.
+    # SIGTERM also ends the processes that were started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="kasoku-parsers-") as scratch:
         scratch = pathlib.Path(scratch)
@@ -74,7 +72,7 @@ def main():
 
 
 def make_record(path):
-    """Plays the tables of hostile requests; returns where what origins received is written."""
+    """Sends the tables of hostile requests; returns the path of the record of what origins received."""
     command = ["cargo", "test", "--locked", "--quiet", "--package", "kasoku-engine", "--test", "hostile", "requests::"]
     environment = {**os.environ, "KASOKU_HOSTILE_RECORD": str(path)}
     played = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -87,7 +85,7 @@ Case = collections.namedtuple("Case", "row requests stream")
 
 
 def read_record(path):
-    """The streams, each once, with the requests that are in them."""
+    """The streams of the record, each once, with their requests."""
     cases = {}
     for line in path.read_text().splitlines():
         entry = json.loads(line)
@@ -98,13 +96,13 @@ def read_record(path):
 
 
 def ask(server, scratch, cases):
-    """What one server says of each stream."""
+    """What one server reports about each stream."""
     with server(scratch) as address, concurrent.futures.ThreadPoolExecutor(4) as pool:
         return list(pool.map(lambda case: streams.exchange(address, case.stream, case.requests), cases))
 
 
 def judge(cases, answers, verbose):
-    """Prints what was read in two ways; how many streams were not, and how many were."""
+    """Prints the streams that servers read in different ways; returns the numbers of passed and failed streams."""
     failed = 0
     whole = collections.Counter()
     for number, case in enumerate(cases):

@@ -1,8 +1,7 @@
-"""The other parsers, each a server that runs while its context lasts.
+"""Starts the other parsers, each as a server that runs while its context lasts.
 
-Each is started on a free port of the loopback address, with its limits above Kasoku's, so that it does not refuse what is only
-long. What is started here ends here, also on failure.
-"""
+Each listens on a free port of the loopback address, with limits above Kasoku's, so that it does not refuse a request only for its length.
+All started processes end here, also after an error. """
 
 import contextlib
 import http
@@ -18,10 +17,10 @@ import streams
 
 READERS = pathlib.Path(__file__).parent / "readers"
 
-# How long a server may take to start, in seconds: Go's is compiled first.
+# The longest start of a server, in seconds: Go's is compiled first.
 START_MAX = 120
 
-# The longest head that a server must take, in bytes: Kasoku's 64 KiB and what it adds.
+# The longest head that a server must accept, in bytes: Kasoku's 64 KiB and its added fields.
 HEAD_BYTES = 80 << 10
 
 
@@ -42,7 +41,7 @@ def running(command, address, **options):
 
 
 def until_it_listens(process, address):
-    """Waits until somebody answers at `address`."""
+    """Waits until the process accepts connections at `address`."""
     deadline = time.monotonic() + START_MAX
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -55,14 +54,14 @@ def until_it_listens(process, address):
 
 
 def free_address():
-    """An address that nobody listens at."""
+    """A free address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()
 
 
 def program(name):
-    """The path of a program, which may be one for the administrator."""
+    """The path of a program, which may be in an administrator's directory."""
     found = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin") or shutil.which(name)
     if not found:
         raise RuntimeError(f"{name} is not installed: run scripts/install-test-deps --only parsers")
@@ -80,7 +79,7 @@ def go(scratch):
 
 
 def program_in_path(name):
-    """The path of a program as the caller's shell finds it."""
+    """The path of a program in the caller's PATH, or else as `program` finds it."""
     return shutil.which(name) or program(name)
 
 
@@ -132,7 +131,7 @@ def apache(scratch):
 
 @contextlib.contextmanager
 def sink():
-    """Where nginx and Apache pass requests on to: tells what came, one request for each connection."""
+    """The listener to which nginx and Apache pass requests on; it reports each, one for each connection."""
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Passed)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -144,7 +143,7 @@ def sink():
 
 
 class Passed(socketserver.StreamRequestHandler):
-    """One request that was passed on, with Content-Length or without a body, and the line as it was read in X-Line."""
+    """Reads a request that was passed on, with Content-Length or without a body; X-Line has the request line as the server read it."""
 
     timeout = streams.WAIT_MAX
 

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Slow clients: 1,000 connections of slowhttptest, and other visitors are served all the while.
+"""Tests that other visitors are served during 1,000 slow connections of slowhttptest.
 
-Four runs against the program with its default settings: heads that never end (-H, Slowloris), bodies that trickle (-B), Range
-with a thousand ranges (-R, Apache killer), and readers that take a few bytes at a time (-X). In each, visitors ask for what is
-stored, for what is not and with a small form, on fresh connections, from the moment in which the attack stands until it
-ends. Each of their requests must be answered rightly. How fast is not judged here; each has DEADLINE seconds.
+There are four attacks on the program with its default settings: heads that never end (-H, Slowloris), bodies that trickle (-B), Range with
+a thousand ranges (-R, Apache killer), and readers that take a few bytes at a time (-X). During each, visitors request a stored page and a
+new one, and send a small form, on new connections, from the moment at which the attack is established until it ends. Each request must get
+the right answer within DEADLINE seconds; the test does not judge the speed otherwise.
 
-Slow clients must not take the origin's connections either: ORIGIN_CONNECTIONS_MAX at one time.
+Slow clients must not occupy the origin's connections either: at most ORIGIN_CONNECTIONS_MAX at one time.
 
-That the attack stands is seen in the kernel's table of connections: STANDING of them at one time. The connections of -R end
-with their answers: that many in all, and the attack is repeated until its time is over.
+An attack is established when the kernel's table has STANDING of its connections at one time. The connections of -R end with their answers,
+so there that many in all count, and the attack is repeated until its time is over.
 
     slow.py [--program PATH] [--seconds N] [MODE...]
 
-Ends with 1 when a visitor was not served, or an attack was none.
+Exits with 1 if a visitor was not served, or an attack was not established.
 """
 
 import argparse
@@ -38,18 +38,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 CONNECTIONS = 1000
 STANDING = 950
-# How long the program may take to start, an attack until it stands, and one to end when its time is over, in seconds.
+# The longest start of the program, the longest time until an attack is established, and until it ends after its time, in seconds.
 START_MAX = 10
 STANDING_WAIT_MAX = 10
 END_WAIT_MAX = 30
 
-# How long a visitor waits for an answer, in seconds.
+# The longest wait of a visitor for an answer, in seconds.
 DEADLINE = 10
 VISITORS = 4
-# How many of the visitors' rounds each attack must leave room for.
+# The fewest rounds of visitors during each attack.
 ROUNDS_MIN = 20
 
-# What slowhttptest is told, what it asks for, and whether its connections last.
+# slowhttptest's options, the path that it requests, and whether its connections last.
 MODES = {
     "H": (["-H", "-i", "3"], "/page", True),
     "B": (["-B", "-i", "3", "-s", "8192"], "/form", True),
@@ -57,15 +57,15 @@ MODES = {
     "X": (["-X", "-w", "8", "-y", "64", "-n", "3", "-z", "8"], LARGE, True),
 }
 
-# More than visitors and a few slow ones need, and far less than all of the attack.
+# More connections than visitors and a few slow clients need, and far fewer than those of the attack.
 ORIGIN_CONNECTIONS_MAX = 100
 
-# Files that the program, slowhttptest or this origin hold open at most, with room to spare.
+# The most files that the program, slowhttptest or this origin may have open, with room to spare.
 FILES = 4096
 
 
 class NotServed(Exception):
-    """A visitor was not served, or there was nothing to be served in spite of."""
+    """A visitor was not served, or the attack was not established."""
 
 
 def main():
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=15, help="how long each attack lasts")
     parser.add_argument("modes", nargs="*", default=list(MODES), metavar="MODE", help="H, B, R, X; all by default")
     arguments = parser.parse_args()
-    # So that what was started ends here, too.
+    # SIGTERM also ends the processes that were started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     raise_limit_of_files()
     passed = 0
@@ -92,7 +92,7 @@ def main():
 
 
 def raise_limit_of_files():
-    """For this process and those that it starts."""
+    """Raises the limit of open files, for this process and those that it starts."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FILES:
         sys.exit(f"slow clients need {FILES} open files; the limit here is {hard}")
@@ -102,7 +102,7 @@ def raise_limit_of_files():
 
 @contextlib.contextmanager
 def kasoku(path, origin):
-    """The program in front of an origin; where it serves clients and the operator."""
+    """A context with the program in front of an origin; its value are the addresses for clients and for the operator."""
     command = [path, "serve", "--origin", origin, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     too_late = threading.Timer(START_MAX, process.kill)
@@ -127,7 +127,7 @@ def kasoku(path, origin):
 
 
 def attack(mode, seconds, clients, admin, origin):
-    """Runs one attack with visitors beside it; says what they got."""
+    """Runs one attack with visitors at the same time; returns a report."""
     options, path, lasts = MODES[mode]
     visit(clients, "warm")
     ask(clients, "GET", LARGE)
@@ -145,7 +145,7 @@ def attack(mode, seconds, clients, admin, origin):
 
 
 class Attacker:
-    """slowhttptest for so many seconds; `repeats`: started again when it ends before."""
+    """Runs slowhttptest for `seconds`; with `repeats`, starts it again if it ends before."""
 
     def __init__(self, command, seconds, repeats):
         self.command = [str(word) for word in command]
@@ -165,7 +165,7 @@ class Attacker:
         return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def is_over(self):
-        """Whether it has ended for good."""
+        """Whether the attack has finally ended."""
         with self.lock:
             now = time.monotonic()
             if self.repeats and self.process.poll() is not None and now < self.end:
@@ -174,7 +174,7 @@ class Attacker:
 
 
 def wait_until_it_stands(attacker, clients, admin, before, lasts):
-    """Waits for the connections of an attack; how many there are."""
+    """Waits until an attack is established; returns the number of its connections."""
     deadline = time.monotonic() + STANDING_WAIT_MAX
     there = 0
     while time.monotonic() < deadline and not attacker.is_over():
@@ -186,7 +186,7 @@ def wait_until_it_stands(attacker, clients, admin, before, lasts):
 
 
 def visits(attacker, clients, mode):
-    """Visitors ask until the attack is over; how many rounds."""
+    """Runs visitors until the attack is over; returns the number of their rounds."""
     numbers = itertools.count()
     faults = []
 
@@ -208,7 +208,7 @@ def visits(attacker, clients, mode):
 
 
 def visit(clients, name):
-    """One round: what is stored, what is not, a form; each on a connection of its own."""
+    """One round of a visitor: a stored page, a new page, a form, each on a new connection."""
     status, body = ask(clients, "GET", "/page")
     if name != "warm" and "; hit" not in status:
         raise NotServed(f"/page should be stored: {status}")
@@ -222,7 +222,7 @@ def visit(clients, name):
 
 
 def ask(clients, method, path, body=None):
-    """One request; Cache-Status and the content of its answer."""
+    """Sends one request; returns the answer's Cache-Status and content."""
     connection = http.client.HTTPConnection(*clients, timeout=DEADLINE)
     try:
         connection.request(method, path, body)
@@ -236,13 +236,13 @@ def ask(clients, method, path, body=None):
 
 
 def expect(body, expected):
-    """That an answer is the right one."""
+    """Checks that an answer is the right one."""
     if body != expected:
         raise NotServed(f"{body[:100]} instead of {expected[:100]}")
 
 
 def stats(admin):
-    """The program's numbers."""
+    """The program's counters and gauges."""
     connection = http.client.HTTPConnection(*admin, timeout=DEADLINE)
     try:
         connection.request("GET", "/stats")
@@ -252,7 +252,7 @@ def stats(admin):
 
 
 def established(address):
-    """How many connections to that port are established, by the kernel's table."""
+    """The number of established connections to that port, by the kernel's table."""
     ours = re.compile(rf"^\s*\d+: [0-9A-F]+:{address[1]:04X} [0-9A-F]+:[0-9A-F]+ 01 ")
     return sum(1 for line in pathlib.Path("/proc/net/tcp").read_text().splitlines() if ours.match(line))
 

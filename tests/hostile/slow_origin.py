@@ -1,13 +1,12 @@
-"""A small origin for many connections at once: one thread, asyncio.
+"""A small origin for many simultaneous connections, with one thread and asyncio.
 
-`/page` and LARGE may be stored for ten minutes; everything else may not. The answer says what was asked for, so that a visitor
-sees whether it is the right one.
-"""
+`/page` and LARGE may be stored for ten minutes, all other answers not at all. An answer repeats its request, so that a visitor can check
+it. """
 
 import asyncio
 import threading
 
-# What slow readers ask for: more than the kernel holds for both sides of a connection.
+# The file that slow readers request: more than the kernel holds for both sides of a connection.
 LARGE = "/large"
 LARGE_BYTES = 8 << 20
 
@@ -15,14 +14,14 @@ STORED = ("/page", LARGE)
 
 
 def content(method, path, body=b""):
-    """What a request is answered with."""
+    """The content of the answer to a request."""
     if path == LARGE:
         return b"x" * LARGE_BYTES
     return f"{method} {path}\n".encode() + body
 
 
 class Origin:
-    """Serves while its context lasts. `most`: the connections that it had at one time."""
+    """A context in which the origin serves. `most` is the largest number of connections at one time."""
 
     def __enter__(self):
         self.now = self.most = 0
@@ -50,20 +49,20 @@ class Origin:
         self.loop.close()
 
     async def serve(self, reader, writer):
-        """One connection."""
+        """Serves one connection."""
         self.now += 1
         self.most = max(self.most, self.now)
         try:
             await answer_all(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass  # whoever asked has left, or the test is over
+            pass  # the client has left, or the test is over
         finally:
             self.now -= 1
             writer.close()
 
 
 async def answer_all(reader, writer):
-    """All requests of a connection."""
+    """Answers all requests of a connection."""
     while True:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         line, *fields = head.split("\r\n")

@@ -1,8 +1,7 @@
-"""One stream of requests to one server: what it answers, and whether that is what was meant.
+"""Sends one stream of requests to one server, and checks that the server has read it as intended.
 
-A server tells of each request in a field of its answer, `X-Read: <SHA-256>`, over the method, a space, the target, LF
-and the body; a field, since an answer to HEAD has nothing else. An answer without it is a refusal, or one that the server gave
-without asking anybody.
+A server reports each request in a field of its answer, `X-Read: <SHA-256>`, over the method, a space, the target, LF and the body. It is a
+field, since an answer to HEAD has no body. An answer without it is a refusal, or one that the server made by itself.
 """
 
 import collections
@@ -10,19 +9,19 @@ import hashlib
 import re
 import socket
 
-# How long a server may take to say anything, in seconds.
+# The longest wait for bytes of a server, in seconds.
 WAIT_MAX = 10
 
 Answer = collections.namedtuple("Answer", "status read")
 
 
 def digest(line, body):
-    """What a server says that it has read; `line` is method and target."""
+    """The X-Read of a request; `line` is method and target."""
     return hashlib.sha256(line.encode("latin-1") + b"\n" + body).hexdigest()
 
 
 def exchange(address, stream, requests):
-    """Sends a stream; the final answers that came until the server closed the connection."""
+    """Sends a stream; returns the final answers until the server closed the connection."""
     with socket.create_connection(address, WAIT_MAX) as client:
         came = b""
         try:
@@ -30,12 +29,12 @@ def exchange(address, stream, requests):
             while piece := client.recv(1 << 16):
                 came += piece
         except (ConnectionResetError, BrokenPipeError):
-            pass  # a refusal, with bytes left unread; what came before counts
+            pass  # a refusal, with bytes left unread; the answers before it count
     return answers(came, requests)
 
 
 def answers(came, requests):
-    """Reads answers one after the other. The last may be cut by a reset."""
+    """Parses answers one after the other. A reset may have cut the last."""
     found = []
     while came:
         head, _, rest = came.partition(b"\r\n\r\n")
@@ -51,7 +50,7 @@ def answers(came, requests):
 
 
 def behind(head, rest, method, status):
-    """What follows the body."""
+    """The bytes after the body."""
     if method == "HEAD" or status in (204, 304):
         return rest
     if (length := field(head, b"content-length")) is not None:
@@ -72,12 +71,12 @@ def field(head, name):
 
 
 def is_whole(requests, got):
-    """Whether each request was read, to the last."""
+    """Whether the server has read each request, to the last."""
     return [answer.read for answer in got] == [digest(*request) for request in requests]
 
 
 def fault(requests, got):
-    """What was read otherwise; None if nothing was."""
+    """What the server has read differently; None if the stream was read as intended."""
     if len(got) > len(requests):
         return f"{len(got)} answers to {len(requests)} requests: {got}"
     for number, (request, answer) in enumerate(zip(requests, got)):

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""HTTPS in front, and applications that are HTTP servers behind, as docs/https.md and docs/http-applications.md write them.
+"""Tests docs/https.md and docs/http-applications.md: a TLS server in front of Kasoku, and applications that are HTTP servers behind it.
 
-nginx and HAProxy run with the pages' own lines, Kasoku with the page's own file, and the applications (Express, Flask, Django, Sinatra) with the pages' lines in
-them. Ports and files are others, since those of the pages may be taken: `Pages` says which stand for which. Prints `https: N passed, M failed`.
-"""
+nginx and HAProxy run with the lines of the pages, Kasoku with the page's file, and the applications (Express, Flask, Django, Sinatra) with
+the pages' lines in them. `Pages` replaces the pages' ports and files, since those may be in use. Prints `https: N passed, M failed`. """
 
 import contextlib
 import json
@@ -29,7 +28,7 @@ EVENT = "data: one"
 
 
 class Pages:
-    """Code blocks of the two pages, with ports and files of this run in the place of theirs."""
+    """The code blocks of the two pages, with the ports and files of this run."""
 
     def __init__(self, directory):
         self.https, self.http, self.kasoku, self.application = (free_port() for _ in range(4))
@@ -37,7 +36,7 @@ class Pages:
                        "/etc/ssl/example.org.key": directory / "key.pem"}
 
     def block(self, page, language, part):
-        """The first block of that language in which that text stands."""
+        """The first block of that language that contains `part`."""
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         found = [code for code in re.findall(rf"^```{language}\n(.*?)^```$", text, re.S | re.M) if part in code]
         if not found:
@@ -51,7 +50,7 @@ class Pages:
 
 
 class Chain(contextlib.ExitStack):
-    """A context: a TLS server, Kasoku and an application. All of them end with it."""
+    """A context with a TLS server, Kasoku and an application."""
 
     def __init__(self, front, application):
         super().__init__()
@@ -85,11 +84,11 @@ class Chain(contextlib.ExitStack):
         return "\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-1500:]}" for log in sorted(self.directory.glob("*.log")))
 
     def ask(self, path, *fields, is_https=True):
-        """Head and body of one answer."""
+        """Sends one request; returns the head and body of the answer."""
         return self._read(path, fields, is_https, lambda _: False)
 
     def begun(self, path, text):
-        """What has come of an answer as soon as that text has."""
+        """The body of an answer as far as it has arrived once it contains `text`."""
         return self._read(path, (), True, lambda came: text.encode() in came)[1]
 
     def _read(self, path, fields, is_https, is_enough):
@@ -184,7 +183,7 @@ def http_leads_to_https(chain):
 
 
 def events_come_while_the_stream_goes_on(chain):
-    """The application sends one and then waits for longer than this test."""
+    """The application sends one event, and then waits longer than this test."""
     for _ in range(2):
         true(EVENT in chain.begun("/events", EVENT), "no event came")
 

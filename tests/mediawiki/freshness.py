@@ -1,4 +1,4 @@
-"""How soon what is written in the wiki is seen, by its author and by somebody else; and what drops nothing."""
+"""Measures how soon a write in the wiki shows, to its author and to another visitor; and tests which requests drop no page."""
 
 from scenarios import equal, lacks, true
 from seen import measure, no_longer, shows, tell, warm
@@ -10,7 +10,7 @@ KINDS_MIN = 10
 
 
 class Writes:
-    """One of each kind."""
+    """The kinds of writes, a method for each."""
 
     def __init__(self, site):
         self._site = site
@@ -47,7 +47,7 @@ class Writes:
         return self._writer, [shows(address(title), "Flood."), shows(address(title, "&action=history"), "&amp;undo=")]
 
     def a_long_edit_by_a_program(self):
-        """Of a form, the first 64 KiB are read."""
+        """The form is longer than the 64 KiB that Kasoku reads of one."""
         title = self._page()
         self._writer.by_program("edit", title=title, text="Flood. " * 20_000)
         return self._writer, [shows(address(title), "Flood.")]
@@ -107,7 +107,7 @@ class Writes:
         return f"Pier_{self._count}"
 
     def _page(self):
-        """A page that is in memory: its title."""
+        """Makes a page and requests it until it is a hit; returns its title."""
         title = self._title()
         self._writer.edit(title, f"Text of {title}")
         self._warm(address(title))
@@ -125,14 +125,14 @@ class Writes:
 
 
 def what_is_written_is_seen_at_once(site, **_):
-    """By its author with the next look, and by everybody else within a second."""
+    """A write shows to its author with the next request, and to all other visitors within a second."""
     rows = measure(Writes(site).kinds(), lambda: Visitor(site))
     tell(rows)
     true(len(rows) >= KINDS_MIN, f"kinds of writes: {len(rows)}")
 
 
 def what_changes_no_page_drops_none(site, **_):
-    """Who logs in, looks at a preview, or asks the interface for programs; and whoever is refused."""
+    """Log-ins, previews, queries of the interface for programs, and refused writes drop no page."""
     writer = Writer(site)
     history = address("Main_Page", "&action=history")
     warm(lambda: Visitor(site), history)

@@ -1,4 +1,4 @@
-"""The wiki as its installer leaves it: `private, must-revalidate, max-age=0` on each page, whoever asks."""
+"""Tests the wiki as its installer leaves it, with `private, must-revalidate, max-age=0` on each page, for every visitor."""
 
 from scenarios import equal, holds, lacks, picture, true
 from site_under_test import ADMIN, PASSWORD
@@ -7,11 +7,11 @@ from wiki import address, edit, log_in, log_out, preview, who
 
 MAIN = address("Main_Page")
 
-# What readers ask for.
+# Pages that readers request.
 PUBLIC = ["/", MAIN, "/index.php/Main_Page", address("Main_Page", "&action=history"), address("Main_Page", "&action=history&feed=atom"),
           address("Main_Page", "&oldid=1"), address("Main_Page", "&printable=yes"), address("Main_Page", "&action=info"), "/index.php?search=harbour"]
 
-# What is for one reader, of the moment, or changes something.
+# URLs that are for one reader, that change all the time, or that change something.
 PERSONAL = [address("Special:UserLogin"), address("Special:CreateAccount"), address("Main_Page", "&action=edit"), address("Special:RecentChanges"),
             address("Special:Preferences"), "/index.php/Special:Random", "/api.php?action=query&meta=tokens&format=json", "/rest.php/v1/page/Main_Page"]
 
@@ -29,7 +29,7 @@ def readers_get_hits(site, **_):
 
 def styles_and_scripts_are_hits_and_complete(site, stranger, **_):
     stranger.open(site.url + MAIN)
-    # The installer brings no favicon.
+    # MediaWiki as installed has no favicon.
     names = stranger.run("return performance.getEntriesByType('resource').map(e => [e.name, e.responseStatus]).filter(e => !e[0].endsWith('/favicon.ico'))")
     true(names, "files of the page")
     equal([name for name, status in names if not 200 <= status < 400], [], "files that did not come")
@@ -50,7 +50,7 @@ def what_is_for_one_reader_passes(site, **_):
 
 
 def two_who_log_in_get_two_sessions(site, **_):
-    """The form for logging in starts a session, however its address is spelled."""
+    """The log-in form starts a session, in each spelling of its URL."""
     for path in [address("Special:UserLogin"), "/index.php?title=Special%3AUserLogin", "/index.php/Special:UserLogin", "/index.php?action=view&title=Special:UserLogin"]:
         found = {Visitor(site).get(path).fields.get("set-cookie", "").partition(";")[0] for _ in range(3)}
         equal((len(found), "" in found), (3, False), f"sessions that {path} has started: {found}")
@@ -101,7 +101,7 @@ def an_edit_without_an_account_is_there_for_all(site, passer_by, stranger, **_):
     sessions = [cookie for cookie in passer_by.cookies() if cookie["name"].endswith("_session")]
     equal(len(sessions), 1, "the sessions of who edited")
     lacks(stranger.source(), sessions[0]["value"], "a stranger's page")
-    # Who has a session is somebody, until the browser forgets it.
+    # A visitor with a session passes until the browser drops it.
     answer = Visitor(site, {sessions[0]["name"]: sessions[0]["value"]}).get(address("Ferry"))
     equal((answer.is_hit, sessions[0]["name"] in answer.decision), (False, True), f"a page for who has a session ({answer.decision})")
 
@@ -111,7 +111,7 @@ def after_logging_out_it_is_everybodys_page(site, editor, **_):
     picture(editor, "mediawiki-8-logged-out")
     editor.open(site.url + MAIN)
     equal(who(editor), None, "whom the page is made for")
-    # For ten seconds MediaWiki has who has just changed something read past caches; after that nothing is left that counts.
+    # For ten seconds after a change, MediaWiki makes the editor pass by cookies; after that no cookie is left that makes a request pass.
     for_ten_seconds = ("UseDC", "UseCDNCache")
     left = {cookie["name"]: cookie["value"] for cookie in editor.cookies() if cookie["name"] not in for_ten_seconds}
     Visitor(site).get(MAIN)
@@ -125,7 +125,7 @@ def nobody_is_served_what_was_made_for_somebody(site, **_):
         text = Visitor(site).get(path).text
         for marker in ["pt-userpage", "pt-logout", f'"wgUserName":"{ADMIN}"', "Perhaps the ferry sinks."]:
             lacks(text, marker, f"{path} for everybody")
-        # Without a session each token is the same two characters.
+        # Without a session, each token is the same two characters.
         if "csrfToken" in text:
             holds(text, r'"csrfToken":"+\\"', f"the token in {path}")
 
@@ -139,7 +139,7 @@ def explain_names_the_line_of_the_policy(site, **_):
 
 
 def a_wiki_in_another_language_has_sessions_for_one_each(site, **_):
-    """No pattern knows the names of its special pages, but an answer that sets the session is not kept."""
+    """No URL pattern matches the names of its special pages, but an answer that sets the session cookie is not stored."""
     site.set("$wgLanguageCode = 'de';")
     for path in [address("Spezial:Anmelden"), address("Spezial:Benutzerkonto_anlegen")]:
         answers = [Visitor(site).get(path) for _ in range(3)]

@@ -1,7 +1,7 @@
-"""The wiki with $wgUseCdn and short addresses: it states lifetimes of hours for readers, and sends a PURGE for each page that changes.
+"""Tests the wiki with $wgUseCdn and short addresses: it states lifetimes of hours for readers, and sends a PURGE for each changed page.
 
-Without a setting of its own, the addresses of pages are others in MediaWiki's programs of the command line than behind php-fpm, so what
-its jobs purge would be nowhere: $wgArticlePath says which they are.
+By default, MediaWiki's command-line programs use other URLs of pages than MediaWiki behind php-fpm, so the purges of its jobs would have no
+effect. $wgArticlePath sets the URLs.
 """
 
 import time
@@ -47,7 +47,7 @@ def an_edit_is_there_for_all_since_the_wiki_purges(site, editor, stranger, **_):
     holds(stranger.source(), "The pilot is aboard.", "a stranger's page")
     equal(who(stranger), None, "whom a stranger's page is made for")
     picture(stranger, "mediawiki-9-purged")
-    # The edit leads back to the page, which is therefore dropped; only the PURGE drops its history.
+    # The edit redirects to the page, which Kasoku therefore drops; only the PURGE drops the page's history.
     equal(Visitor(site).get(history).text.count("mw-changeslist-date"), 2, "the edits in the history that everybody sees")
 
 
@@ -58,7 +58,7 @@ def a_page_that_includes_another_is_purged_with_it(site, editor, **_):
         page = Visitor(site).get(short("Quay"))
         holds(page.text, "High water.", "the page that includes another")
     true(page.is_hit, f"a hit of it ({page.decision})")
-    # MediaWiki's times are in seconds, and it takes what was made in the same second as the edit for newer.
+    # MediaWiki's times are in seconds, and it takes a page that was made in the same second as the edit for newer.
     made = int(time.time())
     editor.wait_for("the next second", "return Date.now() / 1000 >= arguments[0]", made + 1)
     edit(editor, site, "Template:Tide", "Low water.")

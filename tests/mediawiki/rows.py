@@ -1,5 +1,7 @@
-"""What went wrong once with another program, tried with MediaWiki: pages in browsers that several use, parameters and actions that nobody knows, outages,
-cookies that a log-in leaves, uploads that are programs, and the rest of its directory.
+"""Tests MediaWiki for problems that had occurred with other applications: shared browsers, unknown parameters and actions, outages, and
+more.
+
+Further ones are cookies that a log-in leaves, uploads that are programs, and the other files in MediaWiki's directory.
 """
 
 from cached_visitor import CachedVisitor
@@ -16,7 +18,7 @@ MEMBER = f'"wgUserName":"{ADMIN}"'
 
 
 class Browser(CachedVisitor, Writer):
-    """A browser with a cache, in which somebody may log in."""
+    """A browser with a cache, in which a visitor may log in and write."""
 
 
 def no_page_is_taken_for_a_readers_own(site, **_):
@@ -26,7 +28,7 @@ def no_page_is_taken_for_a_readers_own(site, **_):
 
 
 def a_browser_that_was_closed_never_shows_a_members_page(site, **_):
-    """A reader, an editor and a reader again, one after the other, in one browser whose cache stays."""
+    """A reader, an editor and a reader again use one browser, one after the other; its cache stays."""
     browser = Browser(site, has_account=False)
     for path in [MAIN, HISTORY]:
         for _ in range(2):
@@ -54,7 +56,7 @@ def what_nobody_knows_passes(site, **_):
             equal((answer.is_hit, "stored" in answer.decision), (False, False), f"{MAIN + more} is shared ({answer.decision})")
     for path in ["/load.php?modules=user&user=Harbourmaster&only=styles", "/thumb.php?f=x.png&temp=1&w=10"]:
         holds(Visitor(site).get(path).decision, "pass-parameter", path)
-    # The installation keeps what was typed in a session.
+    # The installation keeps its input in a session.
     holds(Visitor(site).get("/mw-config/index.php").decision, "pass-rule", "the installation")
     warm(lambda: Visitor(site), MAIN + "&action=view", MAIN + "&oldid=1", MAIN + "&uselang=de", HISTORY + "&limit=20", address("Main_Page", "&action=info"))
 
@@ -76,7 +78,7 @@ def an_outage_is_not_kept_and_the_page_before_it_stays(site, **_):
 
 
 def no_cookie_of_a_log_in_is_noise(site, **_):
-    """Each alone. The name, which stays after logging out, is what the form for logging in fills in, and nothing else."""
+    """Each cookie by itself makes a request pass. The user name, which stays after a log-out, only fills in the log-in form."""
     writer = Writer(site)
     names = {line.partition("=")[0] for line in writer.logged_in.set_cookies}
     true(names >= {"mediawiki_session", "mediawikiUserID", "mediawikiUserName"}, f"cookies that a log-in sets: {sorted(names)}")

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""MediaWiki behind Kasoku with `application = "mediawiki"`: read, searched, edited with an account and without, logged in to and out of.
+"""Tests MediaWiki behind Kasoku with `application = "mediawiki"`: reading, searching, editing with and without an account, log-in and
+log-out.
 
-Everything is the real program from Debian: MediaWiki, php-fpm, MariaDB, and Chromium for what a person does. First the wiki as its
-installer leaves it, which says `private` to everybody, with what went wrong once with others, and how soon a write is seen; then with the lines that its handbook has for a cache in front
-($wgUseCdn), where it states lifetimes of hours and sends a PURGE for what changes.
+All programs are real and from Debian: MediaWiki, php-fpm, MariaDB, and Chromium for a person's actions. The first part tests the wiki as
+its installer leaves it, which says `private` to every visitor, problems that had occurred with other applications, and how soon a write
+shows. The second part tests the wiki with the lines of its handbook for a cache in front ($wgUseCdn), with which it states lifetimes of
+hours and sends a PURGE for each change.
 
-Prints a line for each scenario and `mediawiki: N passed, M failed`; exits with 1 when anything failed. With KASOKU_SCREENSHOTS=DIRECTORY it
-leaves pictures there.
+Prints a line for each scenario and `mediawiki: N passed, M failed`; exits with 1 if a scenario failed. KASOKU_SCREENSHOTS=DIRECTORY saves
+screenshots there.
 """
 
 import sys
@@ -22,7 +24,7 @@ from browser import Browser  # noqa: E402
 from scenarios import Tally  # noqa: E402
 from site_under_test import PURGES, Site  # noqa: E402
 
-# Debian's package lies in two places, and links them.
+# Debian's package has its files in two directories, with links between them.
 RULES = """
 [[site]]
 origin = "fastcgi://unix:{socket}"
@@ -31,7 +33,7 @@ symlinks = "anywhere"
 application = "mediawiki"
 """
 
-# Short addresses: what is no file is for the wiki. It purges what an edit changes, so edits drop nothing else.
+# Short addresses: a URL that is no file goes to the wiki. The wiki purges the pages that an edit changes, so edits drop no other pages.
 SHORT = RULES + 'try-files = ["{{path}}", "/index.php"]\nchanges = []\n'
 
 

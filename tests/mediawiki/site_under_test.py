@@ -1,6 +1,6 @@
-"""MediaWiki as Debian has it, installed by its own program, and told of Kasoku in the lines that its handbook wants for a cache in front.
+"""Installs and runs Debian's MediaWiki by its own installer, and configures it for Kasoku as its handbook says for a cache in front.
 
-The sources stay where the package has them; what belongs to this wiki (LocalSettings.php, uploads) is in the scratch directory.
+The sources stay in the package's directory; the files of this wiki (LocalSettings.php, uploads) are in the scratch directory.
 """
 
 import contextlib
@@ -16,15 +16,15 @@ MEDIAWIKI = Path("/var/lib/mediawiki")
 MAINTENANCE = Path("/usr/share/mediawiki/maintenance")
 ADMIN, PASSWORD = "Harbourmaster", "correct horse battery"
 
-# What lies elsewhere than in the package. Jobs are run by a program of their own, as the handbook advises where few requests reach PHP.
+# The directories outside of the package. A separate program runs jobs, as the handbook advises if few requests reach PHP.
 SETTINGS = """
 $wgCacheDirectory = '{directory}/cache';
 $wgUploadDirectory = '{directory}/images';
 $wgJobRunRate = 0;
 """
 
-# https://www.mediawiki.org/wiki/Manual:Performance_tuning#Page_view_caching: the wiki
-# states lifetimes, and sends PURGE when a page changes. And short addresses, as most wikis have them.
+# https://www.mediawiki.org/wiki/Manual:Performance_tuning#Page_view_caching: the wiki states lifetimes, and sends a PURGE when a page
+# changes. It also has short addresses, as most wikis do.
 PURGES = """
 $wgArticlePath = '/wiki/$1';
 $wgUseCdn = true;
@@ -33,7 +33,7 @@ $wgCdnServers = [ '127.0.0.1:{port}' ];
 
 
 class Site(Servers):
-    """A context: MediaWiki, its servers, and Kasoku."""
+    """A context with MediaWiki, its servers, and Kasoku."""
 
     name = "mediawiki"
 
@@ -56,7 +56,7 @@ class Site(Servers):
         return {"MW_CONFIG_FILE": self._settings}
 
     def set(self, lines):
-        """The wiki as it was installed, with these lines more in its settings."""
+        """Sets the wiki to its state after the installation, with these additional lines in its settings."""
         self._settings.write_text(self._installed + lines.format(port=self.port))
         self.kasoku("purge", "--all")
 
@@ -73,7 +73,7 @@ class Site(Servers):
         return away(self._settings)
 
     def until_stale(self, path, text):
-        """Waits until the page is served though it is old; it has to be that one all the time."""
+        """Waits until Kasoku serves the stale page; all answers until then must have that text."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while "stale" not in (answer := Visitor(self).get(path)).decision:
             if (answer.status, answer.text) != (200, text) or time.monotonic() > deadline:
@@ -81,7 +81,7 @@ class Site(Servers):
             time.sleep(0.05)
 
     def write_pages(self, pages):
-        """Writes texts by their titles, as an operator does."""
+        """Imports texts by their titles, as an operator does."""
         texts = self.directory / "texts"
         texts.mkdir()
         for title, text in pages.items():
@@ -89,5 +89,5 @@ class Site(Servers):
         run(["php", MAINTENANCE / "importTextFiles.php", f"--conf={self._settings}", "--use-timestamp", *sorted(texts.iterdir())])
 
     def run_jobs(self):
-        """What cron does each minute: what follows from edits on pages that include others."""
+        """Runs the jobs, as cron does each minute: they update pages that include edited pages."""
         run(["php", MAINTENANCE / "runJobs.php", f"--conf={self._settings}"])

@@ -1,10 +1,10 @@
-"""What a person does in MediaWiki with a browser: log in, edit, look at a preview, log out."""
+"""Actions of a person in MediaWiki with a browser: log in, edit, look at a preview, log out."""
 
 from scenarios import picture
 
 
 def address(title, more=""):
-    """The one that MediaWiki itself links to, redirects to after an edit, and purges."""
+    """The URL of a page that MediaWiki itself links to, redirects to after an edit, and purges."""
     return f"/index.php?title={title}{more}"
 
 
@@ -17,16 +17,16 @@ def log_in(browser, site, user, password):
 
 
 def log_out(browser, site):
-    """By the link, which a script follows with a token."""
+    """Logs out by the link, which a script follows with a token."""
     browser.open(site.url + address("Main_Page"))
     browser.wait_for("the script", "return mw.loader.getState('mediawiki.page.ready') === 'ready'")
-    # The link may be in a menu that is closed.
+    # The link may be in a closed menu.
     browser.run("document.querySelector('#pt-logout a').click()")
     browser.wait_for("the farewell", "return document.readyState === 'complete' && mw.config.get('wgUserName') === null")
 
 
 def who(browser):
-    """Whom the page is made for: a name, or None."""
+    """The name of the visitor for whom the page was made, or None."""
     return browser.run("return mw.config.get('wgUserName')")
 
 
@@ -40,7 +40,7 @@ def edit(browser, site, title, text, shot=None):
 
 
 def preview(browser, site, title, text):
-    """Looks at what the text would be, without saving it."""
+    """Looks at a preview of the text, without saving it."""
     write(browser, site, title, text)
     browser.click("#wpPreview")
     browser.wait_for("the preview", "return document.readyState === 'complete' && document.querySelector('#wikiPreview')?.innerText.includes(arguments[0])", text)
@@ -48,6 +48,6 @@ def preview(browser, site, title, text):
 
 def write(browser, site, title, text):
     browser.open(site.url + address(title, "&action=edit"))
-    # The button that was clicked before may have left its form on the screen for a moment.
+    # The form of an earlier click may still be on the screen for a moment.
     browser.wait_for("the form", "return document.readyState === 'complete' && document.querySelector('#wpTextbox1')")
     browser.fill("#wpTextbox1", text)

@@ -1,4 +1,5 @@
-"""Somebody who writes in the wiki without a browser: the requests that MediaWiki's forms and its interface for programs get."""
+"""Simulates a visitor who writes in the wiki without a browser, with the requests of MediaWiki's forms and of its interface for
+programs."""
 
 import html
 import json
@@ -10,7 +11,7 @@ from wiki import address
 
 
 class Writer(Visitor):
-    """Logged in as the administrator, unless `has_account` is false."""
+    """A visitor who is logged in as the administrator, unless `has_account` is false."""
 
     def __init__(self, site, has_account=True):
         super().__init__(site)
@@ -26,7 +27,7 @@ class Writer(Visitor):
             raise AssertionError(f"the writer could not log in: {self.logged_in.status} {self.logged_in.text[:300]}")
 
     def edit(self, title, text, button="wpSave"):
-        """By the form; what came."""
+        """Edits a page by the form; returns the answer."""
         form = self.get(address(title, "&action=edit")).text
         names = ["wpEditToken", "wpStarttime", "wpEdittime", "editRevId", "parentRevId", "wpUnicodeCheck", "model", "format"]
         fields = {name: field(form, name) for name in names}
@@ -49,7 +50,7 @@ class Writer(Visitor):
             "wpProtectExpirySelection-move": "infinite", "wpProtectReasonSelection": "other", "mwProtect-reason": ""})
 
     def by_program(self, action, **values):
-        """By api.php, as visual editors, telephones and robots do; what it says."""
+        """Writes by api.php, as visual editors, telephones and robots do; returns the parsed answer."""
         answer = self._done(self.post("/api.php", {"action": action, "format": "json", "token": self.token(), **values}), 200)
         said = json.loads(answer.text)
         if "error" in said:
@@ -72,7 +73,7 @@ class Writer(Visitor):
 
 
 def field(page, name):
-    """The value of a form's field; None without one."""
+    """The value of a form's field; None if there is no such field."""
     for tag in re.findall(r"<input[^>]*>", page):
         if re.search(rf"name=['\"]{name}['\"]", tag):
             value = re.search(r"value=['\"]([^'\"]*)['\"]", tag)

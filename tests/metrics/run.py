@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""/metrics as Prometheus reads it, and the dashboard of packaging/grafana as Grafana would ask for it.
+"""Tests /metrics with Prometheus, and the dashboard of packaging/grafana with the queries that Grafana would send.
 
-Starts an origin, the program in front of it with a token for the operator, and Prometheus with the example of docs/operations.md; then
-asks for pages of all kinds, so that each number that the dashboard shows moves. promtool reads the text; each metric and label of the
-dashboard must be one that the program exports; and Prometheus evaluates each of its expressions, none of which may be wrong or empty.
+This starts an origin, the program in front of it with an admin token, and Prometheus with the example of docs/operations.md. It requests
+pages of all kinds, so that each figure of the dashboard changes. promtool must accept the text, the program must export each metric and
+label of the dashboard, and Prometheus must evaluate each of its expressions without an error and to a value.
 
-The program is that of KASOKU_TEST_PROGRAM, else the release program. Prints `metrics: N passed, M failed`, and exits with 1 when
-anything failed.
-"""
+The program is that of KASOKU_TEST_PROGRAM, else the release program. Prints `metrics: N passed, M failed`, and exits with 1 if a check
+failed. """
 
 import http.client
 import http.server
@@ -26,16 +25,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 from servers import PATIENCE_SECONDS, PROGRAM, ROOT, free_port  # noqa: E402
 
 DASHBOARD = ROOT / "packaging" / "grafana" / "kasoku.json"
-# What Grafana puts in the place of its variables.
+# Values that Grafana would substitute for its variables.
 VARIABLES = {"$__rate_interval": "20s", "$instance": ".*", "$site": ".*"}
-# Labels that Prometheus adds, and that of histograms' buckets.
+# Labels that Prometheus adds.
 LABELS_OF_PROMETHEUS = {"instance", "job"}
-# What PromQL has besides names of metrics.
+# PromQL's own words.
 WORDS = {"sum", "by", "rate", "topk", "histogram_quantile", "count", "or", "vector", "time", "max", "min"}
 
 
 class Application(http.server.BaseHTTPRequestHandler):
-    """Pages that may be kept, and pages that may not; one that fails, and one that is cut."""
+    """An origin with pages that may be stored and pages that may not, with one that fails and one that is cut."""
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
@@ -60,7 +59,7 @@ class Application(http.server.BaseHTTPRequestHandler):
 
 
 class Collector(http.server.BaseHTTPRequestHandler):
-    """Takes spans, and keeps their bytes. (What is in them: crates/traces/tests/spans.rs.)"""
+    """A collector that keeps the bytes of spans; crates/traces/tests/spans.rs tests their content."""
 
     taken = []
 
@@ -100,7 +99,7 @@ def ask(port, path, headers=None, method="GET"):
 
 
 class Kasoku:
-    """The program, with a token and little memory, so that something is driven out of it."""
+    """The program, with an admin token and little memory, so that it evicts responses."""
 
     def __init__(self, directory, origin_port, collector_port):
         self.port, self.admin = free_port(), free_port()
@@ -126,7 +125,7 @@ class Kasoku:
         return text
 
     def visit(self, number):
-        """Each kind of request once, and some more of the usual ones."""
+        """Sends each kind of request once, and some more of the usual ones."""
         one, two = {"Host": "one.example"}, {"Host": "two.example"}
         for path in ("/page", "/page", "/own/page", "/broken", "/cut", f"/large/{number}", f"/new/{number}"):
             ask(self.port, path, one)
@@ -141,7 +140,8 @@ class Kasoku:
 
 
 class Prometheus:
-    """Debian's, with the example of docs/operations.md: the address, the token's file and the interval are the test's own."""
+    """Debian's Prometheus with the example of docs/operations.md; only the address, the token's file and the interval are the test's
+    own."""
 
     def __init__(self, directory, kasoku):
         page = (ROOT / "docs" / "operations.md").read_text()
@@ -171,7 +171,7 @@ class Prometheus:
 
 
 def exported(text):
-    """The names of all metrics with the names of their labels."""
+    """The names of all exported metrics, with the names of their labels."""
     labels = {}
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -231,7 +231,7 @@ def run(directory, results):
         eventually("a scrape with the token", scraped)
         check(results, "the example of docs/operations.md", promtool(["check", "config", str(prometheus.config)]))
         dashboard = json.loads(DASHBOARD.read_text())
-        # A rate needs two scrapes that differ.
+        # A rate needs two different scrapes.
         for number in range(30):
             kasoku.visit(number)
         first = float(prometheus.query("kasoku_requests_total")[0]["value"][1])

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Reload, hand-over to a new process, and drain, while wrk asks without a pause: no request may fail.
+"""Tests that no request fails during a reload, a hand-over to a new process, and a drain, while wrk sends requests without a pause.
 
-Starts an origin, the release program in front of it and wrk, all on 127.0.0.1 and ports of their own, and sends the
-program signals meanwhile. wrk counts what goes wrong: connections that break, and answers that are not 2xx. At the
-drain's end nobody listens any more: wrk cannot connect then, which it notices when it writes, so there only broken reads
-count. (What a client sees of a drain to the byte: crates/kasoku/tests/commands/operating.rs.)
+This starts an origin, the release program in front of it and wrk, all on free ports of 127.0.0.1, and sends the program signals meanwhile.
+wrk counts broken connections, and answers that are not 2xx. At the end of the drain no process listens, so wrk cannot connect, which it
+reports as failed writes; there only failed reads count. crates/kasoku/tests/commands/operating.rs tests what a client gets during a drain.
 
-Prints `operating: N passed, M failed`, and exits with 1 when anything failed.
+Prints `operating: N passed, M failed`, and exits with 1 if a part failed.
 """
 
 import http.server
@@ -26,7 +25,7 @@ PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" 
 CONNECTIONS = 64
 PATIENCE_SECONDS = 30
 
-# Most requests are hits, some are asked for at the origin each time.
+# Most requests are hits; private pages go to the origin each time.
 SCRIPT = """
 counter = 0
 request = function()
@@ -38,10 +37,10 @@ end
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """What is fresh for an hour, unless it is private."""
+    """An origin whose pages are fresh for an hour, except for private ones."""
 
     protocol_version = "HTTP/1.1"
-    # Head and body leave in one packet.
+    # Buffers the answer, so that head and body leave in one packet.
     wbufsize = -1
 
     def do_GET(self):
@@ -57,8 +56,8 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 
 class Origin(http.server.ThreadingHTTPServer):
-    """A new process has no connections to it yet and makes all of them at once: more than the five that may wait by default, and
-    what the kernel drops then is made again only seconds later."""
+    """The origin, with a long queue of connections: a new process opens all its connections at once, and the kernel would drop all but the
+    default of five, which are then opened again only seconds later."""
 
     request_queue_size = 1024
 
@@ -78,7 +77,7 @@ def eventually(what, attempt):
 
 
 class Kasoku:
-    """The program, and those that take its place."""
+    """The program, and the processes that take over from it."""
 
     def __init__(self, directory, origin_port):
         self.config = directory / "kasoku.toml"
@@ -143,7 +142,7 @@ def load(port, directory, seconds):
 
 
 def judge(output, may_not_connect=False):
-    """How many were answered, and what went wrong; None where nothing did."""
+    """The number of answered requests, and the faults as text; None if there were none."""
     answered = int(re.search(r"(\d+) requests in", output).group(1))
     errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", output)
     connect, read, write, timeout = map(int, errors.groups()) if errors else (0, 0, 0, 0)
@@ -152,7 +151,7 @@ def judge(output, may_not_connect=False):
         "connections that could not be made": 0 if may_not_connect else connect,
         "reads that failed": read,
         "writes that failed": 0 if may_not_connect else write,
-        # Connections that were never made time out as well.
+        # Failed connects count as timeouts as well.
         "timeouts": 0 if may_not_connect else timeout,
         "answers that are not 2xx": int(others.group(1)) if others else 0,
     }
@@ -208,7 +207,7 @@ def main():
             results.append(under_load("reload", kasoku, directory, 6, reloads))
             results.append(under_load("upgrade", kasoku, directory, 8, upgrades))
             results.append(under_load("drain", kasoku, directory, 4, drain, may_not_connect=True))
-        except Exception as error:  # A part that could not be carried out has failed.
+        except Exception as error:  # a part that could not be carried out has failed
             print(f"{type(error).__name__}: {error}")
             print(kasoku.log.read_text(errors="replace")[-2000:])
             results.append(False)

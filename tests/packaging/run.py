@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Installs the program as a user would: by `make install`, and as a Debian package that is installed, started by systemd, served from, reloaded,
-upgraded under load without a lost request, removed and purged without traces.
+"""Tests the installation by `make install` and as a Debian package.
+
+The package is installed, started by systemd, reloaded, upgraded under load without a lost request, removed, and purged without traces.
 
     python3 tests/packaging/run.py [--program target/release/kasoku]
 
-The package part runs in a sandbox (sandbox.py). Where there can be none, that is said, and the unit is checked by systemd-analyze alone.
+The package part runs in a sandbox (sandbox.py). If there can be none, the test says so, and only systemd-analyze checks the unit.
 """
 
 import argparse
@@ -25,10 +26,10 @@ from sandbox import Sandbox, why_not  # noqa: E402
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 VERSIONS = ("0.1.0-1", "0.1.0-2")
 WAIT_SECONDS_MAX = 30
-# What other programs write down of a package that comes and goes; and what the sandbox itself has made.
+# Files that other programs write when a package is installed and removed, and files of the sandbox itself.
 NOT_OURS = re.compile(r"/(var/lib/dpkg|var/log/(dpkg|alternatives|apt)|var/cache|var/lib/(systemd|apt)|var/log/journal|var/backups|var/lib/man-db|tmp|root|"
                       r"etc/systemd/system/(sandbox\.target|systemd-.*)$|etc/(passwd|group|shadow|gshadow|subuid|subgid)-?$|etc/\.pwd\.lock$|etc/machine-id$)")
-# systemd-analyze's measure, from 0 to 10, less being better.
+# The exposure level of systemd-analyze, from 0 (best) to 10.
 EXPOSURE_MAX = 2.5
 CGI = """#!/bin/sh
 printf 'Content-Type: text/plain\\n\\n'
@@ -38,7 +39,7 @@ grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status
 
 
 class Checks:
-    """Counts what was shown."""
+    """Counts the checks that passed."""
 
     def __init__(self):
         self.passed = 0
@@ -124,7 +125,7 @@ def is_a_good_unit(checks, directory, program):
 
 
 def is_a_service_after_make_install(checks, program):
-    """What the README and the program of the installation say, in their order."""
+    """Runs the commands of the README and of the installation's output, in order."""
     with Sandbox(ROOT, TARGET) as machine:
 
         def make(target, **how):

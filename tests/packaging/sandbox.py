@@ -1,8 +1,7 @@
-"""A machine of its own for a test: this one's files under an overlay in memory, a network without anybody else, and systemd as its init.
+"""Runs a sandbox for a test: this machine's files under an overlay in memory, a separate network, and systemd as its init.
 
-What a test installs, starts and removes there touches nothing here, every port is free, and `changed()` lists the files that differ in the end. It
-needs root and Linux's namespaces; `why_not()` says what is missing.
-"""
+Installations and servers of a test do not affect this machine, every port is free, and `changed()` lists the files that differ at the end.
+A sandbox needs root and Linux's namespaces; `why_not()` says what is missing. """
 
 import contextlib
 import os
@@ -15,12 +14,12 @@ import time
 
 BOOT_SECONDS_MAX = 60
 
-# What keeps the sandbox from being a sandbox, or takes time: /tmp is cleaned at a start, and there is no hardware.
+# Units that would affect the sandbox or take time: they clean /tmp at the start, or handle hardware, which it does not have.
 MASKED = ("systemd-tmpfiles-setup.service", "systemd-tmpfiles-setup-dev.service", "systemd-tmpfiles-clean.timer", "systemd-udevd.service",
           "systemd-udev-trigger.service", "systemd-journal-flush.service", "systemd-update-utmp.service", "systemd-random-seed.service",
           "systemd-modules-load.service")
 
-# $1 is an empty directory. /proc/sys and /sys are the machine's own, so they can only be read.
+# $1 is an empty directory. /proc/sys and /sys belong to this machine, so they are read-only.
 BOOT = r"""
 set -e
 mount -t tmpfs tmpfs "$1"
@@ -66,7 +65,7 @@ exec chroot "$root" env -i container=sandbox PATH=/usr/local/sbin:/usr/local/bin
 
 
 def why_not():
-    """Why there can be no sandbox here; None: there can."""
+    """The reason why there can be no sandbox here, or None."""
     if os.geteuid() != 0:
         return "it needs root"
     for tool in ("unshare", "nsenter", "systemctl", "dpkg-deb"):
@@ -79,10 +78,10 @@ def why_not():
 
 
 class Sandbox:
-    """Runs from `with` to its end; everything in it ends with it, and nothing of it is left."""
+    """A context with a sandbox; all its processes end with it, and it leaves no files."""
 
     def __init__(self, *visible):
-        """`visible` are directories that a test needs from here; those of other file systems than / are bound into it."""
+        """`visible` are directories of this machine that a test needs; those on other file systems than / are bind-mounted."""
         root = os.stat("/").st_dev
         self._visible = [str(path) for path in visible if os.stat(path).st_dev != root]
         self._init = None
@@ -110,7 +109,7 @@ class Sandbox:
         self._directory.rmdir()
 
     def _wait_for_init(self):
-        """The number, here, of the process that is 1 there, once it is systemd."""
+        """Waits until the sandbox's process 1 is systemd; returns its process id on this machine."""
         deadline = time.monotonic() + BOOT_SECONDS_MAX
         children = pathlib.Path(f"/proc/{self._unshare.pid}/task/{self._unshare.pid}/children")
         while time.monotonic() < deadline and self._unshare.poll() is None:
@@ -131,11 +130,11 @@ class Sandbox:
         raise SystemExit("systemd does not start in the sandbox")
 
     def command(self, command):
-        """The command as it runs in there."""
+        """The command line that runs the command in the sandbox."""
         return ["nsenter", "--target", str(self._init), "--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup", "--root", "--wd", "--", *map(str, command)]
 
     def run(self, command, check=True, **more):
-        """Runs a command to its end, with its output as text; a failure is told with what it said."""
+        """Runs a command to its end, with its output as text; the error after a failure contains the output."""
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
                        "DEBIAN_FRONTEND": "noninteractive"}
         done = subprocess.run(self.command(command), env=environment, text=True, capture_output=True, check=False, **more)
@@ -144,17 +143,17 @@ class Sandbox:
         return done
 
     def start(self, command, **more):
-        """Starts a command. It ends with its input, or with the sandbox: ending what is returned ends nsenter alone."""
+        """Starts a command. It must end with its input, or ends with the sandbox: ending the returned process ends only nsenter."""
         return subprocess.Popen(self.command(command), text=True, **more)
 
     def changed(self):
-        """The files that are not as they are outside, as absolute paths; removed ones too, where they were there outside."""
+        """The absolute paths of files that differ from this machine's, including removed ones."""
         found = subprocess.run(["nsenter", "--target", str(self._init), "--mount", "find", f"{self._directory}/upper", "!", "-type", "d"], text=True,
                                capture_output=True, check=True).stdout
         return sorted(line.removeprefix(f"{self._directory}/upper") for line in found.splitlines())
 
 
 if __name__ == "__main__":
-    # To look around: python3 tests/packaging/sandbox.py COMMAND…
+    # Runs a command or a shell in a sandbox: python3 tests/packaging/sandbox.py COMMAND…
     with Sandbox() as sandbox:
         sys.exit(subprocess.call(sandbox.command(sys.argv[1:] or ["bash"])))

@@ -1,4 +1,4 @@
-"""Visitors who ask without a pause until standard input ends, a connection for each request; then the outcome as JSON.
+"""Runs visitors who send requests without a pause, each on a new connection, until standard input ends; then prints the outcome as JSON.
 
     python3 tests/packaging/visitors.py http://127.0.0.1:8080/ 4
 """
@@ -31,7 +31,7 @@ def main():
     threads = [threading.Thread(target=visit, args=(url, is_over, answered, failures)) for _ in range(count)]
     for thread in threads:
         thread.start()
-    # A line for each line: how many have been answered by then.
+    # For each line of input it prints the number of requests that have been answered so far.
     for _ in sys.stdin:
         print(len(answered), flush=True)
     is_over.set()

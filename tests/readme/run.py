@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md, and those of the first part of docs/operations.md, as they are written, on a machine of their own (tests/packaging/sandbox.py).
+"""Runs the commands of README.md and of the first part of docs/operations.md as they are written, in a sandbox.
 
     python3 tests/readme/run.py [--without-install PROGRAM]
 
-The rules, so that nobody has to guess what was run:
+The sandbox is that of tests/packaging/sandbox.py. These are the rules:
 
-- A block of TOML is a whole configuration, which `kasoku check` has to take. The first of README.md is written to kasoku.toml; those of operations.md
-  take its place, and are served by after `kasoku reload`.
+- A block of TOML is a whole configuration, which `kasoku check` must accept. The first of README.md is written to kasoku.toml; those of
+  operations.md replace it, and take effect by `kasoku reload`.
 - A block whose first word is a command (COMMANDS) is run by bash line by line, each line with exit status 0; other blocks are output. An
-  installation runs in a copy of the source, everything else in an empty directory. Installations are alternatives: what one has brought is removed
+  installation runs in a copy of the source, all other commands in an empty directory. Installations are alternatives: each is removed
   before the next.
-- `kasoku serve` runs until the next one, and has to listen; it may not end.
-- `sudo` is left out where it is not installed. Ports are as written: the machine has no others.
-- There is an application on ports 8000 and 8001 that says of its pages that they are fresh for a minute.
-- What NOT_RUN names is not run, for the reason given there.
+- `kasoku serve` runs until the next one; it must listen and must not end.
+- `sudo` is left out if it is not installed. Ports are as written, since all ports of the sandbox are free.
+- There is an application on ports 8000 and 8001 whose pages are fresh for a minute.
+- Commands in NOT_RUN are not run, for the reason given there.
 """
 
 import argparse
@@ -35,7 +35,7 @@ NOT_RUN = {
     "make run": "it is a part of `make test` by itself",
     "make test": "this is a part of it",
 }
-# From the page's beginning to this heading.
+# The part of each page to run: from its beginning to this heading.
 PARTS = {"README.md": "## Downloads", "docs/operations.md": "## Several origins"}
 DIRECTORY = "/srv/readme"
 PID_FILE = "/run/readme.pid"
@@ -88,7 +88,7 @@ class Page:
         self.server, self.applications = None, []
         machine.run(["mkdir", "-p", DIRECTORY])
         self.applications = [machine.start([sys.executable, "-c", APPLICATION, port]) for port in ("8000", "8001")]
-        # Where `./target` is, whatever it is here.
+        # `./target` must be the build directory, even if that is elsewhere on this machine.
         if TARGET.resolve() != (ROOT / "target").resolve():
             machine.run(["mkdir", "-p", ROOT / "target"])
             machine.run(["mount", "--bind", TARGET, ROOT / "target"])
@@ -145,7 +145,7 @@ class Page:
         self.passed += 1
 
     def serve(self, line):
-        """Starts a program in the place of the one before it."""
+        """Starts a program; ends the one before it."""
         self.end_server()
         self.server = self.machine.start(["bash", "-c", f"echo $$ >{PID_FILE}; export PATH=/root/.cargo/bin:$PATH; cd {DIRECTORY} && exec {line.split('#')[0]}"],
                                          stderr=subprocess.DEVNULL)

@@ -1,6 +1,7 @@
-"""WordPress with `application = "wordpress"`: what an anonymous visitor, an editor and somebody who comments see, each in a browser of their own.
+"""Tests WordPress with `application = "wordpress"`: the pages of an anonymous visitor, an editor and a commenter, each with their own
+browser.
 
-The configuration is what a user would write, so whatever goes wrong here is the policy's fault: crates/config/applications/wordpress.toml.
+The configuration is that of a typical user, so failures here are mistakes of the policy, crates/config/applications/wordpress.toml.
 """
 
 import re
@@ -18,10 +19,10 @@ try-files = ["{{path}}", "{{path}}/", "/index.php"]
 application = "wordpress"
 """
 
-# Pages that are the same for all who are not logged in.
+# Pages that are the same for all visitors who are not logged in.
 PUBLIC = ["/", "/hello-world/", "/sample-page/", "/category/uncategorized/", "/?s=welcome", "/feed/", "/comments/feed/", "/hello-world/?utm_source=letter"]
 
-# What a browser brings along that has been on the site before, came from elsewhere and has measuring scripts.
+# Cookies and fields of a browser that has visited the site before, comes from another site, and runs analytics scripts.
 ANALYTICS = {"_ga": "GA1.1.1736502.1768000000", "_ga_9QX7": "GS1.1.1768000000.3.1", "_fbp": "fb.1.1768000000.4242", "__utma": "1.2.3", "_gid": "GA1.2.77"}
 ELSEWHERE = {"Accept-Language": "de-CH,de;q=0.9", "Referer": "https://news.example/ferries", "Accept-Encoding": "gzip"}
 
@@ -90,7 +91,7 @@ def the_editor_publishes_and_sees_it_at_once(site, editor, stranger, **_):
     holds(editor.source(), "The ferry timetable", "the editor's front page")
     stranger.open(site.url + "/the-ferry-timetable/")
     holds(stranger.source(), "Sails at dawn.", "the post, which nobody has asked for before")
-    # The front page is as old as its lifetime says; who wants it at once purges.
+    # The front page may be as old as its lifetime; a purge shows the post at once.
     site.kasoku("purge", "--prefix", site.url + "/")
     stranger.open(site.url + "/")
     holds(stranger.source(), "The ferry timetable", "everybody's front page after a purge")
@@ -117,7 +118,7 @@ def the_logged_in_editor_comments(site, editor, **_):
     editor.wait_for("the comment", "return document.readyState === 'complete' && document.body.innerText.includes('The editor was here.')")
     picture(editor, "wordpress-9-comment-of-the-editor")
     holds(admin_bar(editor) or "", USER, "the admin bar after the comment")
-    # The form leads back to the post, which is therefore dropped.
+    # The form redirects to the post, which Kasoku therefore drops.
     holds(Visitor(site).get("/hello-world/").text, "The editor was here.", "everybody's page, which was a hit before")
 
 
@@ -131,7 +132,7 @@ def a_comment_that_waits_is_seen_by_its_author_alone(site, commenter, stranger, 
     commenter.wait_for("the comment", "return document.readyState === 'complete' && document.body.innerText.includes('I was on that ferry.')")
     true(waits_for_moderation(commenter), "that the comment waits for moderation")
     picture(commenter, "wordpress-10-comment-awaits-moderation")
-    # Without the address that the form led to: only the cookie says who asks.
+    # The URL lacks the parameters of the redirect, so only the cookie names the visitor.
     commenter.open(site.url + "/hello-world/")
     holds(commenter.source(), "I was on that ferry.", "the page for the comment's author")
     equal(commenter.run("return document.querySelector('#author').value"), "Perpetua Quill", "the name in the author's form")
@@ -144,7 +145,7 @@ def a_comment_that_waits_is_seen_by_its_author_alone(site, commenter, stranger, 
 
 
 def a_comment_without_consent_is_seen_by_its_author_alone(site, **_):
-    """Who does not want cookies is led to an address that names the comment and a hash of it, and so shows it."""
+    """A commenter who declines cookies is redirected to a URL with the comment's number and a hash, which shows the comment."""
     commenter, stranger = Visitor(site), Visitor(site)
     form = {"comment": "No cookies for me.", "author": "Auberon Flint", "email": "auberon@flint.example", "comment_post_ID": "1", "comment_parent": "0"}
     sent = commenter.post("/wp-comments-post.php", form)
@@ -169,16 +170,16 @@ def a_password_opens_a_post_to_whoever_gave_it(site, stranger, **_):
     stranger.click("input[name=Submit]")
     stranger.wait_for("the post", "return document.readyState === 'complete' && document.body.innerText.includes('under the mat')")
     picture(stranger, "wordpress-13-password-given")
-    # The password was sent to another address, but the answer led here, so what was stored here is gone (RFC 9111 section 4.4).
+    # The password was sent to another URL, but the answer redirected to this one, so its stored page was dropped (RFC 9111 section 4.4).
     lacks(anonymous.get(path).text, "under the mat", "the page of those without it")
     answer = anonymous.get(path)
     equal((answer.is_hit, "under the mat" in answer.text), (True, False), f"the page of those without it ({answer.decision})")
-    # For the scenarios that follow it is a stranger again.
+    # In the following scenarios this browser is a stranger's again.
     stranger.forget_cookies()
 
 
 def a_members_post_is_not_stored_for_who_left(site, editor, stranger, **_):
-    """A private post is a 404 for all but its editors, under the same address."""
+    """A private post is a 404 at the same URL for all visitors but its editors."""
     site.post("Harbour dues", "Seventeen crowns.", status="private")
     editor.open(site.url + "/harbour-dues/")
     holds(editor.source(), "Seventeen crowns.", "the editor's page")
@@ -194,7 +195,7 @@ def after_logging_out_it_is_everybodys_page_again(site, editor, **_):
     equal(admin_bar(editor), None, "the admin bar")
     picture(editor, "wordpress-15-front-page-after-logout")
     before = site.php_requests()
-    # What the browser still has of cookies, asked with a client that sees the decision.
+    # Requests the page with the browser's remaining cookies, by a client that sees `Cache-Status`.
     left = {cookie["name"]: cookie["value"] for cookie in editor.cookies()}
     answer = Visitor(site, left).get("/")
     equal((answer.is_hit, site.php_requests() - before), (True, 0), f"the front page with the cookies that are left, {sorted(left)} ({answer.decision})")

@@ -1,4 +1,4 @@
-"""What a person does in WordPress with a browser: log in, write, publish, log out."""
+"""Actions of a person in WordPress with a browser: log in, write, publish, log out."""
 
 from scenarios import picture
 
@@ -15,7 +15,7 @@ def log_in(browser, site, user, password):
 
 
 def try_to_log_in(browser, user, password):
-    # The page's script puts the cursor into a field, 200 ms after it is ready: typing before that goes astray.
+    # The page's script puts the cursor into a field 200 ms after it is ready; text that is typed before would be lost.
     browser.wait_for("the form", "return document.readyState === 'complete' && document.activeElement?.id === 'user_login'")
     browser.fill("#user_login", user)
     browser.fill("#user_pass", password)
@@ -23,14 +23,14 @@ def try_to_log_in(browser, user, password):
 
 
 def log_out(browser, site):
-    """By the link in the admin bar, which carries a nonce."""
+    """Logs out by the link in the admin bar, which has a nonce."""
     browser.open(site.url + "/")
     browser.open(browser.run("return document.querySelector('#wp-admin-bar-logout a').href"))
     browser.wait_for("the farewell", "return location.search.includes('loggedout=true')")
 
 
 def admin_bar(browser):
-    """What the admin bar says; None without one."""
+    """The text of the admin bar; None if there is none."""
     return browser.run("return document.querySelector('#wpadminbar')?.textContent ?? null")
 
 
@@ -39,7 +39,7 @@ def waits_for_moderation(browser):
 
 
 def edit(browser, site, post, words):
-    """Writes these words before the first paragraph of a post."""
+    """Writes these words at the beginning of a post's first paragraph."""
     open_editor(browser, f"{site.url}/wp-admin/post.php?post={post}&action=edit")
     browser.wait_for("the text", "return document.querySelector('p.block-editor-rich-text__editable')")
     browser.click("p.block-editor-rich-text__editable")
@@ -51,7 +51,7 @@ def edit(browser, site, post, words):
 
 
 def draft(browser, site, title, text):
-    """Writes a post and saves it unpublished; its number."""
+    """Writes a post and saves it unpublished; returns its number."""
     open_editor(browser, site.url + "/wp-admin/post-new.php")
     browser.click("h1.editor-post-title")
     browser.type("h1.editor-post-title", title + ENTER)

@@ -1,4 +1,4 @@
-"""An editor without a browser: the requests that WordPress's administration and its block editor send."""
+"""Simulates an editor without a browser, with the requests of WordPress's administration and its block editor."""
 
 import html
 import json
@@ -9,7 +9,7 @@ from visitor import Visitor
 
 
 class Editor(Visitor):
-    """Logged in from the beginning."""
+    """An editor who is logged in from the beginning."""
 
     def __init__(self, site):
         super().__init__(site)
@@ -20,7 +20,7 @@ class Editor(Visitor):
             raise AssertionError(f"the editor could not log in: {self._nonce[:300]}")
 
     def rest(self, path, method="POST", **values):
-        """What the block editor sends; methods but GET and POST go as POST, with a field that names them. What came back."""
+        """Sends a request as the block editor does, with POST and a field that names the method; returns the parsed answer."""
         fields = {"Content-Type": "application/json", "X-WP-Nonce": self._nonce, "X-HTTP-Method-Override": method}
         answer = self.ask("POST", f"/wp-json/wp/v2/{path}", fields, json.dumps(values))
         if answer.status not in (200, 201):
@@ -28,12 +28,12 @@ class Editor(Visitor):
         return json.loads(answer.text)
 
     def publish(self, title, text, kind="posts", **values):
-        """Its number and its path."""
+        """Publishes a post; returns its number and path."""
         made = self.rest(kind, title=title, content=text, status="publish", **values)
         return made["id"], made["link"].removeprefix(self._site.url)
 
     def quick_edit(self, number, name, title):
-        """Behind "Quick Edit" in the list of posts."""
+        """Edits a post by "Quick Edit" in the list of posts."""
         nonce = self._field("/wp-admin/edit.php", "_inline_edit")
         self._by_script("inline-save", post_type="post", post_ID=number, _inline_edit=nonce, post_title=title, post_name=name, mm="11", jj="01", aa="2025",
                         hh="01", mn="01", ss="01", _status="publish", comment_status="open", post_view="list", screen="edit-post")
@@ -76,7 +76,7 @@ class Editor(Visitor):
         self._redirected(self.post("/wp-admin/options.php", form))
 
     def heartbeat(self):
-        """What each open window of the administration sends, again and again."""
+        """Sends the request that each open window of the administration repeats."""
         found = re.search(r'heartbeatSettings = \{"nonce":"(\w+)"\}', self.get("/wp-admin/edit.php").text)
         self._by_script("heartbeat", _nonce=found[1], interval="60", screen_id="edit-post", has_focus="true")
 

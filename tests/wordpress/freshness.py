@@ -1,4 +1,4 @@
-"""How soon what is written in WordPress is seen, by its author and by somebody else; and what drops nothing."""
+"""Measures how soon a write in WordPress shows, to its author and to another visitor; and tests which requests drop no page."""
 
 import re
 
@@ -12,7 +12,7 @@ KINDS_MIN = 15
 
 
 class Writes:
-    """One of each kind."""
+    """The kinds of writes, a method for each."""
 
     def __init__(self, site):
         self._site = site
@@ -77,7 +77,7 @@ class Writes:
         self._editor.trash(number)
         self._warm(FRONT)
         self._editor.restore(number)
-        # It is a draft until it is published.
+        # The restored post is a draft until it is published.
         self._editor.rest(f"posts/{number}", status="publish")
         return self._editor, [shows(FRONT, text)]
 
@@ -152,7 +152,7 @@ class Writes:
         return f"Lighthouse {self._count} Q"
 
     def _post(self):
-        """A post that is in memory, as are the front page, the feed and its category: number, path and title."""
+        """Publishes a post, and requests it, the front page, the feed and its category until they are hits; its number, path and title."""
         text = self._text()
         number, path = self._editor.publish(text, body_of(text))
         self._warm(path, FRONT, FEED, CATEGORY)
@@ -185,7 +185,7 @@ class Writes:
 
 
 def body_of(title):
-    """The text of a post: neither its title nor its address is in it."""
+    """The text of a post, which contains neither its title nor its URL."""
     return title.upper().replace(" ", "_")
 
 
@@ -194,13 +194,13 @@ def stranger(site):
 
 
 def moderate(site, wanted=True, newcomers=True):
-    """Whether all comments wait, and those of who has none yet: as it is installed, only these do."""
+    """Sets whether all comments wait for approval, and whether those of newcomers do; as installed, only the latter."""
     site.php("update_option('comment_moderation', $values['all']); update_option('comment_previously_approved', $values['new']);",
              all=str(int(wanted)), new=str(int(newcomers)))
 
 
 def what_is_written_is_seen_at_once(site, **_):
-    """By its author with the next look, and by everybody else within what the machine takes."""
+    """A write shows to its author with the next request, and to all other visitors soon."""
     try:
         rows = measure(Writes(site).kinds(), lambda: stranger(site))
     finally:
@@ -210,8 +210,8 @@ def what_is_written_is_seen_at_once(site, **_):
 
 
 def what_changes_no_page_drops_none(site, **_):
-    """What an open editor sends all day, who logs in, comments that wait, and what visitors' forms are answered with."""
-    # Made past Kasoku: what a save may have changed is dropped once more within a second.
+    """Requests of an open editor, log-ins, comments that wait, and forms of visitors drop no page."""
+    # The draft is made without Kasoku, since Kasoku would drop pages once more within a second after a save.
     draft = site.post("A draft", "Half.", status="draft")
     editor = Editor(site)
     warm(lambda: stranger(site), FRONT)

@@ -1,16 +1,16 @@
-"""Two thousand requests of forty visitors in random order against WordPress behind Kasoku, and a look into each answer.
+"""Sends requests of forty visitors in random order to WordPress behind Kasoku, and checks each answer.
 
-What must hold, whatever the order is:
+For any order of requests, this must hold:
 
-- No answer, head or body, has a byte of what is another visitor's: name, login, address, title of a draft, words of a comment that waits, nonce,
-  value of a cookie (population.py).
-- What a page has of somebody who is logged in, is in the pages of those who are, and in no others; each of theirs has their own name.
-- A post behind a password is open to those who gave it, and to nobody else.
-- A hit sets no cookie. Nobody but its owner gets a cookie that was set.
+- No answer, head or body, contains another visitor's secret: name, login, address, title of a draft, words of a comment that waits, nonce,
+  or value of a cookie (population.py).
+- The marks of a logged-in visitor are in the pages of logged-in visitors, and in no others; each of these pages has its visitor's name.
+- A post behind a password shows only to visitors who have entered the password.
+- A hit sets no cookie. Only its owner gets a cookie that was set.
 
-That answers are right is not enough: more than half of what strangers ask for must be hits, or the test shows nothing.
+More than half of the requests of strangers must be hits; else the test would show too little.
 
-A seed repeats the list of requests; which of them meet each other in time is up to the threads.
+A seed repeats the list of requests, but not how the threads interleave.
 """
 
 import html
@@ -21,12 +21,12 @@ from population import BEHIND_THE_PASSWORD, LOGGED_IN, PROTECTED, populate
 from visitor import Visitor
 
 THREADS = 8
-# Enough to see what went wrong.
+# The most mistakes before a run ends, enough to see what went wrong.
 FOUND_MAX = 20
 
 
 class Oracle:
-    """Knows what each visitor may see. Visitors may be asked from several threads."""
+    """Knows what each visitor may see. Several threads may use it."""
 
     def __init__(self, people):
         self.people = people
@@ -35,10 +35,10 @@ class Oracle:
         self._lock = threading.Lock()
 
     def check(self, person, where, answer):
-        """Looks into one answer, after its visitor has learnt from it what is its own."""
+        """Checks one answer, after its visitor has recorded its own secrets from it."""
         head = "\n".join(f"{name}: {value}" for name, value in answer.fields.items())
         text = html.unescape(head + "\n" + "\n".join(answer.set_cookies) + "\n" + answer.text)
-        # Also when both own it: two have got it from one answer.
+        # A secret of two visitors is a mistake as well: both got it from one answer.
         wrong = [f"it has {secret!r} of {other.name}" for other in self.people if other is not person for secret in tuple(other.secrets) if secret in text]
         wrong += self._state(person, where, answer)
         if answer.is_hit and answer.set_cookies:
@@ -55,7 +55,7 @@ class Oracle:
 
     @staticmethod
     def _state(person, where, answer):
-        """Whether the page was made for this visitor as it is now."""
+        """Mistakes of a page that was not made for this visitor's current state."""
         wrong = []
         is_page = answer.status in (200, 404) and answer.text and answer.fields.get("content-type", "").startswith("text/html") and not where.startswith("/wp-")
         if is_page:
@@ -75,7 +75,8 @@ class Oracle:
 
 
 def run(site, crew, requests, seed, reloads=(), visitor=Visitor):
-    """Has the visitors ask; the oracle, with what it has found. `reloads` are called one after the other, evenly spread over the requests."""
+    """Lets the visitors send requests; returns the oracle with its mistakes. `reloads` are called one after the other, evenly spread over
+    the requests."""
     people = populate(site, crew, visitor)
     oracle = Oracle(people)
     draws = random.Random(seed)
@@ -99,7 +100,7 @@ def run(site, crew, requests, seed, reloads=(), visitor=Visitor):
                     for asked, answer in person.do(what, where):
                         person.learns(answer)
                         oracle.check(person, asked, answer)
-                except Exception as error:  # whatever it is, it belongs to what was found
+                except Exception as error:  # any error is reported as a mistake
                     oracle.found.append(f"{person.name}, {what} {where}: {type(error).__name__}: {error}")
 
     threads = [threading.Thread(target=work) for _ in range(THREADS)]

@@ -1,8 +1,8 @@
-"""What plugins for Varnish purge: published and approved past Kasoku, as wp-cron, wp-cli and mail do it, and seen by guests at once.
+"""Tests purges of plugins for Varnish: changes past Kasoku, as by wp-cron, wp-cli and mail, must show to guests at once.
 
-No plugin is installed: a must-use plugin sends what each of them sends (method, target, Host, fields; docs/applications.md says where that was
-read), through WordPress' own interface for HTTP or, as W3 Total Cache does, through a socket. What WordPress itself says of a change (`edit_post`)
-is what it is sent for. And the uploads of Debian's package, which lie outside of the program's directory.
+No such plugin is installed. A must-use plugin sends the requests of each (method, target, Host, fields; docs/applications.md names the
+sources), through WordPress's own HTTP interface or, as W3 Total Cache does, through a socket. WordPress's own events (`edit_post`) trigger
+them. This also tests the uploads of Debian's package, which are outside of the program's directory.
 """
 
 import http.client
@@ -13,7 +13,7 @@ from scenarios import equal, holds, true
 HOST = "harbour.example"
 PLUGINS = ["proxy-cache-purge", "w3-total-cache", "wp-rocket"]
 
-# Which pages a post has is each plugin's own list; here they all have this one.
+# Each plugin has its own list of a post's pages; here all have this one.
 MUST_USE = r"""<?php
 function harbour_purge($plugin, $url, $is_all) {
     $place = getenv('HARBOUR_KASOKU');
@@ -70,7 +70,7 @@ symlinks = "anywhere"
 
 
 def get(site, path):
-    """Its status, its text, and whether it was a hit: what a guest gets."""
+    """Requests the path as a guest; returns status, text, and whether the answer was a hit."""
     connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
     connection.request("GET", path, headers={"Host": HOST, "User-Agent": "Mozilla/5.0"})
     response = connection.getresponse()
@@ -80,7 +80,7 @@ def get(site, path):
 
 
 def warm(site, *paths):
-    """All of them are hits from here on."""
+    """Requests the paths until all are hits."""
     for path in paths:
         get(site, path)
         status, _, is_hit = get(site, path)
@@ -88,7 +88,7 @@ def warm(site, *paths):
 
 
 class Plugin:
-    """WordPress with what one plugin sends."""
+    """WordPress with the requests of one plugin."""
 
     def __init__(self, site, name):
         self._site, self.name = site, name
@@ -100,7 +100,7 @@ class Plugin:
         return self._site.php(f"{place} {code}", **values)
 
     def purged(self):
-        """What it has sent, each with its status."""
+        """Checks that the plugin has sent purges, and that none was refused."""
         lines = [line.split() for line in self._log.read_text().splitlines()]
         self._log.write_text("")
         true(lines, f"{self.name} has sent something")
@@ -159,7 +159,7 @@ def uploads_of_debians_package_are_files(site, **_):
 
 
 def content_of(site):
-    """The uploads as Debian has them, in its /var/lib/wordpress, beside links to the packaged themes."""
+    """The directory of uploads as in Debian's /var/lib/wordpress, beside links to the packaged themes."""
     directory = site.directory / "var-lib-wordpress" / "wp-content" / "uploads"
     if not directory.exists():
         directory.mkdir(parents=True)
@@ -171,7 +171,7 @@ def content_of(site):
 
 
 def serve(site):
-    """WordPress under a name, as the plugins know it."""
+    """Serves WordPress under a host name, as the plugins know it."""
     (site.root / "wp-content" / "mu-plugins" / "purges.php").write_text(MUST_USE)
     content = content_of(site).parent.parent
     site.php("update_option('siteurl', $values['url']); update_option('home', $values['url']);", url=f"http://{HOST}")

@@ -1,11 +1,11 @@
-"""Forty visitors of WordPress, each with things that nobody else may see, and what each does next.
+"""Simulates forty visitors of WordPress, each with secrets that no other visitor may see, and chooses their steps.
 
-Six kinds of visitors: readers, readers with analytics cookies, members who log in and out, people who comment, people who know a post's
-password, and newcomers who have no cookie at any time. What a visitor does is drawn from the seed alone, so that a seed is a
-list of requests; which of them meet each other in time is up to the threads.
+There are six kinds of visitors: readers, readers with analytics cookies, members who log in and out, commenters, visitors who know a post's
+password, and newcomers who never have a cookie. Steps are drawn from the seed alone, so a seed is a list of requests; how they interleave
+depends on the threads.
 
-A member's page shows its name, its address, the draft that it writes, and nonces; those are its secrets. So are the name, address and words of
-a comment that waits for moderation, and the values of the cookies that WordPress has set.
+A member's page shows the member's name, address, draft, and nonces, which are the member's secrets. So are the name, address and words of a
+comment that waits for moderation, and the values of the cookies that WordPress has set.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ POSTS = [f"/notice-{number}/" for number in range(1, 9)]
 PAGES = ["/", *POSTS, PROTECTED, "/sample-page/", "/?s=notice", "/?s=lantern", "/feed/", "/comments/feed/", "/category/uncategorized/", "/author/harbour-office/",
          "/page/2/", "/no-such-page/", "/notice-1/?replytocom=1", "/notice-2/?utm_source=letter", "/notice-3/feed/"]
 
-# What is in a page that was made for somebody who is logged in, and in no other.
+# Marks of a page that was made for a logged-in visitor; no other page has them.
 LOGGED_IN = re.compile(r'id="wpadminbar"|<body[^>]* logged-in|_wpnonce=|action=logout|wp-admin/profile\.php')
 NONCES = re.compile(r'_wpnonce=(\w{10})|(?:nonce|Nonce)["\']?\s*[:=]\s*["\'](\w{10})["\']|createNonceMiddleware\( "(\w{10})"')
 
@@ -49,13 +49,13 @@ echo json_encode($drafts);
 
 
 class Person:
-    """One of the visitors: what it may see, what it must see, what it does."""
+    """One visitor: what it may see and must see, and its steps."""
 
     def __init__(self, site, crew, kind, number, visitor=Visitor):
         self.kind = kind
         self.name = f"{kind}-{number}"
         self.is_logged_in = self.has_password = False
-        # One request at a time: a person has one browser.
+        # A visitor sends one request at a time, as one browser.
         self.lock = threading.Lock()
         word = f"{kind[:3]}{crew}q{number:02}x"
         self.login = f"{word}login"
@@ -67,12 +67,12 @@ class Person:
         cookies = {"_ga": f"GA1.1.{word}ga", "_fbp": f"fb.1.{word}fbp"} if kind == "measured" else {}
         self.visitor = visitor(site, cookies, f"Mozilla/5.0 ({word}agent)")
         self.secrets = {f"{word}agent", self.referer, *cookies.values()}
-        # A picture's address is made of the hash of its owner's.
+        # The URL of a picture contains the hash of its owner's address.
         whose = {self.address, hashlib.md5(self.address.encode()).hexdigest(), self.display}
         self.secrets |= {"member": {self.login, self.draft_title} | whose, "commenter": {self.words} | whose}.get(kind, set())
 
     def next(self, random):
-        """What it does next: a step's name, and where."""
+        """The visitor's next step: its name and path."""
         read = ("read", random.choice(PAGES))
         if self.kind == "member":
             return random.choices([read, ("log in or out", None), ("administration", None), ("draft", None), ("interface", None)], [70, 10, 6, 8, 6])[0]
@@ -85,7 +85,7 @@ class Person:
         return read
 
     def do(self, step, where):
-        """Does it; yields what comes, each with where it was asked for, while its visitor is in the state in which it asked."""
+        """Takes the step; yields the path and the answer of each request, while the visitor is in the state of the request."""
         ask = self.visitor
         if step == "read":
             yield where, ask.get(where, Referer=self.referer)
@@ -111,10 +111,10 @@ class Person:
             yield "/wp-admin/admin-ajax.php", ask.get("/wp-admin/admin-ajax.php?action=rest-nonce")
 
     def learns(self, answer):
-        """What of this answer is from now on its secret: the values of cookies, and nonces where it is logged in."""
+        """Records the answer's secrets: the values of cookies, and nonces if the visitor is logged in."""
         for line in answer.set_cookies:
             name, _, value = line.partition(";")[0].partition("=")
-            # These two hold the same for all, or a time.
+            # The values of these two are the same for all visitors, or a time.
             if len(value) >= 8 and not name.startswith(("wordpress_test_cookie", "wp-settings-")):
                 self.secrets.add(urllib.parse.unquote(value))
         if self.is_logged_in:
@@ -129,7 +129,7 @@ class Person:
         yield PROTECTED, self.visitor.get(PROTECTED)
 
     def _log_in(self):
-        # The form sets a cookie, which stays when one has logged out.
+        # The form sets a cookie, which stays after a log-out.
         yield "/wp-login.php", self.visitor.get("/wp-login.php")
         answer = self.visitor.post("/wp-login.php", {"log": self.login, "pwd": PASSWORD, "wp-submit": "Log In", "testcookie": "1"})
         self.is_logged_in = self.visitor.cookie("wordpress_logged_in_") is not None
@@ -154,7 +154,7 @@ class Person:
         page = self.visitor.get(where)
         yield where, page
         number = re.search(r"postid-(\d+)", page.text)
-        # The same words twice would be refused.
+        # WordPress would refuse a repeated comment.
         self._comments += 1
         form = {"comment": f"{self.words}, {self._comments}", "author": self.display, "email": self.address, "comment_post_ID": number[1], "comment_parent": "0",
                 "wp-comment-cookies-consent": "yes"}
@@ -171,7 +171,8 @@ class Person:
 
 
 def populate(site, crew, visitor=Visitor):
-    """Makes the posts, once, and the members; the visitors, in no state yet. Each crew, named by a letter, has names of its own."""
+    """Makes the posts, once, and the members; returns the visitors in their first states. Each crew, named by a letter, has different
+    names."""
     kinds = [("member", MEMBERS), ("commenter", COMMENTERS), ("holder", HOLDERS), ("reader", READERS), ("measured", MEASURED), ("newcomer", NEWCOMERS)]
     people = [Person(site, crew, kind, number, visitor) for kind, count in kinds for number in range(count)]
     members = [{"login": p.login, "name": p.display, "address": p.address, "draft": p.draft_title} for p in people if p.kind == "member"]

@@ -1,5 +1,7 @@
-"""What went wrong once with another program, tried with WordPress: pages in browsers that several use, parameters that nobody knows, pages that break off,
-outages, cookies that a log-in leaves, and uploads that are programs.
+"""Tests WordPress for problems that had occurred with other applications: shared browsers, unknown parameters, pages that break off, and
+more.
+
+Further ones are outages, cookies that a log-in leaves, and uploads that are programs.
 """
 
 import time
@@ -15,7 +17,8 @@ from visitor import Visitor
 POST = "/hello-world/"
 ADMIN_BAR = "wpadminbar"
 
-# Pages in whose middle PHP fails, as plugins and themes do: by then the status has gone out. And one that says so with a page of its own, and status 200.
+# Pages in whose middle PHP fails because of plugins or themes, after the status has been sent. And one that reports an error with status
+# 200.
 BROKEN = """<?php
 add_action('wp_footer', function () {
     if (isset($_GET['s']) && $_GET['s'] === 'breaks') { flush(); no_such_function(); }
@@ -28,7 +31,8 @@ add_action('wp', function () {
 
 
 def no_page_is_taken_for_a_visitors_own(site, **_):
-    # A minute apart: of posts of one second, MariaDB returns any ten for a list, so that a comparison may take twelve pages more, and still be a false alarm (docs/guard.md).
+    # The posts are a minute apart. For a list of posts of the same second, MariaDB returns any ten, so the guard would compare twelve pages
+    # more, and might still raise a false alarm (docs/guard.md).
     posts = [f"/buoy-{number}/" for number in range(40)]
     site.php("foreach (range(0, 39) as $n) wp_insert_post(['post_date' => sprintf('2026-01-05 10:%02d:00', $n), 'post_title' => \"Buoy $n\", 'post_name' => \"buoy-$n\", 'post_status' => 'publish', 'post_content' => 'Red.']);")
     try:
@@ -38,7 +42,7 @@ def no_page_is_taken_for_a_visitors_own(site, **_):
 
 
 def a_browser_that_was_closed_never_shows_a_members_page(site, **_):
-    """A guest, an editor and a guest again, one after the other, in one browser whose cache stays."""
+    """A guest, an editor and a guest again use one browser, one after the other; its cache stays."""
     browser = CachedVisitor(site)
     for path in ["/", POST, "/feed/"]:
         for _ in range(2):
@@ -58,7 +62,8 @@ def a_browser_that_was_closed_never_shows_a_members_page(site, **_):
 
 
 def validators_of_wordpress_confirm_nothing(site, **_):
-    """A feed has Last-Modified and a tag that is made of it: the same for all who see another feed."""
+    """WordPress gives a feed Last-Modified, and an entity tag that is derived from it, so visitors with different feeds have the same
+    ones."""
     warm(lambda: Visitor(site), "/feed/")
     feed = Visitor(site).get("/feed/")
     lacks(feed.fields, "last-modified", "the fields of a feed")
@@ -110,7 +115,7 @@ def while_the_database_is_away_pages_stay_and_nothing_else_is_kept(site, **_):
 
 
 def no_cookie_of_a_log_in_is_noise(site, **_):
-    """Each alone, as a browser may lose one of several. The form itself leaves a cookie that says the same for all."""
+    """Each cookie by itself makes a request pass, as a browser may lose some. The form itself leaves a cookie that is the same for all."""
     visitor = Visitor(site)
     visitor.get("/wp-login.php")
     sent = visitor.post("/wp-login.php", {"log": USER, "pwd": PASSWORD, "wp-submit": "Log In", "testcookie": "1"})

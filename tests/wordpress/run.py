@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""WordPress behind Kasoku: installed, read, searched, logged in to and written with, without a cache rule, with one, and with the
-ready policy; then what went wrong once with others, and how soon a write is seen; two thousand requests of forty visitors, with a
-look into each answer; at last what plugins purge.
+"""Tests WordPress behind Kasoku: reading, searching, log-ins and writing, without a cache rule, with one, and with the policy.
 
-Everything is the real program from Debian: WordPress, php-fpm, MariaDB, and Chromium for what a person does. Prints a line for each
-scenario and `wordpress: N passed, M failed`; exits with 1 when anything failed. With KASOKU_SCREENSHOTS=DIRECTORY it leaves pictures there.
+Then come problems that had occurred with other applications, how soon a write shows, two thousand requests of forty visitors with a check
+of each answer, and the purges of plugins.
+
+All programs are real and from Debian: WordPress, php-fpm, MariaDB, and Chromium for a person's actions. Prints a line for each scenario and
+`wordpress: N passed, M failed`; exits with 1 if a scenario failed. KASOKU_SCREENSHOTS=DIRECTORY saves screenshots there.
 """
 
 import sys
@@ -23,7 +24,7 @@ from site_under_test import PASSWORD, USER, Site  # noqa: E402
 from visitor import Visitor  # noqa: E402
 import visitors  # noqa: E402
 
-# A front page, posts with names of their own and a dashboard: all that WordPress needs.
+# The least configuration for WordPress with a front page, named posts and a dashboard.
 PLAIN = """
 [[site]]
 origin = "fastcgi://unix:{socket}"
@@ -31,7 +32,7 @@ root = "{root}"
 try-files = ["{{path}}", "{{path}}/", "/index.php"]
 """
 
-# The rule: pages are kept for ten minutes though WordPress says nothing about caching.
+# The rule: pages get a lifetime of ten minutes, since WordPress says nothing about caching.
 GRANTED = PLAIN + """
 ttl = "10m"
 
@@ -46,7 +47,7 @@ pass = true
 
 
 def get(site, path):
-    """What somebody gets who comes for the first time."""
+    """Requests the path as a new visitor."""
     visitor = Visitor(site)
     try:
         return visitor.get(path)
@@ -60,7 +61,7 @@ def get(site, path):
 def the_front_page_has_its_styles(site, browser):
     browser.open(site.url + "/")
     holds(browser.source(), "Harbour notes", "the front page")
-    # Each file that the page names has come, and the styles apply.
+    # Each file of the page has arrived, and the styles apply.
     missing = browser.run(
         "return performance.getEntriesByType('resource').filter(e => e.responseStatus >= 400 || !e.responseStatus).map(e => e.name)"
     )
@@ -72,7 +73,7 @@ def the_front_page_has_its_styles(site, browser):
 
 
 def a_static_file_does_not_reach_php(site, **_):
-    # The browser of the scenario before asks for an icon when it has shown the page.
+    # The browser of the last scenario requests an icon after it has shown the page.
     site.settle()
     before = site.php_requests()
     answer = get(site, "/wp-includes/css/dashicons.min.css")
@@ -188,7 +189,7 @@ def main():
         tally.run(rows.SCENARIOS, site)
         tally.run(freshness.SCENARIOS, site)
         tally.run(visitors.SCENARIOS, site)
-        # The last: the site has another address from here on.
+        # This part is the last, since it changes the site's URL.
         plugins.serve(site)
         tally.run(plugins.SCENARIOS, site)
         return tally.end(site)

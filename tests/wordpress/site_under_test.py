@@ -1,4 +1,4 @@
-"""WordPress as Debian has it, as the installer in the browser leaves it, with the permalinks that most sites have."""
+"""Installs and runs Debian's WordPress as the installer in the browser leaves it, with the permalinks that most sites have."""
 
 import json
 import os
@@ -29,10 +29,10 @@ if (!defined('ABSPATH')) define('ABSPATH', __DIR__ . '/');
 require_once ABSPATH . 'wp-settings.php';
 """
 
-# All visitors have one address here, and may comment as fast as they like.
+# All visitors have the same address here, so there must be no limit of the rate of comments.
 NO_FLOOD_CONTROL = "<?php add_filter('comment_flood_filter', '__return_false', 99); add_filter('wp_is_comment_flood', '__return_false', 99);"
 
-# As the installer in the browser does it, and the permalinks that most sites have.
+# Installs as the installer in the browser does, and sets the permalinks that most sites have.
 INSTALL = """<?php
 define('WP_INSTALLING', true);
 $_SERVER['HTTP_HOST'] = '127.0.0.1:{port}';
@@ -53,19 +53,19 @@ echo get_option('permalink_structure');
 
 
 class Site(Servers):
-    """A context: WordPress, its servers, and Kasoku."""
+    """A context with WordPress, its servers, and Kasoku."""
 
     name = "wordpress"
 
     def _install(self):
-        # A copy, with what Debian links to: uploads are written below it.
+        # A copy without symbolic links to Debian's files, since uploads are written below it.
         shutil.copytree(WORDPRESS, self.root, symlinks=False, ignore=shutil.ignore_patterns("wp-config.php"), ignore_dangling_symlinks=True)
         (self.root / "wp-content" / "uploads").mkdir(exist_ok=True)
         shutil.chown(self.root / "wp-content" / "uploads", WEB_USER, WEB_USER)
         (self.root / "wp-config.php").write_text(CONFIG.format(socket=self.database_socket))
         (self.root / "wp-content" / "mu-plugins").mkdir()
         (self.root / "wp-content" / "mu-plugins" / "no-flood-control.php").write_text(NO_FLOOD_CONTROL)
-        # What editors leave behind: never to be served.
+        # A backup file of an editor, which must never be served.
         (self.root / "wp-config.php~").write_text(CONFIG.format(socket=self.database_socket))
         install = self.directory / "install.php"
         install.write_text(INSTALL.format(port=self.port, root=self.root, user=USER, password=PASSWORD))
@@ -74,14 +74,14 @@ class Site(Servers):
             raise RuntimeError(f"WordPress could not be installed: {said}")
 
     def php(self, code, **values):
-        """Runs a few lines of PHP with WordPress loaded, as wp-cli does, not through a server; what they print."""
+        """Runs a few lines of PHP with WordPress loaded, without a server, as wp-cli does; returns their output."""
         script = self.directory / "script.php"
         script.write_text(f"<?php $_SERVER['HTTP_HOST'] = '127.0.0.1:{self.port}'; $_SERVER['REQUEST_URI'] = '/';"
                           f" $values = json_decode(getenv('VALUES'), true); require '{self.root}/wp-load.php'; {code}")
         return run(["php", "-d", "display_errors=1", script], env={**os.environ, "VALUES": json.dumps(values)})
 
     def post(self, title, text, status="publish", password=""):
-        """Writes a post past all caches; its number."""
+        """Writes a post without a request; returns its number."""
         insert = "echo wp_insert_post(['post_title' => $values['title'], 'post_content' => $values['text'], 'post_author' => 1,"
         insert += " 'post_status' => $values['status'], 'post_password' => $values['password']]);"
         return int(self.php(insert, title=title, text=text, status=status, password=password))

@@ -1,4 +1,4 @@
-"""The oracle on WordPress with `application = "wordpress"`, and proofs that it sees what it is there for.
+"""Runs the oracle on WordPress with `application = "wordpress"`, and tests that the oracle finds mistakes.
 
 KASOKU_WORDPRESS_SEED repeats a list of requests.
 """
@@ -12,7 +12,7 @@ from scenarios import equal, true
 from visitor import Visitor
 
 REQUESTS = 2000
-# Enough for each kind of visitor to have done most of what it does.
+# Enough requests for each kind of visitor to take most of its steps.
 REQUESTS_TO_BE_CAUGHT = 200
 
 
@@ -35,7 +35,7 @@ def two_thousand_requests_of_forty_visitors_show_nobody_anything_of_another(site
 
 
 def the_oracle_catches_a_cache_that_looks_at_no_cookie(site, **_):
-    """What many do by hand: each page is kept under its address, whoever asked. It is put between the visitors and Kasoku."""
+    """A naive cache between the visitors and Kasoku, which stores each page under its URL for all visitors."""
     kept = {}
 
     class Careless(Visitor):
@@ -52,7 +52,7 @@ def the_oracle_catches_a_cache_that_looks_at_no_cookie(site, **_):
 
 
 def the_oracle_catches_a_policy_that_forgets_the_login(site, **_):
-    """Nobody sees another's page by it, since what is kept was asked for anonymously; but members no longer see their own."""
+    """No visitor sees another's page with it, since stored pages are anonymous; but members no longer see their own."""
     site.serve(rules(site) + 'cookies.pass = ["wp-postpass_*", "comment_author_*"]\n')
     found = oracle.run(site, "c", REQUESTS_TO_BE_CAUGHT, 1).found
     site.serve(rules(site))

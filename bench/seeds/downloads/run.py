@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A board's downloads: read and printed by PHP, or named to the server in one line.
+"""Measures a board's downloads: PHP reads and prints the file, or names it to the server in one line.
 
     make bench-downloads                       everything, some 5 minutes; writes bench/reports/downloads.md and the table of README.md
     make bench-downloads ARGS="--rounds 2 --no-write"
 
-The board is that of the tests (board/), behind Kasoku, nginx and Apache, each with a php-fpm of its own with two processes. What is
-measured: how long a PHP process is held by a download, by php-fpm's own account; CPU time of the server and of PHP; and how many
-downloads two processes do.
+The board is that of the tests (board/), behind Kasoku, nginx and Apache, each with its own php-fpm of two processes. The bench measures how
+long a download occupies a PHP process, by php-fpm's own account, the CPU time of the server and of PHP, and the rate of downloads with two
+processes.
 """
 
 import argparse
@@ -33,14 +33,14 @@ from experiment import progress, two_cores  # noqa: E402
 from processes import BenchError, Programs, free_port, run_client  # noqa: E402
 
 VISITORS = 8
-# So many that a turn takes some seconds where PHP reads, and as much of a second as can be had where it does not.
+# Enough downloads for a turn of some seconds if PHP reads the file, and for a large part of a second if not.
 DOWNLOADS = {("1 MB", True): 32, ("10 MB", True): 8, ("1 MB", False): 1000, ("10 MB", False): 200}
 SLOW_BYTES_PER_SECOND = 4_000_000
 
 
 @dataclass
 class Turn:
-    """What downloads gave: how many a second, milliseconds that one of them held a PHP process, CPU milliseconds of one."""
+    """A turn's result: downloads per second, milliseconds for which one occupied a PHP process, and CPU milliseconds of one."""
 
     rate: float
     held: float
@@ -50,7 +50,7 @@ class Turn:
 
 @dataclass
 class Started:
-    """A server, its php-fpm, their accounts, and visitors who may download."""
+    """A server, its php-fpm, their CPU accounts, and the sessions of visitors who may download."""
 
     place: setups.Place
     programs: tuple
@@ -89,12 +89,12 @@ def measure(wanted):
 
 
 def make_board(directory):
-    """Posts with a file each; the number of a size is that of its post."""
+    """Makes a post with a file for each size; the size's position is the post's number."""
     (directory / "file").mkdir()
     for size, length in setups.SIZES.items():
         path = directory / "file" / setups.name_of(size)
         path.write_bytes(os.urandom(length))
-        # It has lain there for long, as files have: one that was written this second may change once more.
+        # The file is old, as most are: a file that was just written might change again within the same second.
         os.utime(path, (1_700_000_000, 1_700_000_000))
     posts = {post_of(size): {"bf_file": setups.name_of(size), "bf_source": f"{size}.bin"} for size in setups.SIZES}
     (directory / "posts.json").write_text(json.dumps(posts))
@@ -116,7 +116,7 @@ def start(programs, groups, name, data, cores):
 
 
 def start_limit(programs, groups, data, size, cores):
-    """A loop of sendfile in C, of which what it takes is taken for what the machine was able to do in a round."""
+    """Starts the limit, a loop of sendfile in C: its cost shows the speed of the machine in a round."""
     name = f"limit-{setups.SIZES[size]}"
     place = setups.Place(free_port(), programs.directory(name), data, Path())
     account = groups.enter_context(Group(name))
@@ -151,7 +151,7 @@ def path_of(row, size):
 
 
 def check_answers(started, data):
-    """All give the same bytes, and only to members."""
+    """Checks that all servers send the same bytes, and only to members."""
     for row in setups.ROWS.values():
         server = started[row.server]
         for size in setups.SIZES:
@@ -167,12 +167,12 @@ def check_answers(started, data):
 
 
 def fast(server, row, size, cores):
-    """Eight visitors who take all that comes."""
+    """A turn of eight visitors who read as fast as they can."""
     return turn(server, row, size, DOWNLOADS[size, bool(row and row.reads)], VISITORS, 0, cores)
 
 
 def slow(server, row, size, cores):
-    """One who takes it slowly."""
+    """A turn of one visitor who reads slowly."""
     return turn(server, row, size, 1, 1, SLOW_BYTES_PER_SECOND, cores)
 
 
@@ -189,7 +189,8 @@ def turn(server, row, size, downloads, visitors, pace, cores):
 
 
 def held_ms(log, begin, script, downloads):
-    """By php-fpm's own account, a line when a process has become free. It may come a moment after the file's last byte."""
+    """Milliseconds for which a download occupied a PHP process, from php-fpm's log. The line may come a moment after the file's last
+    byte."""
 
     def lines():
         with open(log, "rb") as file:

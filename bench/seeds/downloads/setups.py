@@ -1,4 +1,5 @@
-"""The board, behind three servers: php-fpm with two processes for each, and the script that reads or the one that names."""
+"""The configurations of the downloads bench: the board behind three servers, each with a php-fpm of two processes, and two download
+scripts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +25,13 @@ class Place:
 
     @property
     def php_log(self):
-        """A line for each request: microseconds until the process was free again, and the script."""
+        """php-fpm's log, with a line for each request: microseconds until the process was free again, and the script."""
         return self.directory / "php-access.log"
 
 
 @dataclass
 class Row:
-    """One of those that are compared."""
+    """A row of the comparison: a server and a script."""
 
     label: str
     server: str
@@ -57,7 +58,8 @@ def limit(port, data, size):
 
 
 def php_fpm(place):
-    """With two processes that stay, and OPcache, as Debian has it; without an output buffer, which boards clear away before they send a file."""
+    """php-fpm with two permanent processes and OPcache, as in Debian; without an output buffer, which boards discard before they send a
+    file."""
     d = place.directory
     (d / "sessions").mkdir()
     (d / "sessions").chmod(0o777)

@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal, for bench/reports/downloads.md and for README.md."""
+"""Writes the results of the downloads bench as tables for the terminal, for bench/reports/downloads.md and for README.md."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -15,7 +15,7 @@ USED = (("limit", "nginx", "apache", "kasoku"), {"PHP": (PHP_FPM, "-v")})
 
 @dataclass
 class Results:
-    """Turns, one for each round."""
+    """The turns of all rounds."""
 
     rounds: int
     fast: dict = field(default_factory=dict)  # by size and row
@@ -39,7 +39,7 @@ def write(results):
 
 
 def tables(results):
-    """Name of the place, then title, header and lines."""
+    """The tables by the names of their places: title, header and lines."""
     found = {}
     for size in reversed(SIZES):
         found[f"saved {size}"] = (f"A download of {size}, through Kasoku", SAVED_HEADER, saved(results, size))
@@ -69,13 +69,13 @@ def line(fast, slow, label):
 
 
 def saved(results, size):
-    """The script with the loop, the one with the line, and how many times less the second takes: medians of the rounds' ratios."""
+    """Lines that compare the script that reads with the one that names the file; the factors are medians of the rounds' ratios."""
     reads, names = (results.fast[size, f"kasoku-{how}"] for how in ("reads", "names"))
     slowly = [results.slow[size, f"kasoku-{how}"] for how in ("reads", "names")]
 
     def one(label, values, unit, written, is_less=True):
         ratio = median(a / b if is_less else b / a for a, b in zip(*values))
-        # Two digits: the third is another one in each run.
+        # Two digits, since the third differs from run to run.
         return (label, *(f"{written(median(side))}{unit}" for side in values), f"{float(f'{ratio:.2g}'):,g} times {'less' if is_less else 'more'}")
 
     def both(turns, value):

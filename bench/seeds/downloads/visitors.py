@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Visitors who download: each has a session and a connection, and asks for the next file when one has come.
+"""Runs visitors who download: each has a session and a connection, and requests the next file when one is complete.
 
     visitors.py PORT PATH DOWNLOADS BYTES_PER_SECOND SESSION...
 
-As many visitors as sessions, who share the downloads; 0 bytes a second: as fast as it comes. Prints how many seconds all took together. What
-comes is counted and dropped in the kernel (MSG_TRUNC), so that the client isn't what is measured.
+There is a visitor for each session, and all share the downloads; 0 bytes a second means as fast as possible. Prints how many seconds all
+downloads took together. The kernel counts and drops the received bytes (MSG_TRUNC), so that the client costs little.
 """
 
 import socket
@@ -23,7 +23,7 @@ class Visitor:
         self.socket.settimeout(TIMEOUT_SECONDS)
         self.pace = bytes_per_second
         if self.pace:
-            # Nobody takes in for a slow visitor what they have not asked for yet.
+            # With a small buffer, the kernel does not accept for a slow visitor what they have not read yet.
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PIECE_BYTES)
         self.socket.connect(("127.0.0.1", port))
         self.session = session

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The experiment that Kasoku began with: a search script, and what a cache in front of it makes of it.
+"""Measures a slow search script without a cache and behind caches: the experiment with which Kasoku began.
 
     make bench-mt-search                       everything, some 6 minutes; writes bench/reports/mt-search.md and its charts
     make bench-mt-search ARGS="--rounds 2 --no-write"
 
-A Perl program searches 3,000 entries for a tag. It runs as CGI and as FastCGI, without a cache; behind Apache with mod_cache
-and mod_cache_disk, patched to send Expires, since without that no cache may keep it; and behind Kasoku, as it is, with a rule
-that grants it an hour. README.md says what is measured and what is not.
+A Perl program searches 3,000 entries for a tag. It runs as CGI and as FastCGI: without a cache; behind Apache with mod_cache and
+mod_cache_disk, patched to send Expires, since no cache may store it otherwise; and unpatched behind Kasoku, with a rule that grants it an
+hour. README.md says what is measured and what is not.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from steady import Steady  # noqa: E402
 QUERY = "/mt-search.cgi?tag=x&blog_id=1"
 AB_REQUESTS = 100
 CONNECTIONS = 32
-# Short turns, since the machine changes its speed within seconds.
+# Turns are short, since the machine changes its speed within seconds.
 HITS_SECONDS = 1
 HITS_BLOCKS = 3
 MISSES = 10
@@ -43,7 +43,7 @@ MISS_TURNS = 8
 
 @dataclass
 class Alone:
-    """ab -n 100 -c 1: milliseconds."""
+    """The results of `ab -n 100 -c 1`, in milliseconds; the rates are per second."""
 
     setup: str
     rates: list = field(default_factory=list)
@@ -54,7 +54,7 @@ class Alone:
 
 @dataclass
 class Many:
-    """Hits by 32 connections, or misses one after the other: CPU microseconds of all processes for a request."""
+    """The results of hits by 32 connections, or of misses one after the other: CPU microseconds of all processes for a request."""
 
     setup: str
     rates: list = field(default_factory=list)
@@ -109,7 +109,7 @@ def measure(wanted):
 
 
 def check_answers(started):
-    """All set-ups give the same page; those with a cache give it from the cache, once it is there."""
+    """Checks that all set-ups return the same page, and that those with a cache return a hit once it is stored."""
     expected = None
     for name, (program, place, _) in started.items():
         if name == "limit":
@@ -126,7 +126,7 @@ def check_answers(started):
 
 
 def page_of(program, entries):
-    """The page that the program prints, run by hand as a CGI server would."""
+    """The page that the program prints, run directly as a CGI server would run it."""
     environment = {"SEARCH_ENTRIES": str(entries), "REQUEST_METHOD": "GET", "QUERY_STRING": QUERY.partition("?")[2]}
     done = subprocess.run([program], env=environment, check=True, capture_output=True)
     return re.split(rb"\r?\n\r?\n", done.stdout, maxsplit=1)[1]
@@ -140,14 +140,14 @@ def one_after_the_other(row, place, cores):
         raise BenchError(f"{row.setup}: {found[1]} answers were no 200")
     row.rates.append(float(find(r"Requests per second:\s+([\d.]+)", text)))
     row.means.append(float(find(r"Time per request:\s+([\d.]+) \[ms\] \(mean\)", text)))
-    # What ab prints is in whole milliseconds; a hit would be 0.
+    # The percentiles come from ab's table, since its output has whole milliseconds, in which a hit would be 0.
     served = dict(line.split(",") for line in table.read_text().splitlines()[1:])
     row.p50s.append(float(served["50"]))
     row.p99s.append(float(served["99"]))
 
 
 def many(started, keeps_alive, cores):
-    """Hits by connections that stay open, or by one for each request: hits a second, and CPU microseconds of a hit."""
+    """Hits over connections that stay open, or over a new one for each request: hits per second, and CPU microseconds of a hit."""
     program, place, group = started
     before = group.cpu_ns()
     words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{HITS_SECONDS}s", "-H", f"Host: {client.HOST}"]
@@ -159,10 +159,10 @@ def many(started, keeps_alive, cores):
 
 
 def all_misses(rows, started, number, cores):
-    """Every set-up has several short turns, since a program's price moves with the machine's within seconds."""
+    """Measures the misses of each set-up in several short turns, since the machine changes its speed within seconds."""
     spent = dict.fromkeys(rows, 0)
     for turn in range(MISS_TURNS):
-        # Who comes first is another one each time.
+        # Another set-up comes first in each turn.
         names = list(rows)[turn % len(rows) :] + list(rows)[: turn % len(rows)]
         for name in names:
             spent[name] += misses(started[name], f"{number}-{turn}", cores)
@@ -171,7 +171,7 @@ def all_misses(rows, started, number, cores):
 
 
 def misses(started, turn, cores):
-    """Each request is one for a page that nobody has asked for, so each starts the program or asks it. CPU nanoseconds."""
+    """CPU nanoseconds of requests for new pages, each of which starts the program or calls it."""
     _, place, group = started
     code = (
         "import http.client,sys\n"

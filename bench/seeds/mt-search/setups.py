@@ -1,4 +1,4 @@
-"""What is compared: the script without a cache, behind Apache's and behind Kasoku's."""
+"""The set-ups that the mt-search bench compares: the script without a cache, behind Apache's cache, and behind Kasoku."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ class Place:
 
 @dataclass
 class Setup:
-    """One of those that are compared."""
+    """A set-up of the comparison."""
 
     label: str
     command: object
@@ -32,7 +32,7 @@ class Setup:
 
 
 def environment(setup, place):
-    """What the programs find in their environment, and Kasoku or Apache hands on to them."""
+    """The environment that Kasoku or Apache passes on to the programs."""
     patched = {"SEARCH_EXPIRES": "+1h"} if setup.is_patched else {}
     return {"SEARCH_ENTRIES": str(place.entries), **patched}
 
@@ -42,7 +42,7 @@ def limit(place):
 
 
 def apache(kind, caches):
-    """Apache as Debian has it, tuned as its documentation says: event MPM, sendfile, the quick handler."""
+    """Apache as in Debian, tuned as its documentation recommends: event MPM, sendfile, the quick handler."""
 
     def command(place):
         d = place.directory
@@ -82,7 +82,7 @@ Require all granted
 
 
 def kasoku(origin):
-    """Kasoku with a file of four lines; the script is not patched."""
+    """Kasoku with a short configuration; the script is not patched."""
 
     def command(place):
         config = place.directory / "kasoku.toml"
@@ -121,6 +121,6 @@ ALONE = [name for name in ALL if name != "limit"]
 HITS = ["limit", *(name for name, setup in ALL.items() if setup.caches)]
 CACHED_APACHE = ["apache-cgi-cache", "apache-fastcgi-cache"]
 CACHED_KASOKU = ["kasoku-cgi", "kasoku-fastcgi"]
-# Each of ours, and Apache without a cache, which does the least for a request.
+# Each set-up of Kasoku with its counterpart: Apache without a cache, which does the least work for a request.
 MISS_PAIRS = {"kasoku-cgi": "apache-cgi", "kasoku-fastcgi": "apache-fastcgi"}
 MISSES = ["apache-cgi", "kasoku-cgi", "apache-fastcgi", "kasoku-fastcgi"]

@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for bench/reports/mt-search.md, and as charts beside it."""
+"""Writes the results of the mt-search bench as tables for the terminal and for bench/reports/mt-search.md, and as charts beside it."""
 
 import statistics
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def write(results):
 
 
 def tables(results):
-    """Name of the place, then title, header and lines."""
+    """The tables by the names of their places: title, header and lines."""
     rounds = len(next(iter(results.alone.values())).rates)
     return {
         "alone": (f"ab -n 100 -c 1, medians of {rounds} rounds", ALONE_HEADER, alone(results)),
@@ -83,7 +83,7 @@ def misses(results):
 
 
 def drawn(results):
-    """Charts by name."""
+    """The charts by name."""
 
     def rows(of, values, figure):
         medians = {name: median(values(row)) for name, row in of.items()}
@@ -98,7 +98,7 @@ def drawn(results):
 
 
 def ratio(one, other):
-    """Round by round."""
+    """The ratios round by round."""
     return [a / b for a, b in zip(one, other)]
 
 

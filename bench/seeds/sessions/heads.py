@@ -1,4 +1,4 @@
-"""What answers say: their heads, as they come, for the document."""
+"""Fetches the heads of typical answers, unchanged, for the document."""
 
 import socket
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import client
 from processes import BenchError
 
 TIMEOUT_SECONDS = 20
-# A page that nobody has asked for before.
+# A page that has not been requested before.
 PATH = "/list.php?board=market"
-# In the order of the document: the set-up, whether a member asks, and which of its answers is shown.
+# In the order of the document: the set-up, whether the request is a member's, and the number of requests; the last answer is shown.
 SHOWN = {
     "nginx, the board as it is": ("nginx", False, 1),
     "Varnish in front of that, the second time": ("varnish", False, 2),
@@ -22,14 +22,14 @@ SHOWN = {
 
 @dataclass
 class Answer:
-    """A head as it came, and the body as text."""
+    """The unchanged head of an answer, and the body as text."""
 
     head: str
     body: str
 
 
 def ask(port, path, **fields):
-    """One request on a connection of its own."""
+    """Sends one request on a new connection."""
     lines = [f"GET {path} HTTP/1.1", f"Host: {client.HOST}", *(f"{name}: {value}" for name, value in fields.items()), "Connection: close"]
     with socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS) as connection:
         connection.sendall("".join(f"{line}\r\n" for line in [*lines, ""]).encode())
@@ -41,7 +41,7 @@ def ask(port, path, **fields):
 
 
 def seen(started):
-    """Heads by title."""
+    """The heads by title."""
     found = {}
     for title, (name, is_member, times) in SHOWN.items():
         server = started[name]

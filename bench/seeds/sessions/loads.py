@@ -1,4 +1,5 @@
-"""The loads: those of the original experiments with ab, a connection for each request, and wrk with connections that stay open."""
+"""The loads of the sessions bench: those of the original experiments with ab, a connection for each request, and wrk with kept
+connections."""
 
 import re
 from dataclasses import dataclass
@@ -11,22 +12,22 @@ from processes import BenchError, run_client
 
 HERE = Path(__file__).resolve().parent
 WRK_CONNECTIONS = 32
-# What answers from memory has done a turn of 1,000 requests in a moment: it has several, one behind the other.
+# A cache answers 1,000 requests in a moment, so a turn repeats them until there are at least this many.
 REQUESTS_FAST_MIN = 10_000
-# Where `--quick` is asked for, those that ask PHP for each page have a part of the requests.
+# With `--quick`, set-ups without a cache get only a part of the requests.
 QUICK_PART = 20
 QUICK_REQUESTS_MIN = 500
 
 
 @dataclass
 class Load:
-    """A turn's client: `requests` in all by ab, or as many as come in `seconds` by wrk."""
+    """The client of a turn: ab with `requests` in all, or wrk for `seconds`."""
 
     label: str
     clients: int
     requests: int = 0
     seconds: int = 0
-    members: bool = False  # each tenth request is one of a member
+    members: bool = False  # every tenth request is a member's
 
 
 LOADS = {
@@ -42,7 +43,7 @@ LOADS = {
 
 
 def ask(server, load, path, members, cores, is_fast, is_quick):
-    """Runs the load; how many requests were answered, and how many a second."""
+    """Runs the load; returns the number of answered requests, and the rate per second."""
     url = f"http://127.0.0.1:{server.port}{path}"
     if load.requests:
         return ab(server, load, url, cores, is_fast, is_quick)
@@ -58,7 +59,7 @@ def ab(server, load, url, cores, is_fast, is_quick):
         turns = max(1, REQUESTS_FAST_MIN // requests)
     elif is_quick:
         requests = max(requests // QUICK_PART, QUICK_REQUESTS_MIN, load.clients)
-    # The limit asks for it; for the others it is what HTTP/1.0 means anyway. `-l`: the board's counters change the length.
+    # The limit needs `Connection: close`; for the others it is the default of HTTP/1.0. `-l`: the board's counters change the length.
     words = ["ab", "-q", "-l", "-n", requests, "-c", load.clients, "-H", f"Host: {client.HOST}", "-H", "Connection: close", url]
     turn = partial(ab_said, server, words, cores)
     seconds = sum(turn() for _ in range(turns))
@@ -66,7 +67,7 @@ def ab(server, load, url, cores, is_fast, is_quick):
 
 
 def ab_said(server, words, cores):
-    """How many seconds ab took; an error unless each answer was a 200."""
+    """The seconds that ab took; an error unless each answer was a 200."""
     text = run_client(words, cores)
     if re.search(r"Non-2xx responses", text) or find(r"Failed requests:\s+(\d+)", text) != "0":
         raise BenchError(f"{server.program.name}: not all were answered:\n{text}\n{server.program.said()}")

@@ -1,4 +1,4 @@
-"""What the board holds: five boards with a thousand posts each, comments, members. The same in each run."""
+"""Generates the content of the board: five boards with a thousand posts each, comments and members, the same in each run."""
 
 import random
 
@@ -39,7 +39,7 @@ WORDS = (
 
 
 def sql():
-    """All of it, as statements for a new database."""
+    """The whole content, as statements for a new database."""
     chance = random.Random(7)
     lines = [SCHEMA, "START TRANSACTION;"]
     lines.append("INSERT INTO config VALUES ('The harbour board', 'today 0, most 812, in all 501223');")
@@ -65,7 +65,7 @@ def sql():
 
 
 def rows(table, values):
-    """Statements of some hundred rows each."""
+    """Statements with some hundred rows each."""
     return [f"INSERT INTO {table} VALUES {', '.join(values[at : at + 500])};" for at in range(0, len(values), 500)]
 
 

@@ -1,4 +1,4 @@
-"""The crowds on the real gnuboard5: has gnuboard/measure.py send them, and shows what came out as tables for the terminal and for bench/reports/sessions.md."""
+"""Measures crowds on the real gnuboard5: runs gnuboard/measure.py, and writes tables for the terminal and for bench/reports/sessions.md."""
 
 import datetime
 import json
@@ -20,7 +20,7 @@ from stack import DATABASE, PHP_FPM
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "gnuboard" / "measure.py"
 USED = (("nginx", "varnish", "kasoku"), {"PHP": (PHP_FPM, "-v"), "MariaDB": (DATABASE, "--version")})
-# The program ends by itself before: it begins no round that would take longer.
+# measure.py ends earlier by itself: it begins no round that would take longer.
 SECONDS_MAX = 900
 STOP_SECONDS_MAX = 60
 
@@ -44,13 +44,13 @@ FUNCTIONS = {
     "visits": "visitors who read only lists are counted",
     "views": "each view of a post is counted",
 }
-# Pages live for a minute. Of a crowd that takes about as long, some are made twice.
+# Pages are fresh for a minute. A crowd that takes about as long makes PHP answer some of them twice.
 CROWD_SECONDS_MAX = 50
 
 
 @dataclass
 class Results:
-    """Turns by front, a round each; members' pages by front; what works, by front and function."""
+    """Turns by front, one for each round; members' pages by front; whether a function works, by front and function."""
 
     turns: dict
     members: dict
@@ -73,7 +73,7 @@ def measure(wanted):
     except subprocess.TimeoutExpired:
         raise BenchError(f"the crowds take longer than {SECONDS_MAX} s") from None
     finally:
-        # It ends its servers first.
+        # measure.py ends its servers first.
         if child.poll() is None:
             child.terminate()
             child.wait(STOP_SECONDS_MAX)
@@ -87,7 +87,7 @@ def as_text(results):
 
 
 def write(results):
-    """Fills this experiment's places alone: the tables of the stand-in may be of another day and another machine."""
+    """Fills only the places of this experiment: the tables of the stand-in may be of another day and another machine."""
     parts = {name: f"**{title}**\n\n{markdown(header, lines)}" for name, (title, header, lines) in tables(results).items()}
     parts |= {"real-machine": machine.description(*USED), "real-worst": worst(results), "real-remark": remark(results)}
     text = shown.DOCUMENT.read_text(encoding="utf-8")
@@ -173,7 +173,7 @@ def working(results):
 
 
 def worst(results):
-    """Kasoku's worst crowd, by either way."""
+    """A sentence about Kasoku's worst crowd, over FastCGI or HTTP."""
 
     def least(figure):
         return min(value for name in KASOKU for value in results.of(name, figure))
@@ -186,7 +186,7 @@ def worst(results):
 
 
 def remark(results):
-    """When and from which commit; and what makes the figures worse than they have to be."""
+    """The date and the commit, and events that made the figures worse than necessary."""
     day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     said = [f"Measured on {day} at commit {commit()}."]
     if slow := [turn["seconds"] for name in LABELS for turn in results.turns[name] if name not in ("direct", "varnish") and turn["seconds"] > CROWD_SECONDS_MAX]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pages of a board that opens a session for everybody: behind nginx, Varnish and Kasoku, as they are and patched.
+"""Measures the pages of a board that opens a session for each visitor: behind nginx, Varnish and Kasoku, as they are and patched.
 
     make bench-sessions                        everything, some 30 minutes; writes bench/reports/sessions.md and its charts
     make bench-sessions ARGS="--only real"     the real gnuboard5, at most ten minutes; the tables of the stand-in stay as they are
@@ -8,10 +8,10 @@
     python3 -B bench/seeds/sessions/run.py --serve                  the board with php-fpm, MariaDB and nginx, until Ctrl-C
     python3 -B bench/seeds/sessions/run.py --visit http://127.0.0.1:8080     300 visits by 60 visitors: hits, and why not
 
-First come crowds of visitors on the real gnuboard5, if its archive is there (real.py, gnuboard/). Then come the experiments that people made with XE,
-gnuboard5 and Varnish, on a stand-in: a board in PHP (board/) that calls session_start() on each page; the patch by which sessions start late (lazy.patch);
-ab with 3 to 500 clients, and wrk. Kasoku gets both without a patch. bench/reports/sessions.md says what is measured.
-"""
+First come crowds of visitors on the real gnuboard5, if its archive is there (real.py, gnuboard/). Then come the experiments that others
+have made with XE, gnuboard5 and Varnish, on a stand-in: a board in PHP (board/) that calls session_start() on each page; a patch that makes
+sessions start late (lazy.patch); ab with 3 to 500 clients, and wrk. Kasoku serves both boards without a patch. bench/reports/sessions.md
+says what is measured. """
 
 import argparse
 import http.client
@@ -43,14 +43,14 @@ from processes import BenchError, Programs, free_port  # noqa: E402
 from steady import Steady  # noqa: E402
 
 PAGES = {"list": "/list.php?board=free", "view": "/view.php?no=4711"}
-# With fewer clients on a page of one post: what differs from the list is how much PHP does.
+# The page of one post has fewer loads: it differs from the list only in how much PHP does.
 VIEW_LOADS = ("ab-3", "ab-30", "wrk")
 MEMBERS = 8
 
 
 @dataclass
 class Turn:
-    """What a turn gave: requests a second, CPU microseconds of one, and how many of a hundred PHP has answered."""
+    """A turn's result: requests per second, CPU microseconds of one, and the percentage that PHP answered."""
 
     rate: float
     front: float  # of the servers in front
@@ -60,7 +60,7 @@ class Turn:
 
 @dataclass
 class Started:
-    """What stands in front of a board: its port, its programs, their account, and the cookies of members who are logged in."""
+    """A set-up in front of a board: its port, its programs, their CPU account, and the cookies of members who are logged in."""
 
     port: int
     programs: list
@@ -114,7 +114,7 @@ def measure(wanted):
 
 
 def start_all(programs, groups, board, cores):
-    """Set-ups by name; the limit is one for each page, with that page's length."""
+    """Starts all set-ups; returns them by name. The limit runs once for each page, with that page's length."""
     started = {}
     for name, setup in setups.SETUPS.items():
         if name == "limit":
@@ -143,7 +143,7 @@ def start_all(programs, groups, board, cores):
 
 
 def log_in(port, member):
-    """The cookie of a member who is logged in. As a browser does: first the form, then what was typed."""
+    """Logs a member in as a browser does, first the form, then its content; returns the session cookie."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("GET", "/login.php", headers={"Host": client.HOST})
     response = connection.getresponse()
@@ -162,7 +162,8 @@ def log_in(port, member):
 
 
 def check_answers(started):
-    """All give the board's pages; guests are never shown a member's, members always their own; and what caches has hits."""
+    """Checks that all set-ups return the board's pages, never a member's page to guests, always the own pages to members, and hits if they
+    cache."""
     for name, setup in setups.SETUPS.items():
         if name == "limit":
             continue
@@ -181,7 +182,7 @@ def check_answers(started):
 
 
 def turn(started, board, accounts, page, load, cores, is_quick, name):
-    """One set-up's turn."""
+    """A turn of one set-up."""
     server = started[(name, page) if name == "limit" else name]
     before = [group.cpu_ns() for group in (server.group, *accounts)]
     asked = board.php_requests()
@@ -191,12 +192,12 @@ def turn(started, board, accounts, page, load, cores, is_quick, name):
     front, *behind = ((now - then) / 1_000 / requests for now, then in zip(after, before))
     if asked > 10:
         board.forget_sessions(but=[one.partition("=")[2] for other in started.values() for one in other.members])
-    # What wrk no longer waited for has been asked of PHP as well.
+    # PHP also answers requests for which wrk no longer waits, so the ratio could exceed 100 %.
     return Turn(rate, front, sum(behind) if name != "limit" else 0.0, min(100.0, 100 * asked / requests))
 
 
 def serve(wanted):
-    """The board alone, for who wants to try a cache in front of it."""
+    """Runs the board alone, for a user who wants to try a cache in front of it."""
     cores = set().union(*two_cores())
     with Programs() as programs:
         board = stack.start(programs, cores)

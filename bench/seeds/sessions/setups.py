@@ -1,4 +1,4 @@
-"""What stands in front of the board: nginx, Varnish in front of nginx, Kasoku; and the limit."""
+"""The set-ups in front of the board: nginx, Varnish in front of nginx, Kasoku; and the limit."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from servers.place import KEEP_ALIVE_SECONDS, LOG_BUFFER_BYTES
 
 HERE = Path(__file__).resolve().parent
 POLICY = HERE / "board.toml"
-# More than there are clients at a time.
+# More than the clients of any load.
 BACKLOG = 4096
 
 
@@ -24,12 +24,12 @@ class Place:
 
 @dataclass
 class Setup:
-    """One of those that are compared."""
+    """A set-up of the comparison."""
 
     label: str
     is_lazy: bool = False  # the patched pages
     has_varnish: bool = False
-    caches: bool = False  # a page is asked of PHP once a minute
+    caches: bool = False  # PHP gets a request for a page once a minute
 
 
 SETUPS = {
@@ -39,7 +39,7 @@ SETUPS = {
     "varnish-lazy": Setup("Varnish, nginx, board patched", is_lazy=True, has_varnish=True, caches=True),
     "kasoku": Setup("Kasoku", caches=True),
 }
-# Those of which a turn takes milliseconds, and those that ask PHP for each page.
+# The set-ups whose turns take milliseconds, and those that request each page from PHP.
 FAST = [name for name, setup in SETUPS.items() if setup.caches or name == "limit"]
 SLOW = [name for name in SETUPS if name not in FAST]
 
@@ -49,7 +49,7 @@ def limit(place, body_bytes):
 
 
 def nginx(place, root, php):
-    """As in front of any PHP program."""
+    """nginx with the usual configuration for a PHP program."""
     d = place.directory
     config = d / "nginx.conf"
     config.write_text(f"""
@@ -78,7 +78,7 @@ http {{
 
 
 def varnish(place, backend):
-    """With the VCL that people write for such boards: board.vcl."""
+    """Varnish with a typical VCL for such boards: board.vcl."""
     d = place.directory
     vcl = d / "board.vcl"
     vcl.write_text((HERE / "board.vcl").read_text(encoding="utf-8").replace("BACKEND_PORT", str(backend)))
@@ -89,7 +89,7 @@ def varnish(place, backend):
         "thread_pool_min": 600,  # a thread for each client
         "thread_pool_max": 1000,
         "listen_depth": BACKLOG,
-        "http_gzip_support": "off",  # nothing here is compressed, so it need not look
+        "http_gzip_support": "off",  # no response here is compressed, so Varnish need not check
         "timeout_idle": KEEP_ALIVE_SECONDS,
     }
     for name, value in parameters.items():
@@ -98,7 +98,7 @@ def varnish(place, backend):
 
 
 def kasoku(place, root, php, policy=None):
-    """With the policy of board.toml, or another site."""
+    """Kasoku with the policy of board.toml, or another site."""
     site = policy or POLICY.read_text(encoding="utf-8")
     site = site.replace("/run/php/board.sock", str(php)).replace("/var/www/board", str(root))
     config = place.directory / "kasoku.toml"

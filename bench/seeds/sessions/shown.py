@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for bench/reports/sessions.md, and as charts beside it."""
+"""Writes the results of the sessions bench as tables for the terminal and for bench/reports/sessions.md, and as charts beside it."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -20,7 +20,7 @@ PAGES = {"list": "A board's list", "view": "A post"}
 
 @dataclass
 class Results:
-    """Turns by page, load and set-up, one for each round; heads by title."""
+    """The turns by page, load and set-up, one for each round; the heads by title."""
 
     rounds: int
     turns: dict = field(default_factory=dict)
@@ -60,7 +60,7 @@ COST_HEADER = ("", "requests/s", "in front, CPU µs", "PHP and MariaDB, CPU µs"
 
 
 def tables(results):
-    """Name of the place, then title, header and lines."""
+    """The tables by the names of their places: title, header and lines."""
     found = {"ratios": (f"Kasoku, the board as it is, medians of {results.rounds} rounds", RATIOS_HEADER, ratios(results))}
     for page, title in PAGES.items():
         header = ("", *(LOADS[load].label for load in results.loads(page)))
@@ -119,7 +119,7 @@ def figure(value):
 
 
 def drawn(results):
-    """Charts by name."""
+    """The charts by name."""
 
     def bars(title, page, load, what, unit, names):
         medians = {name: median(results.of(page, load, name, what)) for name in names}

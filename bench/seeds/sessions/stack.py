@@ -1,4 +1,4 @@
-"""The board itself: a database, php-fpm, and the pages, as they are and with the patch by which sessions start late."""
+"""Starts the board: a database, php-fpm, and the pages, as they are and with the patch that makes sessions start late."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ DATABASE = "/usr/sbin/mariadbd"
 
 @dataclass
 class Board:
-    """The board, running; all requests of all servers go to the same php-fpm."""
+    """The running board; the requests of all servers go to the same php-fpm."""
 
     php: Path  # php-fpm's socket
     plain: Path  # the pages as they are
@@ -26,12 +26,12 @@ class Board:
     log: Path  # a line for each request that PHP has answered
 
     def php_requests(self):
-        """So far."""
+        """The number of requests that PHP has answered so far."""
         with open(self.log, "rb") as file:
             return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
 
     def forget_sessions(self, but):
-        """Removes all but these. Some ten thousand files in one directory are no part of what is measured."""
+        """Removes all sessions except these, since the cost of ten thousand files in one directory must not be measured."""
         keep = {f"sess_{one}" for one in but}
         for path in self.sessions.iterdir():
             if path.name not in keep:
@@ -39,7 +39,7 @@ class Board:
 
 
 def start(programs, cores, php_entered=None, database_entered=None):
-    """A board with its posts, on these cores; ends with `programs`."""
+    """Starts a board with its posts on these cores; it ends with `programs`."""
     home = programs.directory("board")
     plain, lazy = home / "plain", home / "lazy"
     for pages in (plain, lazy):
@@ -57,13 +57,13 @@ def start(programs, cores, php_entered=None, database_entered=None):
 
 
 def readable(directory):
-    """For servers that change their user, whatever the umask was."""
+    """Makes the files readable for servers that change their user, independent of the umask."""
     for path in [directory, *directory.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def start_database(programs, cores, entered):
-    """MariaDB on a Unix socket, with everything in memory: nothing of this has to survive."""
+    """Starts MariaDB on a Unix socket, with all data in memory, since none has to survive."""
     home = programs.directory("database")
     data = home / "data"
     data.mkdir()
@@ -73,7 +73,7 @@ def start_database(programs, cores, entered):
     socket = home / "database.sock"
     words = [DATABASE, "--no-defaults", f"--datadir={data}", f"--socket={socket}", "--skip-networking", "--user=mysql"]
     words += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=128M", "--innodb-log-file-size=32M", "--skip-log-bin"]
-    # A connection for each PHP process, and those that are being closed.
+    # Enough for one connection for each PHP process, and connections that are being closed.
     words += ["--max-connections=200", "--thread-cache-size=32", "--skip-name-resolve"]
     programs.start("database", words, cores, entered=entered).until_listening(socket)
     run(["mariadb", "--no-defaults", f"--socket={socket}", "--user=root"], posts.sql())

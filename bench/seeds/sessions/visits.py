@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Visits to the board, and what became of them: 300 visits by 60 visitors, each with cookies of their own.
+"""Runs 300 visits to the board by 60 visitors, each with their own cookies, and reports hits and misses.
 
     visits.py URL
 
-A visit is a first page and some posts; ten visits go on at a time. Most visitors are guests; some look at the login's form, some come with a session
-of last week, and all with cookies of advertisements; a few write, and two are members, who log in, read, download a file, write and log out. Who
-comes when is the same in each run. Prints how many requests were hits and why the others were none, by Cache-Status; and ends with 1 when somebody was shown a
-page that was made for someone else.
+A visit is a first page and some posts; ten visits run at a time. Most visitors are guests; some look at the log-in form, some come with a
+session of last week, and all have cookies of advertisements. A few write, and two are members, who log in, read, download a file, write and
+log out. The order of visitors is the same in each run. Prints the number of hits, and why the other requests were none, by `Cache-Status`.
+Exits with 1 if a visitor got a page that was made for another.
 """
 
 import collections
@@ -20,20 +20,20 @@ import urllib.parse
 
 VISITORS = 60
 VISITS = 300
-# Visits in the order in which they happen.
+# The visits of members, by their place in the order of visits.
 MEMBERS_VISITS = {40: "member1", 110: "member2", 190: "member1"}
 GUESTS_WHO_WRITE = (75, 170)
 GUESTS_AT_THE_LOGIN = (20, 90, 150, 230)
 WITH_A_SESSION_OF_LAST_WEEK = 6
 POSTS_READ = (8, 14)
 VISITS_AT_A_TIME = 10
-# Nobody reads a page faster.
+# The shortest time for which a visitor reads a page.
 READING_SECONDS = 0.02
 TIMEOUT_SECONDS = 30
 
 
 class Visitor:
-    """One with a jar of cookies, who knows whether they are logged in."""
+    """A visitor with a cookie jar, who knows whether they are logged in."""
 
     def __init__(self, number, board):
         self.board = board
@@ -48,7 +48,7 @@ class Visitor:
 
 
 class Board:
-    """The address that is visited, and what was seen there."""
+    """The visited URL, and what the visitors saw there."""
 
     def __init__(self, url):
         parts = urllib.parse.urlsplit(url)
@@ -61,7 +61,7 @@ class Board:
         self.wrong = []
 
     def ask(self, visitor, method, path, form=None):
-        """The answer's body; redirections are followed."""
+        """Sends a request and follows redirects; returns the answer's body."""
         fields = {"Host": self.host, "User-Agent": "Mozilla/5.0 (visits)", "Accept": "text/html"}
         if visitor.cookies:
             fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
@@ -92,7 +92,7 @@ class Board:
             self.guests_hits += reason == "hit"
 
     def check(self, visitor, path, response, content):
-        """Whether the page was made for this visitor: the bar on top says for whom it was."""
+        """Records a mistake if the page was not made for this visitor: its bar on top names the visitor."""
         if response.status != 200:
             self.wrong.append(f"{path}: {response.status}")
         elif response.headers.get_content_type() == "text/html":
@@ -114,7 +114,7 @@ def keep_cookies(jar, lines):
 
 
 def reason_of(fields):
-    """`hit`, or why it was none. Without Cache-Status: whether the answer is older than the request."""
+    """`hit`, or why the answer was none. Without `Cache-Status`, an answer with an `Age` above 0 is a hit."""
     status = fields.get("Cache-Status")
     if status is None:
         return "hit" if int(fields.get("Age", 0)) > 0 else "no hit, and no Cache-Status"
@@ -126,7 +126,7 @@ def reason_of(fields):
 
 
 def visit(chance, visitor, number):
-    """A first page and some posts; the newest are read the most. Yields when a page has come."""
+    """A visit: a first page and some posts, the newest most often. Yields after each page."""
     if number in MEMBERS_VISITS:
         yield visitor.get("/login.php")
         yield visitor.post("/login_check.php", mb_id=MEMBERS_VISITS[number], mb_password="board")
@@ -155,16 +155,16 @@ def write(visitor, **more):
 
 
 def run(url):
-    """All visits; the board with what was seen."""
+    """Runs all visits; returns the board with what was seen."""
     board = Board(url)
     chance = random.Random(3)
     visitors = [Visitor(number, board) for number in range(VISITORS)]
     for visitor in visitors[:WITH_A_SESSION_OF_LAST_WEEK]:
         visitor.cookies["PHPSESSID"] = f"{chance.getrandbits(128):032x}"
-    # Who logs in is none of those who write as guests.
+    # The members are not among the visitors who write as guests.
     members = {number: visitors[-1 - int(name[-1])] for number, name in MEMBERS_VISITS.items()}
     begun = time.monotonic()
-    # Each visitor's next page is due at its own time; who has waited longest comes first.
+    # Each visitor's next page is due at its own time; the visitor who has waited longest comes first.
     coming = ((begun, visit(chance, members.get(number) or visitors[chance.randrange(VISITORS - 3)], number)) for number in range(VISITS))
     going_on = collections.deque(itertools.islice(coming, VISITS_AT_A_TIME))
     while going_on:
@@ -180,7 +180,7 @@ def run(url):
 
 
 def said(board):
-    """For the terminal."""
+    """The report for the terminal."""
     hits = board.reasons["hit"]
     lines = [
         f"{board.asked:,} requests in {VISITS} visits by {VISITORS} visitors, {board.seconds:.1f} s",

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Who sends a download, and what it costs: a server by itself, a server that the application names the file to, or the application.
+"""Measures the cost of a download: sent by a server alone, by a server to which the application names the file, or by the application.
 
     make bench-xsendfile                       everything, some 10 minutes; writes bench/reports/xsendfile.md and its charts
     make bench-xsendfile ARGS="--rounds 2 --no-write"
 
-    make bench-xsendfile ARGS="--parts slow"   what others see of 2,000 slow downloads, a minute and a half
+    make bench-xsendfile ARGS="--parts slow"   the effect of 2,000 slow downloads on other visitors, a minute and a half
 
-The experiment that mod_xsendfile's page has, on one machine and in one run: files of 10 KB to 10 MB, by nginx, Apache and Kasoku, at full
-speed and at a fixed rate; user and system time of the server and of the application, each in a control group of its own. And how long other
-visitors wait while many download slowly (slow.py).
-"""
+This repeats the experiment of mod_xsendfile's page on one machine and in one run: files of 10 KB to 10 MB, by nginx, Apache and Kasoku, at
+full speed and at a fixed rate. It measures user and system time of the server and of the application, each in its own control group, and
+how long other visitors wait while many download slowly (slow.py). """
 
 import argparse
 import os
@@ -36,7 +35,7 @@ from steady import Steady  # noqa: E402
 CONNECTIONS = 8
 SECONDS = {"10 MB": 3}
 SECONDS_USUAL = 1
-# A part of what the slowest can do.
+# Rates well below those that the slowest set-up can reach.
 FIXED_RATES = {"10 KB": 1200, "100 KB": 600, "1 MB": 80, "10 MB": 8}
 FIXED_SECONDS = 1
 PARTS = ["costs", "slow"]
@@ -44,7 +43,7 @@ PARTS = ["costs", "slow"]
 
 @dataclass
 class Cost:
-    """CPU time of a request, in microseconds. Of a single turn, user and system time are not exact (cgroup.py)."""
+    """CPU time of a request, in microseconds. User and system time of a single turn are not exact (cgroup.py)."""
 
     whole: float
     user: float
@@ -53,7 +52,7 @@ class Cost:
 
 @dataclass
 class Turn:
-    """What a turn gave: requests a second, and what one cost the server, the application, and the client in microseconds."""
+    """A turn's result: requests per second, and what one cost the server, the application and the client, in microseconds."""
 
     rate: float
     server: Cost
@@ -63,7 +62,7 @@ class Turn:
 
 @dataclass
 class Started:
-    """A server, its port, and the accounts of itself and of its application."""
+    """A server, its port, and the CPU accounts of the server and its application."""
 
     program: object
     port: int
@@ -123,7 +122,7 @@ def measure_slow(results, programs, started, ours):
     slow.check(started)
     before = {name: slow.resident(started[name].program.pid) for name in slow.SERVERS}
     for number in range(results.rounds):
-        # Who is first in one round is last in the next.
+        # The order is reversed in each round.
         for name in list(slow.SERVERS)[:: -1 if number % 2 else 1]:
             progress(f"round {number + 1} of {results.rounds}: slow downloads, {name}")
             results.slow.setdefault(name, []).append(slow.turn(programs, started[name], before[name], ours))
@@ -133,7 +132,7 @@ def make_files(directory):
     (directory / "empty_file").write_bytes(b"")
     for size, length in [*setups.SIZES.items(), (setups.SLOW, setups.SLOW_BYTES)]:
         (directory / setups.name_of(size)).write_bytes(os.urandom(length))
-    # They have lain there for long, as files have: one that was written this second may change once more.
+    # The files are old, as most are: a file that was just written might change again within the same second.
     for path in directory.iterdir():
         os.utime(path, (1_700_000_000, 1_700_000_000))
         path.chmod(0o644)
@@ -141,7 +140,7 @@ def make_files(directory):
 
 
 def start_all(programs, groups, files, cores, sizes):
-    """Servers by name; the limit is one for each size."""
+    """Starts all servers; returns them by name. The limit runs once for each size."""
     started = {}
     for name, command in setups.SERVERS.items():
         place = setups.Place(free_port(), programs.directory(name), files, programs.scratch / f"{name}.sock")
@@ -175,7 +174,7 @@ def path_of(row, size):
 
 
 def check_answers(started, files, sizes):
-    """All give the same bytes, whoever sends them."""
+    """Checks that all set-ups return the same bytes."""
     for size in sizes:
         expected = (files / setups.name_of(size)).read_bytes()
         for row in setups.ROWS.values():
@@ -191,7 +190,7 @@ def full_speed(server, path, cores, seconds=SECONDS_USUAL):
 
 
 def fixed_rate(server, path, rate, cores):
-    # A client's first request comes after the first of its intervals.
+    # A client sends its first request after its first interval, so clients must be few at low rates.
     clients = min(CONNECTIONS, max(1, int(rate * FIXED_SECONDS / 8)))
     words = ["h2load", "--h1", "-t1", f"-c{clients}", f"--rps={rate / clients}", f"-D{FIXED_SECONDS}"]
 
@@ -205,7 +204,7 @@ def fixed_rate(server, path, rate, cores):
 
 
 def turn(server, words, cores, asked):
-    """Runs a client, and divides what was spent meanwhile by the requests that it has `asked`: their number, and how many a second."""
+    """Runs a client, and divides the CPU time of the turn by its requests. `asked` reads their number and rate from the client's output."""
     before, client_before = [account and account.times_ns() for account in server.groups], os.times()
     text = run_client(words, cores)
     after, client_after = [account and account.times_ns() for account in server.groups], os.times()

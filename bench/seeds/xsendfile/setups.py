@@ -1,4 +1,4 @@
-"""Who sends the files: servers, and an application behind each of them that decides, or sends them itself."""
+"""The set-ups of the xsendfile bench: servers, and behind each an application that names the files, or sends them itself."""
 
 import socket
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from servers.apache import basics
 
 HERE = Path(__file__).resolve().parent
 SIZES = {"10 KB": 10 << 10, "100 KB": 100 << 10, "1 MB": 1 << 20, "10 MB": 10 << 20}
-# What slow visitors download.
+# The file that slow visitors download.
 SLOW = "100 MB"
 SLOW_BYTES = 100_000_000
 APPLICATION_PROCESSES = 2
@@ -28,11 +28,11 @@ class Place:
 
 @dataclass
 class Row:
-    """One of the things that are compared."""
+    """A row of the comparison."""
 
     label: str
     server: str
-    path: str  # with `{name}` for the file's
+    path: str  # with `{name}` for the file's name
     kind: str  # static, handed, loop, empty
 
 
@@ -50,7 +50,7 @@ ROWS = {
     "apache-loop": Row("Apache, the application reads", "apache", "/loop/{name}", "loop"),
     "kasoku-loop": Row("Kasoku, the application reads", "kasoku", "/loop/{name}", "loop"),
 }
-# What the way to the application costs: an empty answer of it, and an empty file without it.
+# To measure the cost of the way to the application: its empty answer, and an empty file without the application.
 EMPTY = {
     f"{server}-empty-{what}": Row("", server, path, "empty")
     for server in ("nginx", "kasoku")
@@ -158,7 +158,7 @@ APPLICATION = [HERE / "app" / "download.fcgi"]
 
 
 def application_socket(path):
-    """What all processes of the application accept from."""
+    """The listening socket that all processes of the application share."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen(256)

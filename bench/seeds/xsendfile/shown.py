@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for bench/reports/xsendfile.md, and as charts beside it."""
+"""Writes the results of the xsendfile bench as tables for the terminal and for bench/reports/xsendfile.md, and as charts beside it."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -15,7 +15,7 @@ USED = (("limit", "nginx", "apache", "kasoku"), {"wrk": ("wrk", "-v"), "h2load":
 
 @dataclass
 class Results:
-    """Turns, one for each round."""
+    """The turns of all rounds."""
 
     rounds: int
     full: dict = field(default_factory=dict)  # by size and row
@@ -53,7 +53,7 @@ def sizes(results):
 
 
 def tables(results):
-    """Name of the place, then title, header and lines."""
+    """The tables by the names of their places: title, header and lines."""
     found = {}
     if results.full:
         found["ratios"] = (f"Kasoku, medians of {results.rounds} rounds", RATIOS_HEADER, [ratios(results, size) for size in sizes(results)])
@@ -95,7 +95,7 @@ def fixed(results, size, name):
 
 
 def beside(results, name):
-    """A server without slow downloads, and with them."""
+    """The lines of a server, without slow downloads and with them."""
     turns = results.slow[name]
 
     def cells(rounds):
@@ -119,7 +119,7 @@ def ratios(results, size):
         return [one.server.whole for one in of(name)]
 
     def handed(name, static):
-        """The server's time without what the way to the application and back takes, over that of the same file without it."""
+        """The server's time without the cost of the way to the application and back, relative to the static file."""
         server = ROWS[name].server
         costs = zip(cpu(name), cpu(f"{server}-empty-answer"), cpu(f"{server}-empty-file"))
         return over([named - (answer - file) for named, answer, file in costs], cpu(static))

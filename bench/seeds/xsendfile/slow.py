@@ -1,9 +1,7 @@
-"""Other visitors while many download slowly: how long a page takes with them and without, and what memory a download takes, in the server
-and in the kernel.
+"""Measures the effect of slow downloads: how long other visitors' pages take, and the memory of a download in the server and in the kernel.
 
-Pages are asked for at a fixed rate that takes a small part of a core, on one connection, so none waits for those before; each request's time is
-in the client's log. The downloads are named by the application (X-Accel-Redirect).
-"""
+One connection requests pages at a fixed rate that takes a small part of a core, so no request waits for the one before; the client's log
+has each request's time. The application names the downloads (X-Accel-Redirect). """
 
 import os
 import time
@@ -21,9 +19,9 @@ PAGES = {"a hit": ("/page/", 1000), "of the application": ("/made/", 200)}
 SERVERS = {"nginx": "nginx", "kasoku": "Kasoku"}
 SECONDS = 3
 BEGIN_SECONDS_MAX = 60
-# The share of all that slow visitors would read in a turn which they must have read at least.
+# The least share of the bytes that are due in a turn which slow visitors must have read.
 READ_SHARE_MIN = 0.8
-# The share of the requests of a turn that must have been answered: a client that waits for an answer asks later.
+# The least share of a turn's requests that must have been answered: a client that waits for an answer sends its next request later.
 ANSWERED_SHARE_MIN = 0.1
 
 READERS = Path(__file__).with_name("slow_readers.py")
@@ -31,7 +29,7 @@ READERS = Path(__file__).with_name("slow_readers.py")
 
 @dataclass
 class Waits:
-    """How long answers took, in microseconds."""
+    """The times of answers, in microseconds."""
 
     p50: float
     p99: float
@@ -44,15 +42,15 @@ class Beside:
     alone: dict  # by page
     beside: dict
     bytes_each: float  # memory of the server for each download
-    kernel_bytes_each: float  # what the kernel counts for its socket, most of it pages of the file
+    kernel_bytes_each: float  # memory that the kernel counts for its socket, most of it pages of the file
 
 
 def check(started):
-    """The page that is to be a hit is one, and both are the same everywhere."""
+    """Checks that the stored page is a hit, the other is none, and all servers return the same content."""
     seen = set()
     for name in SERVERS:
         port = started[name].port
-        # h2load asks for this host.
+        # The host that h2load sends.
         get = partial(client.get, port, host=f"127.0.0.1:{port}")
         for path, _ in PAGES.values():
             get(path)
@@ -66,7 +64,8 @@ def check(started):
 
 
 def turn(programs, server, before, cores):
-    """Pages without downloads, then with them. `before`: the server's memory when it had had none yet, since it keeps what it has."""
+    """Measures pages without downloads, then with them. `before` is the server's memory before its first downloads, since a server keeps
+    memory."""
     log = programs.scratch / "waits.log"
     alone = {page: waits(server, *PAGES[page], log, cores) for page in PAGES}
     kernel_before = kernel_bytes()
@@ -99,7 +98,7 @@ def check_readers(said, seconds, server):
 
 
 def waits(server, path, rate, log, cores):
-    """What a client sees of that many requests a second."""
+    """The times that a client measures at that many requests per second."""
     log.unlink(missing_ok=True)
     words = ["h2load", "--h1", "-t1", "-c1", f"--rps={rate}", f"-D{SECONDS}", f"--log-file={log}"]
     run_client([*words, f"http://127.0.0.1:{server.port}{path}"], cores)
@@ -111,7 +110,7 @@ def waits(server, path, rate, log, cores):
 
 
 def resident(pid):
-    """Memory of a process and those below it, without pages of files, in bytes."""
+    """The resident memory of a process and its descendants, without pages of files, in bytes."""
     return sum(anonymous(one) for one in [pid, *descendants(pid)])
 
 
@@ -121,7 +120,7 @@ def anonymous(pid):
 
 
 def kernel_bytes():
-    """What the kernel counts for all TCP sockets, in bytes. `net.ipv4.tcp_mem` bounds it."""
+    """The memory that the kernel counts for all TCP sockets, in bytes. `net.ipv4.tcp_mem` bounds it."""
     line = next(line for line in Path("/proc/net/sockstat").read_text(encoding="ascii").splitlines() if line.startswith("TCP:"))
     words = line.split()
     return int(words[words.index("mem") + 1]) * os.sysconf("SC_PAGE_SIZE")

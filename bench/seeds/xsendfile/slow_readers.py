@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Visitors with slow lines: each downloads the same file, a sip now and then.
+"""Simulates visitors with slow lines: each downloads the same file and reads a little now and then.
 
     slow_readers.py PORT PATH HOST COUNT BYTES_PER_SECOND
 
-Says `begun` on standard output when each has an answer, and reads on until SIGTERM. Then it says how many still download, and how many
-bytes all have read together. Sips are spread evenly over time, at a low priority: who measures beside it shall not wait for it.
+Prints `begun` when each visitor has an answer, and reads on until SIGTERM. Then it prints how many still download, and how many bytes all
+have read together. Reads are spread evenly over time, at a low priority, so that a measurement at the same time does not wait for them.
 """
 
 import resource
@@ -14,16 +14,16 @@ import sys
 import time
 
 SIP_BYTES = 4096
-# The receive buffer: what is not read stays with the sender.
+# The receive buffer is small, so that unread bytes stay with the sender.
 BUFFER_BYTES = 8192
-# Requests that are under way at a time while the downloads begin.
+# The downloads that begin at the same time.
 BATCH = 50
 WAIT_SECONDS_MAX = 20
 TICK_SECONDS = 0.002
 
 
 class Ended(Exception):
-    """It is time to end."""
+    """Raised on SIGTERM, to end."""
 
 
 def main():
@@ -60,7 +60,7 @@ def begin(port, request):
 
 
 def read_on(readers, rate):
-    """Reads until it is told to end; how many are left, and how many bytes they have read."""
+    """Reads until SIGTERM; returns the number of readers that are left, and the bytes that all have read."""
     taken = 0
     gone = set()
     sips_per_second = len(readers) * rate / SIP_BYTES
@@ -68,7 +68,7 @@ def read_on(readers, rate):
     try:
         while True:
             due = int((time.monotonic() - began) * sips_per_second)
-            # After a pause not all at once: that would be a burst.
+            # After a pause it skips reads that are overdue, which would be a burst.
             for count in range(max(sips, due - len(readers) // 20), due):
                 number = count % len(readers)
                 if number not in gone:
@@ -83,7 +83,7 @@ def read_on(readers, rate):
 
 
 def sip(reader):
-    """How many bytes came; none at the end of a connection."""
+    """The number of bytes that were read; None at the end of the connection."""
     try:
         return len(reader.recv(SIP_BYTES)) or None
     except BlockingIOError:

@@ -1,4 +1,4 @@
-//! What is coded here is what the codings' own decoders decode to the same bytes.
+//! Compresses bodies with each coding and checks that an independent decoder of the coding restores the same bytes.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -6,7 +6,7 @@ use kasoku_coding::{CodingError, CodingLevels, ZSTD_LEVEL_MAX, encode};
 use kasoku_semantics::coding::Coding;
 use std::io::Read;
 
-/// With the decoder of that coding.
+/// Decompresses `bytes` with the decoder of `coding`.
 fn decoded(coding: Coding, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     match coding {
@@ -22,7 +22,7 @@ fn coded(coding: Coding, levels: CodingLevels, body: &[u8], piece_bytes: usize) 
     encode(coding, levels, body.len() as u64, body.chunks(piece_bytes), usize::MAX).unwrap()
 }
 
-/// Words in an order that no table of them could tell.
+/// A text of pseudo-random words: compressible, but without a repeating pattern.
 fn text(words: usize) -> Vec<u8> {
     let mut state = 7_u32;
     let mut word = || {
@@ -74,7 +74,7 @@ fn what_gets_too_long_is_given_up() {
 
 #[test]
 fn a_zstd_frame_wants_no_more_than_eight_mebibytes_of_window() {
-    // Longer than that, or the window would be as long as the body. All zeros, since the level is slow.
+    // The body exceeds eight MiB: a shorter body would limit the window by itself. All zeros, since the level is slow.
     let body = vec![0; 20 << 20];
     let out = coded(Coding::Zstd, CodingLevels { zstd: ZSTD_LEVEL_MAX, ..CodingLevels::default() }, &body, 1 << 20);
     let mut decoder = zstd::stream::read::Decoder::new(out.as_slice()).unwrap();

@@ -1,10 +1,10 @@
-//! The policies of known applications, each in front of a stand-in: a small program that answers as the real one was seen to
-//! (docs/applications-facts.md says where). WordPress and MediaWiki have tests of their own, on the
-//! real programs; here is what WordPress makes without a file.
+//! Tests the policies of known applications, each in front of a stand-in: a small program that answers as the real application was
+//! observed to (docs/applications-facts.md gives the sources). `tests/wordpress` and `tests/mediawiki` test those two with the real
+//! programs; the WordPress test here covers only the responses that WordPress generates without a file, such as `/robots.txt`.
 //!
-//! A scenario is about what a visitor sees: guests share pages that the application spoils with a session, whoever logs in sees pages of
-//! their own at once and until the end, and what opens a session on purpose (a form, a cart) works. Each page is stamped with whom
-//! the application believes to serve, so a page in the wrong hands shows. The policy is read from its file, as a site would name it.
+//! A scenario checks what a visitor sees. Guests share pages, although the application sets a session cookie on each. A visitor who logs
+//! in gets their own pages from the first to the last, and a form or a cart that needs a session works. Each page names the visitor for
+//! whom the application made it, so a page that reaches the wrong visitor is detected. A site loads the policy by the application's name.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 #[allow(dead_code, reason = "not all of it is needed here")]
@@ -35,8 +35,8 @@ use application::Application;
 use kasoku_testkit::{Scenario, Setup};
 use std::sync::Arc;
 
-/// A site that names that application, in front of its stand-in, with these lines of its own. What the application is asked is counted here, so
-/// no page is compared.
+/// A site with `application = "name"` and the lines `own`, whose origin is `stand_in`. The leak guard is off, because the tests count the
+/// requests to the application, and the guard would add its own.
 fn site(name: &str, own: &str, stand_in: &Application) -> Scenario {
     let text = format!("[[site]]\norigin = \"http://127.0.0.1:1\"\napplication = \"{name}\"\nguard = false\n{own}\n");
     let (options, issues) = kasoku_config::check_text(&text);

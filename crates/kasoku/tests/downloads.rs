@@ -1,12 +1,12 @@
-//! Two thousand slow downloads of a 100 MB file that an application names, through the real program.
+//! Tests two thousand slow downloads of a 100 MB file that an application names (X-Sendfile), through the `kasoku` program.
 //!
-//! The application has a few processes, as php-fpm has, and is done with each download before the second window of the file is
-//! sent. A download costs the program a bounded piece of memory and one descriptor (they share that of the file), and no place at the origin;
-//! other visitors are served all the while. Who reads on gets every byte.
+//! The application has a few processes, as php-fpm has, and must be done with each download before Kasoku has sent the first window of the
+//! file. A download costs the program a bounded amount of memory and one descriptor (all share that of the file), and no connection to the
+//! origin. The program serves other visitors all the while, and a client that reads on gets every byte.
 //!
-//! What is asked for is the figure in [`HELD_BYTES_MAX`]; what was seen is printed with `-- --nocapture`. `make test` runs this a second
-//! time with the release program (`KASOKU_TEST_PROGRAM`), since allocations differ. How fast others are served is no matter of this
-//! test: `make bench-xsendfile` measures it.
+//! [`HELD_BYTES_MAX`] is the limit that the test checks; `-- --nocapture` prints the measured values. `make test` runs this a second time
+//! with the release program (`KASOKU_TEST_PROGRAM`), since allocations differ. This test does not measure how fast other visitors are
+//! served; `make bench-xsendfile` does.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -32,35 +32,36 @@ use support::{PATIENCE, Program, get};
 const DOWNLOADS: usize = 2000;
 const FILE_BYTES: u64 = 100_000_000;
 
-/// What may have been sent of a download when the application is done with it, in bytes: less than a first window (2 MiB, `files/body.rs`).
+/// The most that may have been sent of a download when the application is done with it, in bytes: less than a first window (2 MiB,
+/// `files/body.rs`).
 const SENT_BYTES_MAX: u64 = 512 << 10;
 
 /// Processes of the application: far fewer than there are downloads.
 const PROCESSES: usize = 4;
 
-/// What a download may hold of the program's memory, in bytes. A buffer of any use would be more.
+/// The most of the program's memory that a download may hold, in bytes. A useful copy buffer would need more.
 const HELD_BYTES_MAX: u64 = 12 << 10;
 
-/// What the kernel counts for the socket of a download that nobody hurries, most of it pages of the file, in bytes.
+/// The memory that the kernel counts for the socket of a slow download, in bytes; most of it are pages of the file.
 const IN_KERNEL_BYTES_EACH: usize = 400 << 10;
 
-/// Descriptors of the program, and of this process, that are for something else than connections of downloads.
+/// Descriptors that the program, or this process, needs for other purposes than connections of downloads.
 const DESCRIPTORS_ELSE: usize = 300;
 
-/// Descriptors that are left when the downloads are over: of the file, for who asks next.
+/// The most descriptors that stay open after the downloads: the program keeps those of files for later requests.
 const DESCRIPTORS_KEPT_MAX: usize = 4;
 
-/// Requests that are under way at a time while the downloads begin: fewer than may wait for the application.
+/// Downloads that begin at the same time: fewer than the requests that may wait for the application.
 const BATCH: usize = 50;
 
 /// Downloads that are read to their end.
 const READ_ON: usize = 4;
 
-/// Others who visit while the downloads go on, and how many rounds each has at least.
+/// Other visitors during the downloads, and the fewest rounds of each.
 const VISITORS: usize = 3;
 const ROUNDS_MIN: usize = 100;
 
-/// How often each download takes a sip meanwhile, and how long all this may take.
+/// How often each download reads a little meanwhile, and how long all downloads together may take for that.
 const SIP_EVERY: Duration = Duration::from_millis(20);
 const SIPPING_MAX: Duration = Duration::from_secs(60);
 
@@ -80,7 +81,7 @@ fn two_thousand_slow_downloads_hold_no_process_and_little_memory_while_others_ar
     visit(address, "second");
     let descriptors_before = descriptors(&program);
 
-    // The first, and others beside them, make the program take what it takes once.
+    // The first downloads and visits make the program allocate what it allocates only once.
     let mut readers = begin(address, 0..BATCH, &application);
     sip_while_others_visit(address, &mut readers, &file, 0);
     let before = resident.now();
@@ -96,7 +97,7 @@ fn two_thousand_slow_downloads_hold_no_process_and_little_memory_while_others_ar
     assert!((count..=count + DESCRIPTORS_KEPT_MAX).contains(&open), "{open} descriptors");
     let each = resident.now().saturating_sub(before) / (count - BATCH) as u64;
 
-    // What was sent by then is in the kernel, so beyond that the program has sent on.
+    // The kernel holds at most `sent` bytes of a download, so a reader gets beyond them only if the program sends more.
     let rounds = sip_while_others_visit(address, &mut readers, &file, sent);
     let after = resident.now().saturating_sub(before) / (count - BATCH) as u64;
     let held = program.metrics_after(0)["memory_used_bytes"];
@@ -108,7 +109,7 @@ fn two_thousand_slow_downloads_hold_no_process_and_little_memory_while_others_ar
     eprintln!("{report}");
     assert!(each.max(after) <= HELD_BYTES_MAX, "{report}");
 
-    // Some of those that began first, in the middle, and last.
+    // Some downloads from the beginning, the middle and the end.
     let step = count / READ_ON;
     let read_on: Vec<Reader> = (0..READ_ON).rev().map(|number| readers.swap_remove(number * step)).collect();
     drop(readers);
@@ -119,7 +120,7 @@ fn two_thousand_slow_downloads_hold_no_process_and_little_memory_while_others_ar
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// As many as there can be here.
+/// The number of downloads: [`DOWNLOADS`], or as many as this machine's limits allow.
 fn downloads_max() -> usize {
     let by_descriptors = descriptors_max().saturating_sub(DESCRIPTORS_ELSE);
     let allowed = by_descriptors.min(sockets_memory() / IN_KERNEL_BYTES_EACH);
@@ -133,7 +134,7 @@ fn downloads_max() -> usize {
     DOWNLOADS.min(allowed)
 }
 
-/// From which on the kernel holds all sockets short, in bytes; where that can't be read, all is well.
+/// The memory of all sockets from which on the kernel limits each of them, in bytes; `usize::MAX` if it can't be read.
 fn sockets_memory() -> usize {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_mem").unwrap_or_default();
     let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<usize>().ok());
@@ -146,7 +147,7 @@ fn directory() -> PathBuf {
     directory
 }
 
-/// As an operator sets it up for such an application: no more connections than it has processes.
+/// Starts the program as an operator configures it for such an application: with as many connections as the application has processes.
 fn serve(application: &Application, directory: &std::path::Path) -> Program {
     let config = format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 2\n\n[[site]]\norigin = \"fastcgi://{}\"\n\
@@ -157,7 +158,7 @@ fn serve(application: &Application, directory: &std::path::Path) -> Program {
     Program::serve(&["--config", support::file("downloads.toml", &config).to_str().unwrap()])
 }
 
-/// Downloads of these numbers, as soon as the answers have begun and the application is done with them.
+/// Starts the downloads with these numbers; returns them once their answers have begun and the application is done with them.
 fn begin(address: SocketAddr, numbers: std::ops::Range<usize>, application: &Application) -> Vec<Reader> {
     let end = numbers.end;
     let readers: Vec<Reader> = numbers.map(|number| Reader::ask(address, number)).collect();
@@ -166,7 +167,7 @@ fn begin(address: SocketAddr, numbers: std::ops::Range<usize>, application: &App
     readers
 }
 
-/// A page that is stored, one that the application makes, and a small file that it names.
+/// Requests a stored page, a page that the application makes, and a small file that it names.
 fn visit(address: SocketAddr, name: &str) {
     let page = get(address, "/page");
     assert_eq!((page.status, page.body.as_str()), (200, PAGE));
@@ -179,7 +180,8 @@ fn visit(address: SocketAddr, name: &str) {
     assert!(small.head.contains("detail=sendfile"), "{}", small.head);
 }
 
-/// Lets each download take sips until it is beyond that many bytes of the file; how many rounds of visits there were meanwhile.
+/// Lets each download read a little at a time until it has got more than `beyond` bytes of the file. Returns the number of rounds of
+/// visits meanwhile.
 fn sip_while_others_visit(address: SocketAddr, readers: &mut [Reader], file: &File, beyond: u64) -> usize {
     let (rounds, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -187,7 +189,7 @@ fn sip_while_others_visit(address: SocketAddr, readers: &mut [Reader], file: &Fi
             let (rounds, is_over) = (&rounds, &is_over);
             scope.spawn(move || {
                 for round in (0..).take_while(|round| *round < ROUNDS_MIN || !is_over.load(Relaxed)) {
-                    // The same URLs again and again: of those that are new the program remembers something for a while.
+                    // The URLs repeat, because the program keeps some state for each new URL for a while.
                     visit(address, &format!("{visitor}-{}", round % ROUNDS_MIN));
                     rounds.fetch_add(1, Relaxed);
                 }
@@ -205,7 +207,7 @@ fn sip_while_others_visit(address: SocketAddr, readers: &mut [Reader], file: &Fi
     rounds.into_inner()
 }
 
-/// Lets the visitors leave, also when a download has failed.
+/// Stops the visitors on drop, also when a download has failed.
 struct Over<'f>(&'f AtomicBool);
 
 impl Drop for Over<'_> {
@@ -214,12 +216,12 @@ impl Drop for Over<'_> {
     }
 }
 
-/// How many descriptors the program has open.
+/// The number of descriptors that the program has open.
 fn descriptors(program: &Program) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", program.id())).unwrap().count()
 }
 
-/// Connections that carry a request to the application.
+/// The number of connections that carry a request to the application.
 fn in_use(program: &Program) -> u64 {
     let metrics = get(program.admin, "/metrics").body;
     let line = metrics.lines().find(|line| line.starts_with("kasoku_origin_connections_in_use{")).unwrap();

@@ -1,5 +1,5 @@
-//! The program before an application that is killed, stopped, started again and that answers one byte a second: processes and
-//! signals, where `crates/engine/tests/origins/origin_faults.rs` has scripts. The application writes down what it was asked.
+//! Tests the program in front of an application that is killed, stopped, restarted, or answers one byte a second. The application is a
+//! process that gets signals and logs its requests; `crates/engine/tests/origins/origin_faults.rs` uses scripted origins instead.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -17,10 +17,10 @@ use support::{Answer, PATIENCE, Program, file, get, try_get};
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// Requests that come while something is wrong.
+/// Requests that clients send during a fault.
 const MANY: usize = 300;
 
-/// A program before that application, with short deadlines: what is tested is what happens then.
+/// A program in front of that application, with short deadlines, because the tests are about what happens after them.
 fn before(application: &Application, name: &str) -> Program {
     let config = file(
         name,
@@ -33,7 +33,7 @@ fn before(application: &Application, name: &str) -> Program {
     Program::serve(&["--config", config.to_str().unwrap()])
 }
 
-/// Asks until an answer is of that kind.
+/// Repeats the request until an answer meets the condition.
 #[track_caller]
 fn until(address: SocketAddr, path: &str, is_met: impl Fn(&Answer) -> bool) -> Answer {
     let begun = Instant::now();
@@ -41,7 +41,7 @@ fn until(address: SocketAddr, path: &str, is_met: impl Fn(&Answer) -> bool) -> A
         match try_get(address, path) {
             Some(answer) if is_met(&answer) => return answer,
             Some(answer) => assert!(begun.elapsed() < PATIENCE, "{} {}", answer.head, answer.body),
-            // What was cut.
+            // The answer was cut.
             None => assert!(begun.elapsed() < PATIENCE, "nothing but resets"),
         }
     }
@@ -51,7 +51,7 @@ fn detail(answer: &Answer) -> &str {
     answer.field("cache-status").and_then(|status| status.split_once("detail=")).map_or("", |(_, detail)| detail)
 }
 
-/// Many requests, each of which must be answered with the page, whatever the application does; and how long they took, in seconds.
+/// Sends many requests and checks that each gets the page, whatever the application does. Returns how long they took, in seconds.
 fn all_get_the_page(program: &Program, path: &str) -> u64 {
     let begun = Instant::now();
     let clients: Vec<_> = (0..4)
@@ -71,8 +71,8 @@ fn all_get_the_page(program: &Program, path: &str) -> u64 {
     begun.elapsed().as_secs()
 }
 
-/// Fetches that so many seconds of back-off allow: one at the beginning, then one when each is over; and one that is on its way
-/// when another begins.
+/// The most fetches that `seconds` of doubling back-off allow: one at the beginning, one after each back-off, and one that is still on its
+/// way when the next begins.
 fn fetches_max(seconds: u64) -> usize {
     2 + usize::try_from((seconds + 1).ilog2()).unwrap() + 1
 }
@@ -137,7 +137,8 @@ fn a_body_that_is_cut_is_never_stored() {
     }
 }
 
-/// Those who ask when a back-off is over read what is cut then, and see that it is.
+/// Sends many requests and checks that all get the page but those that start a fetch after a back-off: these get the cut body, and can
+/// tell that it is cut. Returns how long the requests took, in seconds.
 fn all_but_a_few_get_the_page(program: &Program) -> u64 {
     let begun = Instant::now();
     let mut cut = 0;
@@ -157,7 +158,7 @@ fn all_but_a_few_get_the_page(program: &Program) -> u64 {
     seconds
 }
 
-/// A program before both, in turn.
+/// A program that balances between both applications in turn.
 fn before_two(applications: [&Application; 2], name: &str) -> Program {
     let [one, other] = applications.map(Application::url);
     let config = file(
@@ -170,8 +171,8 @@ fn before_two(applications: [&Application; 2], name: &str) -> Program {
     Program::serve(&["--config", config.to_str().unwrap()])
 }
 
-/// Clients that ask for pages that nobody has asked for yet, until `work` is done. It can wait until so many more were
-/// answered. The result: what was not the page.
+/// Runs clients that each request a new page each time, until `work` returns. `work` gets a function that waits until that many more
+/// requests were answered. Returns the heads of the answers that were not the page.
 fn under_load(program: &Program, work: impl FnOnce(&dyn Fn(usize))) -> Vec<String> {
     let (address, answered, is_done) = (program.clients, AtomicUsize::new(0), AtomicBool::new(false));
     let serve_more = |count: usize| {
@@ -216,7 +217,7 @@ fn two_applications_restarted_one_after_the_other_under_load_lose_nothing() {
                 application.wait();
                 serve_more(200);
                 application.start_again();
-                // The next one goes away before anybody has noticed.
+                // The next application is killed before Kasoku has noticed that this one is back.
             }
         }
         serve_more(100);

@@ -1,14 +1,14 @@
-//! Resident memory of the real program: bounded whatever goes through it, whoever does not read, however many are idle.
+//! Tests that the resident memory of the `kasoku` program is bounded: under any traffic, with slow readers, and with idle connections.
 //!
-//! The program runs as a process of its own, and the kernel says how much of it is resident. The bounds are
-//! 1.15 times the memory tier's size plus 64 MiB for everything that depends on traffic, and 4 kB for an
-//! idle connection. What the kernel itself holds for sockets is not in it.
+//! The program runs as a process of its own, and the kernel tells how much of its memory is resident. The bounds are 1.15 times the
+//! memory tier's size plus 64 MiB for everything that depends on traffic, and 4 kB for an idle connection. The memory that the kernel
+//! holds for sockets is not included.
 //!
-//! `KASOKU_TEST_MEMORY_MIB` sets the tier's size (default 64), `KASOKU_TEST_SLOW_READERS` how many do not read; figures are
-//! printed with `-- --nocapture`. `KASOKU_TEST_PROGRAM` names another build than the tests' own; `make test` runs the tests a
-//! second time with the release program, since allocations differ.
+//! `KASOKU_TEST_MEMORY_MIB` sets the tier's size (default 64), `KASOKU_TEST_SLOW_READERS` the number of slow readers; `-- --nocapture`
+//! prints the figures. `KASOKU_TEST_PROGRAM` names another build than the tests' own; `make test` runs the tests a second time with the
+//! release program, since allocations differ.
 //!
-//! What these tests do not do: they measure no speed. The pace of the slow readers is the only thing that depends on a clock.
+//! These tests measure no speed. Only the pace of the slow readers depends on a clock.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -37,19 +37,19 @@ use support::Program;
 
 const MIB: u64 = 1 << 20;
 
-/// The tier's size is turned over this often.
+/// How often the traffic transfers the tier's size.
 const TURNOVERS: u64 = 10;
 
-/// Those who read at once.
+/// Clients that read at once.
 const CLIENTS: usize = 8;
 
-/// How often a trickling reader takes a sip: about 4 kB a second.
+/// How often a trickling reader reads a little: about 4 kB a second.
 const SIP_EVERY: Duration = Duration::from_millis(250);
 
-/// Numbers of objects that slow readers ask for, beyond those of the others.
+/// The first number of the objects that only slow readers request; those of the other clients are lower.
 const SLOW_NUMBERS: u64 = 1 << 32;
 
-/// One at a time: each looks at the memory of a whole process, and opens many descriptors.
+/// Makes the tests run one at a time: each measures the memory of a whole process and opens many descriptors.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -60,7 +60,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// The program with that much memory, in bytes, before that origin.
+/// The program with that `memory.size`, in bytes, in front of that origin.
 fn serve(memory_bytes: u64, origin: SocketAddr) -> Program {
     serve_with(2, memory_bytes, origin)
 }
@@ -91,8 +91,8 @@ fn ten_turnovers_with_slow_readers_stay_within_the_bound() {
     turn_over(memory, setting("KASOKU_TEST_SLOW_READERS", 200) as usize);
 }
 
-/// Sends ten times the tier's size through it while that many slow readers hold on to objects of 1 to 5 MB, which are
-/// evicted under them; asserts the bound from the first turnover's end on.
+/// Sends ten times the tier's size through the program while that many slow readers download objects of 1 to 5 MB, which the tier evicts
+/// meanwhile. Asserts the bound from the end of the first turnover on.
 fn turn_over(memory: u64, slow_readers: usize) {
     let _alone = alone();
     descriptors_max();
@@ -141,14 +141,14 @@ fn turn_over(memory: u64, slow_readers: usize) {
     assert!(at_end <= bound(memory), "{report}");
 }
 
-/// What goes through the program.
+/// The traffic of one test: fast clients and slow readers.
 struct Traffic {
     to: SocketAddr,
     /// The tier's size in bytes.
     memory: u64,
     slow_readers: usize,
     next: AtomicU64,
-    /// Bytes of bodies so far.
+    /// Bytes of bodies that the fast clients have read so far.
     sent: AtomicU64,
     slow: Mutex<Vec<SlowReader>>,
     has_ended: AtomicBool,
@@ -160,7 +160,7 @@ impl Traffic {
         Self { to, memory, slow_readers, next, sent, slow, has_ended }
     }
 
-    /// Objects of mixed sizes, each new, until that many bytes have gone through since the start.
+    /// Requests objects of mixed sizes, each a new one, until `bytes` have been read since the start.
     fn run(&self, bytes: u64) {
         let read = || {
             let mut client = Client::connect(self.to);
@@ -174,9 +174,9 @@ impl Traffic {
         std::thread::scope(|scope| (0..CLIENTS).for_each(|_| drop(scope.spawn(read))));
     }
 
-    /// Slow readers come one after the other, from the first turnover's end to the last one's begin. Of two, one takes a sip
-    /// now and then; of these as of the others, half have asked for something new, half for what somebody has just read, where
-    /// that is large.
+    /// Adds the slow readers that are due: they come one after the other, from the end of the first turnover to the beginning of the last.
+    /// Half of them read a little now and then, the others nothing. Half of each kind request a new object; the others request the object
+    /// that a client has just read, if it is large.
     fn join_slowly(&self, sent: u64, just_read: Object) {
         let share = sent.saturating_sub(self.memory) as f64 / ((TURNOVERS - 2) * self.memory) as f64;
         let due = (share.min(1.0) * self.slow_readers as f64) as usize;
@@ -189,7 +189,7 @@ impl Traffic {
         }
     }
 
-    /// Lets the slow readers take their sips until the traffic has ended.
+    /// Lets the trickling readers read a little at a time until the traffic has ended.
     fn sip(&self) {
         while !self.has_ended.load(Relaxed) {
             self.slow.lock().unwrap().iter_mut().for_each(SlowReader::sip);
@@ -198,7 +198,7 @@ impl Traffic {
     }
 }
 
-/// All read the rest, a few at a time.
+/// Lets all slow readers read the rest, [`CLIENTS`] at a time. Returns how each answer ended, and how many bytes of its body came.
 fn finish_all(readers: Vec<SlowReader>) -> Vec<(Ending, usize)> {
     let left = Mutex::new(readers);
     let next = || left.lock().unwrap().pop();
@@ -209,8 +209,8 @@ fn finish_all(readers: Vec<SlowReader>) -> Vec<(Ending, usize)> {
     })
 }
 
-/// What an object costs beside its body is charged as well, or a tier full of small ones would be larger than it says. The tier
-/// is of a size at which the 64 MiB of the bound that are not for it do not hide that.
+/// The tier must also account for an object's cost besides its body, or a tier full of small objects would exceed its size. Here the tier
+/// is large enough that the bound's 64 MiB for other memory cannot hide such an error.
 #[test]
 fn a_tier_full_of_small_objects_stays_within_the_bound() {
     const ROUND: u64 = 8_000;
@@ -221,7 +221,7 @@ fn a_tier_full_of_small_objects_stays_within_the_bound() {
     let at_start = resident.now();
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(program.clients)).collect();
     let mut first = 0;
-    // What is stored may have seven eighths of it.
+    // Stored responses get seven eighths of the memory.
     while program.metrics_after(0)["stored_bytes"] < memory / 8 * 7 / 100 * 97 {
         assert!(first < memory / 100, "it is never full");
         let read = |client: &mut Client, begin: u64| {
@@ -251,9 +251,9 @@ fn a_tier_full_of_small_objects_stays_within_the_bound() {
     assert!(peak <= bound(memory), "{report}");
 }
 
-/// What the tier's size says is what is resident, whatever the sizes are. One worker: with glibc's allocator, 10-byte bodies in a tier of
-/// 256 MiB took most with one. The mixes that differ most are a test; all of them, for as long as one likes, and one after the
-/// other in the same process are `make bench-memory`.
+/// Resident memory must follow the tier's account for all sizes of objects. This uses one worker: with glibc's allocator, 10-byte bodies in
+/// a tier of 256 MiB took most memory with one. This tests the mixes that differ most. `make bench-memory` runs all mixes for a given time,
+/// each in a process of its own and then one after the other in the same process.
 #[test]
 fn what_is_resident_follows_the_account_at_each_mix() {
     let _alone = alone();
@@ -261,12 +261,12 @@ fn what_is_resident_follows_the_account_at_each_mix() {
     for (number, mix) in (1..).zip(churn::MIXES).take(3) {
         let program = serve_with(1, memory, start_origin());
         let (report, peak) = churn(&program, number, mix, memory, Until::Turnovers(2));
-        // Half of the 64 MiB: there is hardly any traffic but that of the mix.
+        // Half of the 64 MiB are enough, because there is hardly any other traffic than that of the mix.
         assert!(peak <= bound(memory) - 32 * MIB, "{report}");
     }
 }
 
-/// Nothing is asserted of sizes that change, as nothing promises anything of them.
+/// This asserts nothing about the run in which sizes change from mix to mix, because no bound is promised for it.
 #[test]
 #[ignore = "it takes as long as one likes: make bench-memory"]
 fn hours_of_churn() {
@@ -287,7 +287,7 @@ fn hours_of_churn() {
     assert!(worst <= bound(memory), "{}", mib(worst));
 }
 
-/// Lets a mix go through; what was resident, as text, and the peak.
+/// Runs a mix. Returns a report of the resident memory, and its peak in bytes.
 fn churn(program: &Program, number: u64, mix: churn::Mix, memory: u64, until: Until) -> (String, u64) {
     let resident = Resident(program.id());
     resident.forget_peak();
@@ -308,7 +308,7 @@ fn churn(program: &Program, number: u64, mix: churn::Mix, memory: u64, until: Un
     (report, peak)
 }
 
-/// What a client has sent of a head costs it nothing to keep there, and us memory.
+/// An unfinished head costs the client nothing, but occupies memory of the program.
 #[test]
 fn thousands_of_unfinished_heads_stay_within_the_bound() {
     const HEAD_BYTES: usize = 64_000;
@@ -319,7 +319,7 @@ fn thousands_of_unfinished_heads_stay_within_the_bound() {
     let at_start = resident.now();
     let mut heads: Vec<_> = (0..count).map(|_| Client::small(program.clients)).collect();
     heads.iter_mut().for_each(|client| client.begin_head(HEAD_BYTES));
-    // A sixteenth of the memory has room for 64 of them; the others are told so.
+    // Heads get a sixteenth of the memory, which has room for 64; the program answers the other clients with an error.
     let metrics = program.metrics_after(count as u64 - 64);
     assert!(metrics["memory_used_bytes"] <= 4 * MIB, "a sixteenth is for heads: {metrics:?}");
     let peak = resident.peak();
@@ -337,7 +337,7 @@ fn thousands_of_unfinished_heads_stay_within_the_bound() {
 fn ten_thousand_idle_connections_cost_at_most_40_mb() {
     const BYTES_PER_CONNECTION_MAX: u64 = 4_000;
     let _alone = alone();
-    // Some descriptors are for other things, in this process as in the program.
+    // This process and the program need some descriptors for other purposes.
     let count = 10_000.min(descriptors_max().saturating_sub(300));
     if count < 10_000 {
         eprintln!("the hard limit of descriptors allows only {count} connections");
@@ -356,7 +356,7 @@ fn ten_thousand_idle_connections_cost_at_most_40_mb() {
     let after = resident.now();
     let cost = after.saturating_sub(before);
     let each = cost / count as u64;
-    // They were idle, not closed.
+    // The connections were idle, not closed.
     clients.iter_mut().step_by(100).for_each(|client| client.get(page));
     drop(clients);
     eprintln!(

@@ -1,14 +1,14 @@
-//! Sessions: two hundred visitors, anonymous, logged in, with carts, logging in and out, in random order through the real program, against an
-//! application that says on each page whom it believes to serve. No byte of one visitor may be in another's answer, nobody may be
-//! given a session that somebody else has, and each sees at once what became of the own session.
+//! Tests that sessions stay apart: two hundred visitors log in and out, fill carts and read, in random order, through the `kasoku` program.
+//! The application states on each page for which visitor it was made. No answer may contain a byte of another visitor's page, no visitor
+//! may get another visitor's session, and each visitor must see the state of their own session at once.
 //!
-//! In the order of the data: `visitor` asks, `traffic` sends it through the program that `operator` reloads and restarts meanwhile,
-//! `application` answers with what `page` says, and `check` says what is wrong with that; `report` counts. `policy` is what the program is told
-//! of the application. The last tests here show that the checker sees what an application or a policy does wrong, those in `mistakes` the
-//! same of single answers.
+//! In the order of the data: `visitor` chooses requests. `traffic` sends them through the program, which `operator` reloads and restarts
+//! meanwhile. `application` answers with the bodies of `page`. `check` reports what is wrong with an answer, and `report` counts. `policy`
+//! is the program's configuration for the application. The last tests here show that the checker notices mistakes of an application or a
+//! policy; the tests in `mistakes` show the same for single answers.
 //!
-//! `KASOKU_SESSIONS_REQUESTS` says how many requests (20,000; `make test` has 200,000 with the release program), `KASOKU_SESSIONS_SEED`
-//! repeats what is asked, though not how threads interleave.
+//! `KASOKU_SESSIONS_REQUESTS` sets the number of requests (20,000; `make test` sends 200,000 with the release program).
+//! `KASOKU_SESSIONS_SEED` repeats the choice of requests, but not how threads interleave.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -49,7 +49,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use traffic::{Address, Run};
 
-/// The operator does all that it does once more for so many requests.
+/// The operator repeats all its deeds once more for each this many requests.
 const REQUESTS_A_ROUND: u64 = 200_000;
 
 fn setting(name: &str) -> Option<u64> {
@@ -60,7 +60,7 @@ fn temporary(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()))
 }
 
-/// Sets something true at its end, however that comes.
+/// Sets the flag on drop, also after a panic.
 struct Ending<'e>(&'e AtomicBool);
 
 impl Drop for Ending<'_> {
@@ -69,10 +69,10 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// One run at a time: each has the machine to itself.
+/// Makes the runs happen one at a time, so that each has the machine to itself.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// One run: all that was seen. Without `deeds`, the operator does nothing meanwhile.
+/// Runs the visitors and returns the run with its report. Without `deeds`, the operator does nothing meanwhile.
 fn run(name: &str, policy: Policy, requests: u64, deeds: &[Deed]) -> Run {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -113,7 +113,7 @@ fn no_visitor_gets_a_byte_of_another() {
     let deeds = DEEDS.repeat(1 + usize::try_from(requests / REQUESTS_A_ROUND).unwrap());
     let run = run("sessions", Policy::Right, requests, &deeds);
     let report = &run.report;
-    // Past the test harness's capture: the report is what a run is for.
+    // Written past the test harness's capture, so that the report always shows.
     let _ = writeln!(std::io::stderr(), "KASOKU_SESSIONS_SEED={}\n{}", run.seed, report.text());
     assert!(report.mistakes().is_empty(), "KASOKU_SESSIONS_SEED={}", run.seed);
     assert!(report.missing().is_empty(), "never happened: {:?}", report.missing());
@@ -121,7 +121,7 @@ fn no_visitor_gets_a_byte_of_another() {
     assert!(hits * 2 > pages, "a run with {hits} hits of {pages} shows nothing");
 }
 
-/// What a run sees with that policy: the kinds of its mistakes.
+/// The kinds of mistakes that a run with that policy finds.
 fn mistakes_of(name: &str, policy: Policy) -> Vec<String> {
     let run = run(name, policy, 3_000, &[]);
     run.report.mistakes().into_keys().collect()

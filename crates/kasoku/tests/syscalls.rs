@@ -1,13 +1,13 @@
-//! A hit makes two system calls besides waiting: one reads the request, one writes the answer.
+//! Tests that a hit makes only two system calls besides waiting: one reads the request, one writes the answer.
 //!
-//! The real program runs under strace, with one worker, and strace's record says what each of its threads has called. Two
-//! marks, hits with a field of their own, stand around those that count. A read and a write belong to each; waiting is free,
-//! since one wait brings many requests when there is much to do. Of everything else, in all threads, there may be a
-//! handful, and what it takes to hand a page of the access log to its thread, once a second or when it is full.
+//! The `kasoku` program runs under strace, with one worker, and strace records the calls of each thread. Two marks, hits with a special
+//! field, surround the hits that count. Each of these may make one read and one write. Waiting is not counted, since under load one wait
+//! brings many requests. All threads together may make a handful of other calls, and those that hand a page of the access log to the
+//! thread that writes it, once a second or when the page is full.
 //!
-//! What the vDSO does (reading the clock) is no system call; were the clock read by one, these tests would fail.
+//! Reading the clock through the vDSO is no system call; if a system call read it, these tests would fail.
 //!
-//! Without strace, or where it may not trace, the tests fail and say so; `scripts/install-test-deps` installs it.
+//! Without strace, or where strace may not trace, the tests fail and say so; `scripts/install-test-deps` installs it.
 //! `cargo test -p kasoku --test syscalls -- --nocapture` prints the counts.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
@@ -22,23 +22,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Program, connect, get};
 
-/// Hits that count.
+/// The number of hits between the marks.
 const HITS: usize = 2_000;
 
-/// Hits before they count, on all connections together.
+/// The number of hits before the first mark, on all connections together.
 const WARM_UP: usize = 100;
 
-/// Calls that belong to no hit: an accident of scheduling, or memory that the allocator asks for.
+/// The most calls that belong to no hit, such as those of scheduling and of the allocator.
 const STRAY_CALLS_MAX: usize = 10;
 
-/// What it takes to hand a page of the access log over, besides writing it: waking the thread, and its going to sleep.
+/// The most calls that hand a page of the access log over, besides the write: those that wake the log's thread and put it to sleep.
 const CALLS_PER_LOG_PAGE_MAX: usize = 6;
 
 const READS: [&str; 4] = ["read", "readv", "recvfrom", "recvmsg"];
 const WRITES: [&str; 5] = ["write", "writev", "sendto", "sendmsg", "sendfile"];
 const WAITS: [&str; 3] = ["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 
-/// Field names that stand for a mark.
+/// The field names of the marks.
 const BEGIN: &str = "Mark-Begin";
 const END: &str = "Mark-End";
 
@@ -80,7 +80,7 @@ fn so_is_a_range() {
     calls.are_one_read_and_one_write_for_each_hit();
 }
 
-/// The program under strace, with the page in its cache.
+/// The program under strace.
 struct Scene {
     program: Program,
     record: PathBuf,
@@ -98,7 +98,7 @@ impl Scene {
         Self { program, record }
     }
 
-    /// What the program calls while so many connections ask in turn for the page that it has.
+    /// The system calls during [`HITS`] hits, which that many connections request in turn, with these fields.
     fn hits(self, connections: usize, fields: &str) -> Calls {
         let to = self.program.clients;
         let mut connections: Vec<TcpStream> = (0..connections).map(|_| connect(to)).collect();
@@ -114,14 +114,14 @@ impl Scene {
         ask(HITS, "Counts");
         ask(1, END);
         self.program.signal(rustix::process::Signal::TERM);
-        // Its standard error ends when strace has ended as well: then all is written.
+        // After the program's end, the record holds all calls up to the second mark.
         assert_eq!(self.program.exit_code(), Some(0));
         Calls::between_marks(&std::fs::read_to_string(self.record).unwrap())
     }
 }
 
-/// `strace`, tracing what follows with all its threads into that file. The program is the process that is started, and strace
-/// its grandchild (`-D`), so that signals and the end are the program's own.
+/// A `strace` command that traces the command after it, with all threads, into that file. With `-D` strace is a grandchild of the traced
+/// program, so that signals reach the program, and its exit status is that of the child process.
 fn strace(record: &Path) -> Command {
     let may_trace = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     match may_trace {
@@ -139,17 +139,17 @@ fn strace(record: &Path) -> Command {
 /// System calls by name.
 #[derive(Debug, Default)]
 struct Calls {
-    /// Of the thread that serves clients.
+    /// The calls of the thread that serves clients.
     worker: BTreeMap<String, usize>,
-    /// Of all others.
+    /// The calls of all other threads.
     others: BTreeMap<String, usize>,
 }
 
 impl Calls {
-    /// Those that began between the reads of the two marks.
+    /// The calls that began between the reads of the two marks.
     fn between_marks(record: &str) -> Self {
-        // `4711  recvfrom(9, …) = 80`. A call during which another thread is heard of has two lines, and the second is
-        // `4711  <... recvfrom resumed>…`.
+        // A line is `4711  recvfrom(9, …) = 80`. If strace reports another thread during a call, the call has two lines, and the second
+        // is `4711  <... recvfrom resumed>…`.
         let lines = record.lines().filter_map(|line| line.split_once(' '));
         let mut lines = lines.skip_while(|(_, call)| !call.contains(BEGIN));
         let (worker, _) = lines.next().unwrap_or_else(|| panic!("nothing was read: {record}"));
@@ -182,7 +182,7 @@ impl Calls {
     }
 }
 
-/// Asks, and reads the answer: a hit.
+/// Sends the request and reads the answer, which must be a hit.
 fn hit(connection: &mut TcpStream, request: &str) {
     connection.write_all(request.as_bytes()).unwrap();
     let mut buffer = [0; 2 * PAGE_BYTES];
@@ -201,7 +201,7 @@ fn hit(connection: &mut TcpStream, request: &str) {
     }
 }
 
-/// An origin that answers everything with the page, one request for each connection.
+/// An origin that answers all requests with the page, one request for each connection.
 fn start_origin() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

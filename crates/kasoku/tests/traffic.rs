@@ -1,8 +1,8 @@
-//! The numbers add up, in the real program under mixed traffic: each request is a hit, a miss, a pass or an error, has one line in
-//! the log, and its bytes stand there as they are counted.
+//! Tests that metrics and access log of the `kasoku` program agree under mixed traffic: each request is a hit, a miss, a pass or an error,
+//! has one line in the log, and the bytes in the log add up to those in the metrics.
 //!
-//! Everything that ends a request in its own way is asked for once at least: see the functions below. The log is moved
-//! away in the middle (SIGUSR1), and later written elsewhere (SIGHUP).
+//! The functions below send at least one request for each way in which a request can end. The log is moved away in the middle (SIGUSR1),
+//! and later written to another file (SIGHUP).
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::{Program, connect, exchange, read_until};
 
-/// The program with its log, and how many requests it has had.
+/// The program with its configuration and origin, and the number of requests so far.
 struct Scene {
     origin: Origin,
     program: Program,
@@ -58,13 +58,13 @@ impl Scene {
         self.program.clients
     }
 
-    /// Sends these bytes on a connection of their own; the status of the answer.
+    /// Sends the request on a new connection; returns the status of the answer.
     fn ask_raw(&mut self, request: &str) -> u16 {
         self.requests += 1;
         exchange(self.clients(), request).status
     }
 
-    /// One request on a connection of its own.
+    /// Sends a request on a new connection; returns the status of the answer.
     fn ask(&mut self, method: &str, target: &str, fields: &[&str], body: &str) -> u16 {
         let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
         self.ask_raw(&format!(
@@ -76,7 +76,7 @@ impl Scene {
         self.ask("GET", target, fields, "")
     }
 
-    /// Sends a request for `target`, and leaves the answer to others.
+    /// Sends a request for `target`; the caller reads the answer.
     fn begin(&mut self, target: &str) -> TcpStream {
         self.requests += 1;
         let mut stream = connect(self.clients());
@@ -91,7 +91,7 @@ impl Scene {
     }
 }
 
-/// Goes away without a word.
+/// Resets the connection.
 fn reset(stream: TcpStream) {
     socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
 }
@@ -113,7 +113,7 @@ fn passing(scene: &mut Scene) {
     assert_eq!(scene.ask("POST", "/page-form", &["Content-Length: 3"], "a=1"), 200);
     assert_eq!(scene.ask("OPTIONS", "/page", &["Max-Forwards: 0"], ""), 200);
     assert_eq!(scene.ask("HEAD", "/page-of-nobody", &[], ""), 200);
-    // What follows an upgrade is not HTTP, and not counted.
+    // Bytes after an upgrade are not HTTP, and not counted.
     assert_eq!(scene.get("/upgrade", &["Connection: upgrade", "Upgrade: websocket"]), 101);
 }
 
@@ -150,7 +150,7 @@ fn together(scene: &mut Scene) {
     let first = scene.begin("/think");
     scene.origin.is_asked("/think");
     let others: Vec<TcpStream> = (0..7).map(|_| scene.begin("/think")).collect();
-    // Some answers on each worker, after which the others have been read as well.
+    // Once these requests are answered, each worker has also read the requests above, which join the first one's fill.
     for _ in 0..8 {
         assert_eq!(scene.ask("OPTIONS", "/page", &["Max-Forwards: 0"], ""), 200);
     }
@@ -161,7 +161,7 @@ fn together(scene: &mut Scene) {
 }
 
 fn left_and_cut(scene: &mut Scene) {
-    // Before there is a head, of what is stored and of what passes.
+    // The client resets before the answer's head, once for a miss and once for a pass.
     for path in ["/think-long", "/pass/think-long"] {
         let stream = scene.begin(path);
         scene.origin.is_asked(path);
@@ -169,17 +169,17 @@ fn left_and_cut(scene: &mut Scene) {
         scene.settled();
         scene.origin.open(path);
     }
-    // In the middle of the body.
+    // The client resets in the middle of the body.
     let mut stream = scene.begin("/half");
     read_until(&mut stream, "abc");
     reset(stream);
     scene.origin.open("/half");
     scene.settled();
-    // By the origin: as a cut, or, where nothing has gone out yet, as an error.
+    // The origin cuts the answer: the client gets a cut answer, or an error if Kasoku had sent nothing yet.
     let mut stream = scene.begin("/cut");
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
-    // None of these has asked for anything.
+    // Neither of these connections sends a complete request.
     drop(connect(scene.clients()));
     connect(scene.clients()).write_all(b"GET /page HT").unwrap();
 }
@@ -244,7 +244,7 @@ fn the_numbers_of_mixed_traffic_add_up() {
     }
 }
 
-/// How often each status is in the log.
+/// The number of log lines for each status and URL.
 fn statuses(lines: &[Value]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     lines.iter().for_each(|line| *counts.entry(format!("{} {}", line["status"], line["uri"])).or_default() += 1);

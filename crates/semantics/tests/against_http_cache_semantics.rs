@@ -1,9 +1,8 @@
-//! Storability and freshness compared with the crate http-cache-semantics, on random heads.
+//! Compares storability and freshness with the crate http-cache-semantics, on random heads.
 //!
-//! Two implementations that agree on thousands of heads are less likely to share a misreading. Where they differ, the
-//! difference must belong to a class listed here, each with its reason: RFC 9111 has moved on since RFC 7234, or one of the
-//! two is stricter than it must be. A difference outside the classes fails the test. Ours is profile rfc: profile safe
-//! differs on purpose.
+//! Two implementations that agree on thousands of heads are less likely to share a misreading of the RFC. Where they differ, the difference
+//! must belong to a class listed here, each with its reason: RFC 9111 differs from RFC 7234, or one of the two is stricter than necessary.
+//! A difference outside the classes fails the test. The comparison uses profile rfc, since profile safe differs on purpose.
 
 #![allow(clippy::unwrap_used, reason = "the heads are our own")]
 
@@ -19,7 +18,8 @@ use std::time::{Duration, SystemTime};
 
 const NOW: Now = Now { unix_ms: 1_795_000_000_000, mono_ms: 1_000_000_000 };
 
-/// Durations in the heads and in the clock never meet on the same second, so that rounding decides nothing.
+/// How long a response has been stored, in seconds. No value falls on the same second as a lifetime in the heads, so rounding decides
+/// nothing.
 const RESIDENT_SECONDS: [u64; 4] = [0, 7, 777, 70_007];
 
 #[derive(Clone, Debug)]
@@ -139,7 +139,7 @@ impl Exchange {
         CacheControl::parse(&self.response.fields)
     }
 
-    /// Cache-Control as one string, for what only one of the two parsers sees.
+    /// `Cache-Control` as one string, to find directives that only one of the two parsers sees.
     fn text(&self) -> String {
         String::from_utf8(self.response.fields.combined("cache-control").unwrap_or_default()).unwrap()
     }
@@ -148,14 +148,14 @@ impl Exchange {
         self.response.fields.contains(name)
     }
 
-    /// One directive twice, with two values.
+    /// Whether a directive occurs twice, perhaps with two values.
     fn contradicts_itself(&self) -> bool {
         let text = self.text();
         let same = |name: &str| text.split(", ").filter(|one| one.starts_with(name)).count() > 1;
         same("max-age") || same("s-maxage") || same("private") || same("no-cache")
     }
 
-    /// Names in another case are other directives to theirs, quoted commas separate, and white space next to `=` goes.
+    /// Whether the crate misreads a directive: it compares names with case, splits at quoted commas, and accepts white space next to `=`.
     fn theirs_misreads(&self) -> bool {
         ["MAX-AGE", "No-Store", "x=\"no-store, max-age=100\"", "max-age =100"]
             .iter()
@@ -163,7 +163,7 @@ impl Exchange {
     }
 }
 
-/// They store it, we do not.
+/// Why only the crate stores the response.
 fn why_we_do_not(exchange: &Exchange, reason: Reason) -> Option<&'static str> {
     let Exchange { request, .. } = exchange;
     match reason {
@@ -183,7 +183,7 @@ fn why_we_do_not(exchange: &Exchange, reason: Reason) -> Option<&'static str> {
     }
 }
 
-/// We store it, they do not.
+/// Why only Kasoku stores the response.
 fn why_they_do_not(exchange: &Exchange) -> Option<&'static str> {
     let Exchange { response, .. } = exchange;
     let control = exchange.control();
@@ -200,7 +200,7 @@ fn why_they_do_not(exchange: &Exchange) -> Option<&'static str> {
     exchange.theirs_misreads().then_some("theirs reads directives inside strings, and compares them with case")
 }
 
-/// Fresh to us, stale to them, or the other way round.
+/// Why the response is fresh only for Kasoku, or only for the crate.
 fn why_freshness_differs(exchange: &Exchange, freshness: &Freshness, ours_is_fresh: bool) -> Option<&'static str> {
     let control = exchange.control();
     if exchange.theirs_misreads() {
@@ -272,7 +272,7 @@ proptest! {
 
     #[test]
     fn nothing_is_stored_that_safe_forbids_but_rfc_would(exchange in exchange()) {
-        // Profile safe only takes away.
+        // Profile safe stores no response that profile rfc would not store.
         let stores = |profile| {
             let policy = Policy::new(profile);
             let freshness = freshness(&exchange.request, &exchange.response, NOW, NOW, &policy);

@@ -1,4 +1,4 @@
-//! Whatever the heads hold, each decision is made, and none panics.
+//! Tests that no decision panics on any heads of requests and responses.
 
 use http::{Method, StatusCode};
 use kasoku_semantics::downstream::{announce_lifetime, without_announcement};
@@ -68,7 +68,7 @@ fn moments() -> impl Strategy<Value = Now> {
     (any::<i64>(), any::<u64>()).prop_map(|(unix_ms, mono_ms)| Now { unix_ms, mono_ms })
 }
 
-/// Both profiles, with nothing granted and with all that can be.
+/// Both profiles, each without grants and with all possible grants.
 fn policies() -> Vec<Policy> {
     let plain = [Profile::Safe, Profile::Rfc].map(Policy::new);
     let granting = plain.clone().map(|policy| {

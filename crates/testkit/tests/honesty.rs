@@ -1,5 +1,4 @@
-//! The testkit must be able to fail: what a scenario does not allow is a failure, not a shrug. Here clients talk to the
-//! scripted origin directly.
+//! Tests that the testkit fails on everything that a scenario does not allow. Here clients talk to the scripted origin directly.
 
 use kasoku_testkit::{Client, Ending, Gate, Origin, get, ok};
 

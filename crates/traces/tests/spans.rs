@@ -1,4 +1,4 @@
-//! Spans of requests through real sockets, as a collector gets them, and what the origin is told of traces.
+//! Tests the spans that a collector gets for requests over real sockets, and the trace fields that the origin gets.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ const FRESH: &str = "Cache-Control: max-age=60";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 
-/// A collector that takes everything, and keeps it.
+/// A collector that accepts and keeps all spans.
 struct Collector {
     port: u16,
     requests: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
@@ -61,7 +61,7 @@ impl Collector {
         resources.flat_map(|resource| &resource.scope_spans).flat_map(|scope| scope.spans.clone()).collect()
     }
 
-    /// The span of a client's request, and those of asking an origin, in the order in which they ended.
+    /// The spans of that kind, in the order in which they ended: `Server` for requests of clients, `Client` for requests to origins.
     fn of_kind(&self, kind: SpanKind) -> Vec<Span> {
         self.spans().into_iter().filter(|span| span.kind == kind as i32).collect()
     }
@@ -80,7 +80,7 @@ fn attribute(span: &Span, name: &str) -> String {
     }
 }
 
-/// What stands in `traceparent`: the trace, the span and the flags.
+/// The parts of `traceparent`: the trace, the span and the flags.
 fn parts(traceparent: &str) -> [&str; 3] {
     let parts: Vec<_> = traceparent.split('-').collect();
     assert_eq!((parts.len(), parts[0]), (4, "00"), "{traceparent}");
@@ -137,7 +137,7 @@ fn a_fill_is_asked_for_in_a_trace_of_its_own_and_a_pass_in_its_clients() {
             assert_eq!(attribute(server, name), value, "{name}");
         }
         assert_eq!(attribute(fill, "server.address"), scene.origin.address().address.to_string());
-        // Each knows of the other, and the trace of one is not that of the other.
+        // The spans link to each other but belong to different traces, since other clients may join the fill.
         assert_ne!(fill.trace_id, server.trace_id);
         assert!(fill.parent_span_id.is_empty() && fill.trace_state.is_empty());
         assert_eq!((&fill.links[0].trace_id, &fill.links[0].span_id), (&server.trace_id, &server.span_id));
@@ -146,7 +146,7 @@ fn a_fill_is_asked_for_in_a_trace_of_its_own_and_a_pass_in_its_clients() {
         let told = asked.field("traceparent").unwrap();
         assert_eq!(parts(&told), [&hexadecimal(&fill.trace_id), &hexadecimal(&fill.span_id), "01"]);
         assert!(!asked.text().contains(TRACE) && asked.field("tracestate").is_none(), "{}", asked.text());
-        // The same for one client: its trace goes on.
+        // A pass is for one client, so it continues the client's trace.
         client.ask("POST", "/form", &theirs).response();
         let asked = scene.origin.request(1);
         assert_eq!(parts(&asked.field("traceparent").unwrap())[0], TRACE);
@@ -230,7 +230,7 @@ fn spans_that_find_no_room_are_dropped_and_no_request_waits() {
     let scene = tracing(Setup::safe(), 1).run([get("/").answers(ok(&[FRESH], "page"))]);
     let mut client = scene.client();
     client.get("/");
-    // Nobody takes them out of the queue: it has two by now, and each hit adds one.
+    // No exporter empties the queue: it holds two spans now, and each hit adds one.
     let more = 10;
     for _ in 0..kasoku_engine::trace::SPANS_WAITING_MAX - 2 + more {
         assert!(client.get("/").is_hit());
@@ -244,7 +244,7 @@ fn the_end_of_the_program_does_not_wait_for_a_collector_that_hangs() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let (sender, connected) = std::sync::mpsc::channel();
-    // Each batch comes on a connection of its own, and is never answered.
+    // Each batch comes on a new connection, and the collector never answers.
     std::thread::spawn(move || listener.incoming().map_while(Result::ok).try_for_each(|stream| sender.send(stream)));
     let mut scene = tracing(Setup::safe(), port).run([get("/page").answers(ok(&[FRESH], "page"))]);
     let mut client = scene.client();

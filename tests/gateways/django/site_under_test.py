@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A Django site in one file, as a beginner's tutorial leaves it: a page for all, one that greets, one with a form, and Django's own log-in.
+"""A Django site in one file, as after a beginner's tutorial: a page for all, one that greets, one with a form, and Django's own log-in.
 
-Started as `site_under_test.py DIRECTORY COMMAND...`; its database lies in that directory.
+Run as `site_under_test.py DIRECTORY COMMAND...`; its database is in that directory.
 """
 
 import sys

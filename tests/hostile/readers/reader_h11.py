@@ -1,4 +1,4 @@
-"""Tells of each request what h11 has read: see ../streams.py.
+"""Reports what h11 has read of each request: see ../streams.py.
 
     reader_h11.py PORT HEAD_BYTES
 """
@@ -24,7 +24,7 @@ class Reader(socketserver.BaseRequestHandler):
                 self.say(connection, refusal)
 
     def answer_one(self, connection):
-        """Reads a request and answers it; whether another may follow."""
+        """Reads a request and answers it; returns whether another may follow."""
         read = None
         while True:
             event = connection.next_event()

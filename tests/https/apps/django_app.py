@@ -1,4 +1,4 @@
-"""An application of Django that says what it sees. The lines between are those of docs/http-applications.md."""
+"""A Django application that reports the visitor's address and scheme. The lines in between are those of docs/http-applications.md."""
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application

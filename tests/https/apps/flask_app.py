@@ -1,4 +1,4 @@
-"""An application of Flask that says what it sees. The lines between are those of docs/http-applications.md."""
+"""A Flask application that reports the visitor's address and scheme. The lines in between are those of docs/http-applications.md."""
 
 from flask import Flask, jsonify, request
 

@@ -1,4 +1,4 @@
-"""CPU time of a server and of all its processes, read from /proc before and after a turn."""
+"""Reads the CPU time of a server and of all its processes from /proc."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def seconds(pids):
-    """User and system time so far of these processes and of all below them, children that have ended included."""
+    """User and system time so far of these processes and all their descendants, including children that have ended."""
     stats = _stats()
     below = {}
     for pid, (parent, _) in stats.items():
@@ -26,7 +26,7 @@ def _stats():
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                # The name of the program, in brackets, may hold anything; proc(5) counts the fields behind it from 3.
+                # The program's name, in brackets, may contain any character; in proc(5) the fields after it begin with number 3.
                 fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
             except OSError:
                 continue

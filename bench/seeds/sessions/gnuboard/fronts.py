@@ -1,7 +1,7 @@
-"""Starts gnuboard5 and what the bench compares in front of it: nginx alone, Varnish before and after a patch, and Kasoku over FastCGI and HTTP.
+"""Starts gnuboard5 and the fronts that the bench compares: nginx alone, Varnish before and after a patch, and Kasoku over FastCGI and HTTP.
 
-All share one database and one php-fpm, and get their crowds one after the other, so the accounts of these two belong to whichever has its turn. Each front
-has a port of its own, and its visitors know the site by that port.
+All share one database and one php-fpm, and get their crowds one after the other, so the CPU time of these two belongs to the front that has
+its turn. Each front has its own port, and its visitors know the site by that port.
 """
 
 import copy
@@ -20,18 +20,18 @@ APPLICATION = 'application = "gnuboard5"\n'
 
 
 class Board(Site):
-    """gnuboard5 with its servers. `beside` gives the same site behind another port."""
+    """gnuboard5 with its servers. `beside` returns the same site at another port."""
 
     def __enter__(self):
         super().__enter__()
-        # Visitors here write within seconds of each other; gnuboard5 has each wait 30 seconds otherwise.
+        # Visitors here write within seconds of each other; by default gnuboard5 makes each wait 30 seconds.
         self.set(cf_delay_sec=-1)
         self._content = self.directory / "content.sql"
         self._content.write_text(run(["mariadb-dump", *self._database_words()]), encoding="utf-8")
         return self
 
     def beside(self, name, port=None):
-        """The same site behind another port, with a directory of its own for the servers that are started there. They end with this one."""
+        """The same site at another port, with a directory for the servers that are started there. They end with this one."""
         one = copy.copy(self)
         one.directory = self.directory / name
         one.directory.mkdir()
@@ -43,11 +43,11 @@ class Board(Site):
         return one
 
     def patched(self):
-        """The same with a copy of the program to which lazy.patch has been applied."""
+        """The same site with a copy of the program to which lazy.patch has been applied."""
         one = self.beside("patched")
         one.root = one.directory / "www"
         shutil.copytree(self.root, one.root, symlinks=True)
-        # What is uploaded and cached belongs to the web user.
+        # Uploads and cached files belong to the web user.
         shutil.chown(one.root / "data", "www-data", "www-data")
         for path in (one.root / "data").rglob("*"):
             shutil.chown(path, "www-data", "www-data")
@@ -57,23 +57,23 @@ class Board(Site):
         return one
 
     def restore(self):
-        """Content, counters and sessions as they were before the first crowd."""
+        """Restores content, counters and sessions as they were before the first crowd."""
         with open(self._content, encoding="utf-8") as content:
             subprocess.run(["mariadb", *self._database_words()], stdin=content, check=True)
         for path in self.sessions.iterdir():
             path.unlink(missing_ok=True)
 
     def pids(self, program, *words):
-        """The servers that were started with this program, and with these words among its arguments."""
+        """The ids of the servers that were started with this program and have these words among their arguments."""
         found = [child for child in self._children if Path(child.args[0]).name.startswith(program)]
         return [child.pid for child in found if set(map(str, words)) <= set(map(str, child.args))]
 
     def nginx_pids(self):
-        """nginx of this directory."""
+        """The ids of nginx in this directory."""
         return self.pids("nginx", self.directory / "nginx.conf")
 
     def start_varnish(self, vcl, backend, cookie=""):
-        """Varnish at this port, with this VCL, in front of that URL."""
+        """Starts Varnish at this site's port, with that VCL, in front of that URL; returns its process ids."""
         own = self.directory / "site.vcl"
         text = (HERE / vcl).read_text(encoding="utf-8")
         own.write_text(text.replace("BACKEND_PORT", str(urllib.parse.urlsplit(backend).port)).replace("PASSING_COOKIE", cookie), encoding="utf-8")
@@ -84,7 +84,7 @@ class Board(Site):
         return [child.pid]
 
     def start_kasoku(self, rules):
-        """Kasoku at this port."""
+        """Starts Kasoku at this site's port; returns its process ids."""
         self.serve(rules + APPLICATION)
         return [self._kasoku.pid]
 
@@ -94,7 +94,7 @@ class Board(Site):
 
 @dataclass
 class Front:
-    """One of those that are compared."""
+    """A front of the comparison."""
 
     name: str
     site: Board
@@ -103,7 +103,7 @@ class Front:
     is_kasoku: bool = False
 
     def empty(self):
-        """Removes what the cache and gnuboard5's own cache hold."""
+        """Empties the cache, and gnuboard5's own cache."""
         for pattern in ("latest-*", "kcaptcha-*"):
             for path in (self.site.root / "data" / "cache").glob(pattern):
                 path.unlink(missing_ok=True)
@@ -114,7 +114,7 @@ class Front:
 
 
 def start(board):
-    """Those that are compared, in the order of the tables. The first is what the others are measured against."""
+    """Starts the fronts; returns them in the order of the tables. The first is the reference for the others."""
     nginx, patched = board.nginx(), board.patched()
     plain_pids = board.nginx_pids()
     patched_nginx = patched.nginx()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Sends crowds of visitors to the real gnuboard5 by each way in front of it, and prints as JSON what each crowd was and what it cost.
+"""Sends crowds of visitors to the real gnuboard5 through each front, and prints the crowds and their costs as JSON.
 
-bench/seeds/sessions/real.py starts this and shows what comes out. It is a program of its own: the modules of tests/ that install gnuboard5 and make its
-visitors have names that modules of the bench have too.
+bench/seeds/sessions/real.py starts this program and shows its results. It runs as a separate process, because the modules of tests/ that
+install gnuboard5 and simulate its visitors have the same names as modules of the bench.
 
-The servers run on one core and the visitors on another. Each front gets the same crowd in a round, on the same content, with nothing in any cache; the
-order of the fronts is another in each round. What a cold start costs once is not in it: PHP has compiled the pages, and Kasoku's guard, which compares each kind of
-page once for a configuration, has done so (guard.look_at) before what it kept is purged.
+The servers run on one core and the visitors on another. In a round each front gets the same crowd, on the same content, with empty caches;
+the order of the fronts differs in each round. The single cost of a cold start is not included: before, PHP has compiled the pages, and
+Kasoku's leak guard, which compares each kind of page once for a configuration, has done so (guard.look_at). Then the cache is purged.
 """
 
 import argparse
@@ -42,14 +42,14 @@ MEMBER = "member1"
 MEMBERS_PAGES = ("/bbs/board.php?bo_table=free", "/")
 MEMBERS_WARM_UP = 10
 MEMBERS_SECONDS_MAX = 60
-# A quiet of this length means that PHP has done what it was asked for behind an answer, too.
+# After this time without requests, PHP has also answered those that Kasoku sends in the background.
 QUIET_SECONDS = 0.3
 COUNTERS = {"beacons": "beacons", "beacons_dropped": "beacons_dropped", "questions": "session_probes", "comparisons": "guard_checks"}
 
 
 @dataclass
 class Turn:
-    """One crowd: what its requests were, and what they cost. CPU time in seconds."""
+    """One crowd: its requests by kind, and their costs. CPU time is in seconds."""
 
     seed: int
     seconds: float
@@ -65,7 +65,7 @@ class Turn:
     database: float
     nginx: float
     cache: float
-    told: dict  # what Kasoku counts of its own requests
+    told: dict  # Kasoku's counters of its own requests
 
 
 def main():
@@ -80,17 +80,17 @@ def main():
         sys.exit("the archive of gnuboard5 is not here (tests/gnuboard/site_under_test.py)")
     if wanted.is_there:
         return
-    # An end by SIGTERM ends the servers, as Ctrl-C does.
+    # SIGTERM ends the servers, as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(json.dumps(measure(wanted, time.monotonic() + wanted.seconds)))
 
 
 def measure(wanted, deadline):
-    # In memory, so that no server waits for a disk.
+    # Files are in memory, so that no server waits for a disk.
     if os.access("/dev/shm", os.W_OK):
         tempfile.tempdir = "/dev/shm"
     servers, ours = two_cores()
-    # Each program gets the cores of whoever starts it.
+    # Each program inherits the cores of this process.
     os.sched_setaffinity(0, servers)
     progress("gnuboard5 is installed")
     with fronts.Board() as board:
@@ -111,7 +111,8 @@ def measure(wanted, deadline):
 
 
 def crowds(board, compared, wanted, deadline):
-    """Turns by the name of the front, one for each round. There is always a first round; one that would end too late does not begin."""
+    """Turns by the name of the front, one for each round. The first round always takes place; a round that would end too late does not
+    begin."""
     turns, longest = {front.name: [] for front in compared}, 0
     rounds = min(wanted.rounds, len(SEEDS))
     for number in range(rounds):
@@ -126,7 +127,7 @@ def crowds(board, compared, wanted, deadline):
 
 
 def two_cores():
-    """One for the servers and one for the visitors."""
+    """A core for the servers and one for the visitors."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         sys.exit("two cores are needed: one for the servers, one for the visitors")
@@ -134,7 +135,7 @@ def two_cores():
 
 
 def look_around(front):
-    """Asks for some pages of each kind, as desktop and as telephone."""
+    """Requests some pages of each kind, as desktop and as telephone."""
     for agent in (DESKTOP, PHONE):
         if front.is_kasoku:
             guard.look_at(front.site, agent)
@@ -170,7 +171,7 @@ def counters(front):
 
 
 def quiet(board):
-    """Waits until PHP answers nothing any more."""
+    """Waits until PHP answers no more requests."""
     seen, since = board.php_requests(), time.monotonic()
     while time.monotonic() - since < QUIET_SECONDS:
         time.sleep(0.02)
@@ -179,9 +180,10 @@ def quiet(board):
 
 
 def members_pages(board, compared, pairs):
-    """Milliseconds of a member's page by each way. All are asked in turn, in an order of chance, so whatever else the machine does meets them alike.
+    """Milliseconds of a member's page through each front. The fronts have their turns in random order, so other load of the machine affects
+    all alike.
 
-    `ratio` is the median of the ratios to the first front's answer of the same turn.
+    `ratio` is the median of the ratios to the first front's answer in the same turn.
     """
     progress("members' pages")
     board.restore()
@@ -217,7 +219,7 @@ def member_looks(member, path):
 
 
 def progress(line):
-    """One line that is overwritten on a terminal; nothing elsewhere."""
+    """Shows a line on a terminal, over the last one; does nothing elsewhere."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="\r", file=sys.stderr, flush=True)
 

@@ -1,15 +1,16 @@
-"""The visitors of a crowd: those of tests/gnuboard, with addresses of their round, and with the files that a browser loads beside a page."""
+"""The visitors of a crowd: those of tests/gnuboard, with addresses of their round, who also load the files beside a page."""
 
 from crowd import Counted
 
 FAVICON = "/favicon.ico"
-# As crowd.py has them.
+# As in crowd.py.
 ADDRESSES = "127.0.1."
 FIRST_ROUND = 20
 
 
 class Visitor(Counted):
-    """A browser asks for the icon once, and remembers that there is none. gnuboard5 as installed has neither an icon nor the picture /data/common/logo_img."""
+    """A visitor whose browser requests the icon once and remembers that it is missing. gnuboard5 as installed has neither an icon nor the
+    picture /data/common/logo_img."""
 
     def __init__(self, *given, **more):
         super().__init__(*given, **more)
@@ -23,13 +24,13 @@ class Visitor(Counted):
         return self._icon
 
     def came(self, method, path, answer):
-        # A file, whatever its name: the server in front of PHP answers it.
+        # All URLs below /data/ are files, which the server in front of PHP answers.
         if not path.startswith("/data/"):
             super().came(method, path, answer)
 
 
 def made_for(number, with_files):
-    """Makes the visitors of a round. They come from other addresses than those before, since gnuboard5 counts a visitor once a day."""
+    """Makes the visitors of a round. Each round has other addresses, since gnuboard5 counts an address once a day."""
 
     def make(site, sums, address, **more):
         address = address.replace(ADDRESSES, f"127.0.{FIRST_ROUND + number}.")

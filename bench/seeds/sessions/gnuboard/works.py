@@ -1,4 +1,5 @@
-"""Tells which functions of gnuboard5 still work behind a front. Each check reads a page often enough that a cache keeps it, and then does what a visitor does."""
+"""Checks which functions of gnuboard5 still work behind a front. Each check reads a page until a cache has stored it, and then acts as a
+visitor."""
 
 import hashlib
 import time
@@ -9,17 +10,17 @@ from window import NAVIGATION
 
 BOARD = "/bbs/board.php?bo_table=free"
 COMMENT = "등대지기의 새 댓글"
-# Kasoku tells gnuboard5 of a visitor behind the answer.
+# Kasoku sends the beacon after the answer.
 TOLD_SECONDS_MAX = 3
 
 
 def found(site):
-    """By name, whether it works."""
+    """Whether each function works, by name."""
     return {name: is_so(site) for name, is_so in CHECKS.items()}
 
 
 def kept(site, path):
-    """Two guests who come for the first time."""
+    """The page after two new guests have read it, so that a cache has stored it."""
     for host in (41, 42):
         text = Guest(site, address=f"127.0.0.{host}").ask("GET", path, NAVIGATION).text
     return text
@@ -30,7 +31,7 @@ def post(number):
 
 
 def comment(site, number):
-    """The guest, who has commented on that post and sees what follows."""
+    """A guest who has just commented on that post, with the page that follows."""
     kept(site, post(number))
     guest = Guest(site, address="127.0.0.43")
     guest.comment("free", number, COMMENT, password=GUEST_PASSWORD)
@@ -105,7 +106,7 @@ def each_reader_of_a_list_is_counted(site):
 
 
 def visits(site):
-    """How many visitors gnuboard5 has counted today."""
+    """The number of visitors that gnuboard5 has counted, all days together."""
     return int(site.sql("SELECT COALESCE(SUM(vs_count), 0) FROM g5_visit_sum")[0][0])
 
 

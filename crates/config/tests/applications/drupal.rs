@@ -1,4 +1,4 @@
-//! Drupal: it knows itself what may be shared, and says so; what spoils it are other cookies.
+//! Tests the policy of Drupal, which marks shareable pages itself (`public`); only cookies of other scripts would prevent sharing.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -32,7 +32,7 @@ fn answer(sessions: &mut Sessions, asked: &Asked) -> Answer {
         ("POST", _) => {
             Answer { status: "303 See Other", ..Answer::to("/node/1") }.field(keyed_and_withheld).field(gone)
         }
-        // A module has switched the page cache off for this one.
+        // A module has switched Drupal's page cache off for this page.
         ("GET", "/contact") => page.field(keyed_and_withheld).field(gone),
         _ if user.is_some() => page.field(keyed_and_withheld).field(gone),
         _ => page.field("Cache-Control: max-age=900, public").field("Vary: Cookie").field(gone),
@@ -49,7 +49,7 @@ fn visitors_share_pages_whatever_cookies_scripts_have_left() {
     tracked.cookies.insert("Drupal.visitor.name".to_owned(), "ann".to_owned());
     is_shared(&tracked.get(&scene, "/node/1"), "/node/1 for anonymous");
     assert_eq!(drupal.count(), 1);
-    // What a module keeps under such a name may be a cart.
+    // A module may keep a cart in a cookie with such a name.
     let mut buyer = Visitor::new(14);
     buyer.cookies.insert("Drupal.visitor.acq_cart_id".to_owned(), "77".to_owned());
     assert_eq!(buyer.get(&scene, "/node/1").detail(), "pass-cookie");
@@ -104,7 +104,7 @@ fn what_an_editor_saves_drops_all_pages_and_a_log_in_drops_none() {
         assert_eq!(editor.post(&scene, target, "title=x").status, 303);
     }
     is_made(&Visitor::new(11).get(&scene, "/blog"), "/blog for anonymous");
-    // By the block that stands on each page.
+    // A log-in by the form that Drupal shows in a block on each page.
     Visitor::new(14).post(&scene, "/node/1?destination=/node/1", "name=ann&pass=x");
     Visitor::new(14).post(&scene, "/contact", "message=x");
     is_shared(&Visitor::new(12).get(&scene, "/blog"), "/blog for anonymous");

@@ -1,6 +1,6 @@
-//! gnuboard5: a session for everybody, and nothing but the session says who is a member.
+//! Tests the policy of gnuboard5, which gives each visitor a session; only the session tells members from guests.
 //!
-//! This is a stand-in, for a quick look at the policy where the program isn't. The program itself is tried in `tests/gnuboard`.
+//! The application here is a stand-in, for machines without gnuboard5. `tests/gnuboard` tests the real program.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -10,10 +10,10 @@ use super::visitor::{Visitor, is_made, is_own, is_shared};
 const LIST: &str = "/bbs/board.php?bo_table=free";
 const POST: &str = "/bbs/board.php?bo_table=free&wr_id=1";
 
-/// By what a page is known: its last bytes. What the program refuses does not end so.
+/// The last bytes by which the policy recognizes a whole page. A refusal by the program does not end so.
 const END: &str = "<div id=\"ft\">";
 
-/// ck_visit_ip and ck_bo_table.
+/// The MD5 names of the cookies `ck_visit_ip` and `ck_bo_table`.
 const VISIT: &str = "2a0d2363701f23f8a75028924a3af643";
 const BOARD: &str = "e1192aefb64683cc97abb83c71057733";
 
@@ -28,7 +28,7 @@ fn gnuboard() -> Application {
 }
 
 impl Gnuboard {
-    /// As common.php: the session first, what is said of caching last.
+    /// Answers as common.php does: it starts the session first, and adds the fields about caching last.
     fn answer(&mut self, asked: &Asked) -> Answer {
         let (id, is_new) = self.sessions.start(asked.cookie("PHPSESSID"));
         if let Some(member) = asked.cookie("6e1280981e1dfd9169c5dea9c28ff2e3") {
@@ -112,7 +112,7 @@ fn guests_share_the_pages_that_each_spoil_with_a_session() {
         let mut counted = Visitor::new(13).with(VISIT, "MTI3LjAuMC4xMw%3D%3D").with(BOARD, "ZnJlZQ%3D%3D");
         is_shared(&counted.get(&scene, target), &ended(page));
     }
-    // Each page once; and each of the three visitors is told of, behind the answers.
+    // Kasoku fetched each page once, and sent a beacon for each of the three visitors after their answers.
     let beacons = || board.asked().iter().filter(|asked| asked.target() == "/bbs/profile.php").count();
     scene.eventually(|| beacons() == 3);
     let pages: Vec<String> = board.asked().iter().map(|asked| asked.target().to_owned()).collect();
@@ -156,7 +156,7 @@ fn who_writes_gets_the_form_with_the_session_that_it_needs() {
     is_own(&guest.get(&scene, "/bbs/write.php?bo_table=free"), "a form for guest", "pass-url");
     let sent = guest.post(&scene, "/bbs/write_update.php", "bo_table=free&w=&wr_subject=hello");
     assert_eq!(sent.status, 302);
-    // The list is made anew, for everybody.
+    // The post dropped the anonymous list, so Kasoku fetches it again.
     is_made(&Visitor::new(12).get(&scene, LIST), &ended("2 posts for guest, desktop"));
 }
 

@@ -1,4 +1,4 @@
-//! Movable Type: a search that takes long and says `no-cache`, and programs that are for somebody.
+//! Tests the policy of Movable Type, whose search is slow and says `no-cache`, and whose other programs answer logged-in visitors.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -31,7 +31,7 @@ fn visitors_share_a_search() {
     let mut greeted = Visitor::new(13).with("mt_blog_user", "%7B%22name%22%3A%22ann%22%7D").with("mtcmtauth", "ann");
     is_shared(&greeted.get(&scene, SEARCH), "cache entries, search 1");
     scene.advance(301);
-    // Stale, and within its grace: shown once more, and made anew behind that.
+    // Stale, but within its grace: the cache answers with it once more and refreshes it in the background.
     is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
     mt.arrived(2);
     scene.eventually(|| Visitor::new(11).get(&scene, SEARCH).text() == "cache entries, search 2");

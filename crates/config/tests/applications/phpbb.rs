@@ -1,4 +1,4 @@
-//! phpBB: a session in each link for who comes without a cookie, and none for robots.
+//! Tests the policy of phpBB, which puts a session id in each link for a visitor without a cookie, and gives robots no session.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -7,7 +7,7 @@ use super::visitor::{Visitor, is_made, is_own, is_shared};
 
 const TOPIC: &str = "/viewtopic.php?t=1";
 
-/// A board that takes who calls itself so for a robot.
+/// A board that takes a client for a robot if its `User-Agent` contains `robot`.
 fn board(robot: &'static str) -> Application {
     stand_in(Sessions::default(), move |sessions, asked| answer(sessions, asked, robot))
 }
@@ -52,7 +52,7 @@ fn a_page_with_a_session_in_its_links_is_for_whoever_asked_for_it() {
         let id = guest.cookies["phpbb3_ab1cd_sid"].clone();
         let own = format!("a topic for guest, <a href=\"/ucp.php?mode=login&amp;sid={id}\"></html>");
         is_own(&page, &own, "cookie-value-in-response");
-        // From then on the session is in cookies, and goes on.
+        // From the second page on, the cookies carry the same session, and the links no longer do.
         is_own(&guest.get(&scene, TOPIC), "a topic for guest, <a href=\"/ucp.php?mode=login\"></html>", "pass-session");
         ids.push(id);
     }

@@ -1,4 +1,4 @@
-//! Rhymix: a session for everybody, and a cookie that says whether it is a guest's.
+//! Tests the policy of Rhymix, which gives each visitor a session, and a cookie that says whether the session is a guest's.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -16,7 +16,7 @@ fn answer(sessions: &mut Sessions, asked: &Asked) -> Answer {
     }
     let answer = page(sessions, asked, &id);
     let answer = if is_new { answer.cookie("PHPSESSID", &id).cookie("rx_sesskey1", &id[..24]) } else { answer };
-    // The status is that of the session as it is now.
+    // The cookie tells the session's status after this request.
     let status = sessions.of(&id).get("login").map_or("none".to_owned(), |login| format!("Q2xhcml0eS{login}"));
     let answer = match asked.cookie("rx_login_status") == Some(&status) {
         true => answer,
@@ -54,7 +54,7 @@ fn guests_share_pages_and_their_sessions_are_known_by_a_cookie() {
     let scene = site("rhymix", "", &rhymix);
     is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest</html>");
     is_shared(&Visitor::new(12).get(&scene, "/board"), "/board for guest</html>");
-    // A session, and nothing to ask about it.
+    // A guest with a session: the status cookie tells so, and Kasoku needs no probe.
     let mut guest = Visitor::new(13);
     is_own(&guest.get(&scene, "/board/write"), "/board/write for guest</html>", "pass-url");
     assert_eq!(guest.cookies["rx_login_status"], "none");
@@ -81,7 +81,7 @@ fn a_member_is_known_by_the_same_cookie() {
     is_made(&ann.get(&scene, "/board"), "/board for guest</html>");
     assert_eq!(ann.get(&scene, "/member/login").detail(), "pass-url");
     assert_eq!(ann.post(&scene, "/index.php?act=procMemberLogin", "user_id=ann").status, 302);
-    // Where the form leads to is made anew, for everybody.
+    // The log-in dropped the page to which the form redirects, so Kasoku fetches the anonymous page again.
     is_made(&other.get(&scene, "/board"), "/board for guest</html>");
     for _ in 0..3 {
         is_own(&ann.get(&scene, "/board"), "/board for ann</html>", "pass-session");

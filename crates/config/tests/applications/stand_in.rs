@@ -1,11 +1,11 @@
-//! What the stand-ins have in common: what PHP and CGI programs make of a request, and sessions.
+//! What the stand-ins of the applications share: parsed requests as PHP and CGI programs see them, answers, and sessions.
 
 use super::application::{Application, Asked, Does};
 use kasoku_testkit::reply;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// An answer in the making.
+/// An answer that a stand-in builds up.
 pub(crate) struct Answer {
     pub(crate) status: &'static str,
     pub(crate) fields: Vec<String>,
@@ -13,12 +13,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A page.
+    /// A page of HTML.
     pub(crate) fn page(body: impl Into<String>) -> Self {
         Self { status: "200 OK", fields: vec!["Content-Type: text/html; charset=utf-8".to_owned()], body: body.into() }
     }
 
-    /// To another page.
+    /// A redirect to `target`.
     pub(crate) fn to(target: &str) -> Self {
         Self { status: "302 Found", fields: vec![format!("Location: {target}")], body: String::new() }
     }
@@ -48,7 +48,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// The session of that id, or a new one.
+    /// The id of the session `id` or, if there is none, of a new session; and whether the session is new.
     pub(crate) fn start(&mut self, id: Option<&str>) -> (String, bool) {
         if let Some(id) = id.filter(|id| self.all.contains_key(*id)) {
             return (id.to_owned(), false);
@@ -68,7 +68,7 @@ impl Sessions {
     }
 }
 
-/// A program that answers by what it is asked and what it knows.
+/// Starts an application that answers each request with `answer`, given the request and its own state.
 pub(crate) fn stand_in<S: Send + 'static>(
     state: S,
     answer: impl Fn(&mut S, &Asked) -> Answer + Send + Sync + 'static,
@@ -81,14 +81,14 @@ pub(crate) fn stand_in<S: Send + 'static>(
     })
 }
 
-/// How programs read a request.
+/// A request as PHP and CGI programs read it.
 pub(crate) trait Reads {
     fn method(&self) -> &str;
     fn path(&self) -> &str;
     /// A parameter of the query, or of a form that was sent.
     fn parameter(&self, name: &str) -> Option<&str>;
     fn cookie(&self, name: &str) -> Option<&str>;
-    /// Whether User-Agent speaks of a telephone, in the way in which most programs look.
+    /// Whether `User-Agent` names a telephone, by the words that most programs look for.
     fn is_mobile(&self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! A visitor with a browser: it keeps the cookies that it is given, and sends them back.
+//! Simulates a visitor with a browser, which stores the cookies that it receives and sends them back.
 
 use kasoku_testkit::{Client, Response, Scenario};
 use std::collections::BTreeMap;
@@ -15,17 +15,17 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    /// One with an address of its own, at a desk.
+    /// A visitor with a desktop browser, at the address 127.0.0.`host`.
     pub(crate) fn new(host: u8) -> Self {
         Self { host, agent: DESKTOP, cookies: BTreeMap::new() }
     }
 
-    /// One with a telephone.
+    /// A visitor with a telephone, at the address 127.0.0.`host`.
     pub(crate) fn mobile(host: u8) -> Self {
         Self { agent: TELEPHONE, ..Self::new(host) }
     }
 
-    /// The same, with a cookie.
+    /// The same visitor with one more cookie.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.cookies.insert(name.to_owned(), value.to_owned());
         self
@@ -71,8 +71,8 @@ impl Visitor {
         }
     }
 
-    /// Reads the page until it comes from memory: Kasoku asks about a session behind an answer, and what it finds counts for nothing
-    /// where another request of the session came meanwhile. So there is some time between the requests.
+    /// Requests the page until it is a hit. Kasoku probes the session after an answer, and ignores the result if another request of the
+    /// session came meanwhile. So each round waits until the engine has settled.
     #[track_caller]
     pub(crate) fn becomes_anonymous(&mut self, scene: &Scenario, target: &str) -> Response {
         let mut last = None;
@@ -87,7 +87,7 @@ impl Visitor {
     }
 }
 
-/// The page is one from memory, for everybody: it says so, and carries no cookie.
+/// Checks that the response is a hit on a shared page, without `Set-Cookie`.
 #[track_caller]
 pub(crate) fn is_shared(response: &Response, body: &str) {
     assert_eq!(response.short(), (200, body.to_owned()), "{response:?}");
@@ -95,7 +95,7 @@ pub(crate) fn is_shared(response: &Response, body: &str) {
     assert!(!response.has("set-cookie"), "{response:?}");
 }
 
-/// The page was asked for, for whoever asked, and could be kept: it carries no cookie either.
+/// Checks that the response was fetched and stored; such a response carries no `Set-Cookie` either.
 #[track_caller]
 pub(crate) fn is_made(response: &Response, body: &str) {
     assert_eq!(response.short(), (200, body.to_owned()), "{response:?}");
@@ -103,7 +103,7 @@ pub(crate) fn is_made(response: &Response, body: &str) {
     assert!(response.cache_status("stored").is_some(), "{response:?}");
 }
 
-/// The page is for its visitor alone.
+/// Checks that the page is for its visitor alone: no hit, not stored, and with the reason `detail`.
 #[track_caller]
 pub(crate) fn is_own(response: &Response, body: &str, detail: &str) {
     assert_eq!(response.short(), (200, body.to_owned()), "{response:?}");

@@ -1,4 +1,5 @@
-//! WooCommerce: no session without a cart, three cookies with one, and plugins that set the session's where they should not.
+//! Tests the policy of WooCommerce: no session without a cart, three cookies with one, and plugins that set the session cookie on
+//! pages that need none.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -52,7 +53,7 @@ fn visitors_without_a_cart_share_the_shop() {
         let mut tracked = Visitor::new(12).with("sbjs_session", "pgs%3D1").with("tk_ai", "x").with("_ga", "GA1.2.3");
         is_shared(&tracked.get(&scene, target), &page);
     }
-    // The front page with what the analytics wanted is the front page.
+    // The front page with parameters of analytics shares the key of the front page.
     assert_eq!(shop.count(), 3);
 }
 
@@ -165,7 +166,7 @@ fn what_an_editor_writes_drops_all_pages_and_what_visitors_send_drops_none() {
         ("/wp-json/wc/v3/products/17", "{}"),
         ("/?rest_route=/wp/v2/posts/17", "{}"),
     ] {
-        // What is answered with a page drops at most once a second: here each has a scene of its own.
+        // A write that is answered with a page, not a redirect, drops pages at most once a second. So each has its own scene.
         let scene = site("woocommerce", "", &shop);
         is_made(&Visitor::new(11).get(&scene, "/shop/"), page);
         editor.post(&scene, target, form);

@@ -1,4 +1,5 @@
-//! WordPress: what it makes of its settings where there is no file. Pages are tested on the real program.
+//! Tests the policy of WordPress for the responses that it generates from its settings without a file: `/robots.txt` and the sitemap.
+//! `tests/wordpress` tests pages with the real program.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -38,7 +39,7 @@ fn what_is_made_without_a_file_is_shared_by_visitors_whom_nobody_knows() {
             let mut known = Visitor::new(13).with("wordpress_logged_in_5f4d", "ann");
             is_own(&known.get(&scene, target), body, "pass-cookie");
         }
-        // No other text is known, and no redirection.
+        // The policy shares no other plain text, and no redirect.
         for target in ["/notes.txt", "/favicon.ico"] {
             Visitor::new(11).get(&scene, target);
             assert!(!Visitor::new(12).get(&scene, target).is_hit(), "{target}");

@@ -1,4 +1,4 @@
-//! XE: a session for everybody, `public` on each page, and a form that tells members from guests.
+//! Tests the policy of XE, which gives each visitor a session, says `public` on each page, and shows its log-in form to guests only.
 
 use super::application::{Application, Asked};
 use super::site;
@@ -31,7 +31,7 @@ fn page(sessions: &mut Sessions, asked: &Asked, id: &str) -> Answer {
     let whom = member.clone().unwrap_or_else(|| "guest".to_owned());
     let language = asked.parameter("l").or(asked.cookie("lang_type")).unwrap_or("ko");
     match asked.parameter("act") {
-        // Members get a page as well, whose script sends them on.
+        // Members get a page without the form, whose script redirects them.
         Some("dispMemberLoginForm") if member.is_some() => Answer::page("<script>location.replace('/')</script>"),
         Some("dispMemberLoginForm") => Answer::page("<input type=\"hidden\" name=\"act\" value=\"procMemberLogin\" />"),
         Some("procMemberLogin") => {
@@ -73,10 +73,10 @@ fn a_member_is_told_from_a_guest_by_the_form_and_not_by_its_status() {
     let form = ann.get(&scene, LOGIN);
     assert_eq!((form.status, form.detail().as_str()), (200, "pass-url"), "{form:?}");
     assert_eq!(ann.post(&scene, "/index.php?act=procMemberLogin", "user_id=ann").status, 302);
-    // Where the form leads to is made anew, for everybody.
+    // The log-in dropped the page to which the form redirects, so Kasoku fetches the anonymous page again.
     is_made(&Visitor::new(13).get(&scene, PAGE), "guest, ko</html>");
     is_own(&ann.get(&scene, PAGE), "ann, ko</html>", "pass-session");
-    // Versions before 1.7 have no such cookie: then the form alone tells.
+    // XE before 1.7 sets no `xe_logged`: then only the probe of the log-in form tells members from guests.
     ann.cookies.remove("xe_logged");
     for _ in 0..8 {
         scene.settled();
@@ -120,7 +120,7 @@ fn a_language_that_was_chosen_has_pages_of_its_own() {
     let scene = site("xe", "", &xe);
     let mut german = Visitor::new(11);
     is_own(&german.get(&scene, "/index.php?mid=board&l=de"), "guest, de</html>", "pass-url");
-    // What was chosen came with a session.
+    // The answer to the choice also set a session cookie, with which the visitor would pass.
     german.cookies.remove("PHPSESSID");
     is_made(&german.get(&scene, PAGE), "guest, de</html>");
     is_shared(&Visitor::new(12).with("lang_type", "de").get(&scene, PAGE), "guest, de</html>");
@@ -136,7 +136,7 @@ fn a_comment_drops_the_pages_of_guests_and_what_no_one_can_read_may_have() {
     is_shared(&Visitor::new(12).get(&scene, front), "guest, ko</html>");
     assert_eq!(Visitor::new(13).post(&scene, "/index.php", "act=procBoardInsertComment&mid=board").status, 302);
     is_made(&Visitor::new(11).get(&scene, front), "guest, ko</html>");
-    // As scripts send it.
+    // A write as XE's scripts send it, in XML.
     let xml = "<methodCall><params><act>procBoardInsertDocument</act></params></methodCall>";
     let mut client = kasoku_testkit::Client::connect(scene.engine.addresses()[0]);
     client.send_body("POST", "/index.php", &["Content-Type: text/xml"], xml);

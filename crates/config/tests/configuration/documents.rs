@@ -1,6 +1,6 @@
-//! Each configuration that a document shows is one: the `toml` blocks of the pages are read as `kasoku check` reads a file.
+//! Checks that each configuration in the documents is valid: it reads the `toml` blocks of the pages as `kasoku check` reads a file.
 //!
-//! docs/configuration.md is not among them: its examples are single settings, which the table's own tests read.
+//! docs/configuration.md is left out: its examples are single settings, which the tests of the settings' table read.
 
 use kasoku_config::{Issue, check_text, render};
 use std::fs;
@@ -39,7 +39,7 @@ fn blocks(page: &str) -> Vec<(usize, String)> {
     blocks
 }
 
-/// What is shown without a site, or with a part of one, is a part of a file.
+/// The block as a whole configuration: where a page shows no site, or a part of one, this adds the rest.
 fn completed(block: &str) -> String {
     const SITE: &str = "[[site]]\norigin = \"http://127.0.0.1:8000\"\n";
     let has = |start: &str| block.lines().any(|line| line.starts_with(start));
@@ -76,7 +76,7 @@ fn the_pages_for_those_who_come_from_elsewhere_name_settings_that_exist() {
     let known = |key: &str| reference.contains(&format!("### `{key}`\n")) || reference.contains(&format!(".{key}`\n"));
     for page in pages().iter().filter(|page| page.file_name().unwrap().to_string_lossy().starts_with("from-")) {
         let text = fs::read_to_string(page).unwrap();
-        // The second column of each row.
+        // The second column holds Kasoku's settings.
         let columns = text.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.split(" | ").nth(1));
         for column in columns {
             for piece in column.split('`').skip(1).step_by(2) {

@@ -1,4 +1,4 @@
-//! `kasoku serve` with flags, with a file, and with both.
+//! Tests the options of `kasoku serve` with flags, with a file, and with both.
 
 use clap::Parser;
 use kasoku_config::{ConfigReport, Loaded, ServeFlags, load};
@@ -21,7 +21,7 @@ fn refused(arguments: &[&str]) -> String {
     serve(arguments).unwrap_err().render(false)
 }
 
-/// A file with this text that is removed at the end of the test.
+/// A configuration file that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {

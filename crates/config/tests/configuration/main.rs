@@ -1,4 +1,4 @@
-//! What is read of documents and flags, and what is said of mistakes in them.
+//! Tests how configuration files and flags are read, and the messages about mistakes in them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod documents;

@@ -1,7 +1,7 @@
-//! What people get told: each file in `tests/mistakes/` makes one typical mistake, and the report beside it is the
-//! exact text that `kasoku check` shows for it.
+//! Tests the messages about mistakes: each file in `tests/mistakes/` makes one typical mistake, and the report beside it is the exact
+//! text that `kasoku check` shows for it.
 //!
-//! `KASOKU_REWRITE_REPORTS=1 cargo test -p kasoku-config --test configuration mistakes` writes the reports anew; read the difference.
+//! `KASOKU_REWRITE_REPORTS=1 cargo test -p kasoku-config --test configuration mistakes` rewrites the reports; read the difference.
 
 use kasoku_config::{check_text, render};
 use std::path::{Path, PathBuf};

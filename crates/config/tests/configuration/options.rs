@@ -1,4 +1,4 @@
-//! What a configuration resolves to.
+//! Tests the options to which a configuration resolves.
 
 use kasoku_config::check_text;
 use kasoku_options::{
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The options of a text without errors and warnings.
+/// The options of a configuration, which must have no errors or warnings.
 fn options(text: &str) -> Options {
     let (options, issues) = check_text(text);
     assert!(issues.is_empty(), "{issues:#?}");
@@ -404,7 +404,7 @@ fn files_are_asked_about_once_a_second_unless_something_else_is_written() {
         let options = options(&text);
         let site = &options.sites[0];
         let routes = [&site.route, &site.rules[0].route, &site.rules[1].route];
-        // What is no program's answer has no visitor's address in it.
+        // Files on disk contain nothing that a program made for one visitor.
         assert_eq!(routes.map(|route| route.policy.is_of_files), [true, true, false]);
         routes.map(|route| route.policy.heuristic_max_seconds)
     };

@@ -1,4 +1,4 @@
-//! What `kasoku check` says of directories of uploads: where anybody may write and programs run, and nowhere else.
+//! Tests the warnings of `kasoku check` about directories of uploads: those that any user may write to and in which programs run.
 
 use kasoku_config::{ServeFlags, examine, load};
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory with a document root, `www`, which goes with its test. What is below `data` and `shop/files` anybody may write.
+/// A directory with a document root, `www`; it is removed on drop. Any user may write to `www/data` and `www/shop/files`.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -36,7 +36,7 @@ impl Scratch {
         }
     }
 
-    /// What is said of a configuration, in which `ROOT` is the document root.
+    /// The warnings about a configuration, in which `ROOT` stands for the document root. Only `kasoku check` looks for such directories.
     fn report(&self, text: &str) -> String {
         let config = self.0.join("kasoku.toml");
         fs::write(&config, text.replace("ROOT", &self.root())).unwrap();
@@ -49,7 +49,7 @@ impl Scratch {
         self.0.join("www").display().to_string()
     }
 
-    /// The warnings and the ways out, a line each.
+    /// The warnings and their remedies, one string each.
     fn said(&self, text: &str) -> Vec<String> {
         let report = self.report(text);
         let lines = report.lines().map(str::trim);
@@ -156,10 +156,10 @@ fn a_tree_that_is_too_deep_is_said_not_to_have_been_looked_at_as_a_whole() {
     assert!(scratch.said(PHP)[1].ends_with("; there may be more: not all that lies below the root was looked at"));
 }
 
-/// The number of the user `nobody`.
+/// The user id of `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// Only root can give a directory to somebody else.
+/// Only root can give a directory to another user; for other users this test does nothing.
 #[test]
 fn what_the_program_s_user_may_write_is_named_as_well() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! CGI programs behind the real program: whose rights they have, what it logs of them, and what is left of them at its end.
+//! Tests CGI programs behind the `kasoku` program: the user that they run as, the log of their errors, and their end when it stops.
 
 use crate::support;
 use crate::support::{PATIENCE, Program, file, get, kasoku, read_until, try_get};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A directory of programs that anybody may run, which goes with its test.
+/// A directory with a program that any user may run; it is removed on drop.
 struct Programs(PathBuf);
 
 impl Programs {
@@ -40,12 +40,12 @@ fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-/// Arguments for whoever runs this test: root becomes somebody else.
+/// Serves the programs with the flags `more`. If root runs the test, Kasoku switches to the user `nobody`.
 fn serve(programs: &Programs, more: &[&str]) -> Program {
     serve_under(None, programs, more)
 }
 
-/// The same by another program, such as env(1).
+/// The same as [`serve`], started by the command `around`, such as env(1).
 fn serve_under(around: Option<Command>, programs: &Programs, more: &[&str]) -> Program {
     let url = programs.url();
     let mut arguments = vec!["--origin", &url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
@@ -66,7 +66,7 @@ fn a_page_whose_program_was_killed_is_not_kept_either_where_a_supervisor_ignores
     env.arg("--ignore-signal=CHLD");
     let program = serve_under(Some(env), &programs, &["--ttl", "1h"]);
     for _ in 0..2 {
-        // The connection is cut, as the end is missing.
+        // Kasoku cuts the connection, because the program died before the end of its page.
         assert!(try_get(program.clients, "/a.cgi").is_none_or(|answer| !answer.is_hit()));
     }
 }
@@ -81,7 +81,7 @@ fn one_flag_makes_a_site_of_a_directory_of_programs() {
     let answer = get(program.clients, "/a.cgi");
     assert_eq!(answer.status, 200);
     assert!(!is_root() || answer.body.contains("uid 65534\n"), "{}", answer.body);
-    // None of ours, but what the standard lists.
+    // The program gets the variables of the standard (RFC 3875), and none of Kasoku's environment.
     let has = |words| answer.body.contains(words);
     assert!(has("GATEWAY_INTERFACE=CGI/1.1\n") && !has("CARGO"), "{}", answer.body);
     assert!(get(program.clients, "/a.cgi").is_hit());
@@ -132,7 +132,7 @@ fn as_root_a_reload_brings_no_programs_either() {
 #[test]
 fn at_its_end_no_program_is_left() {
     let programs = Programs::new("end", "printf 'Content-Type: text/plain\\n\\n'; echo \"number $$#\"; sleep 30");
-    // Who reads a page that has no end is not waited for.
+    // Kasoku does not wait long for a client that is still reading an endless page.
     let config = file("cgi-end.toml", "[limits]\ndrain-timeout = \"100ms\"\n");
     let program = serve(&programs, &["--config", config.to_str().unwrap()]);
     let mut client = support::connect(program.clients);
@@ -143,7 +143,7 @@ fn at_its_end_no_program_is_left() {
     program.signal(Signal::TERM);
     assert_eq!(program.exit_code(), Some(0));
     let begun = Instant::now();
-    // Its parent is gone, and whoever has taken over may leave it as it is for a while.
+    // The program's parent is gone, and the process that adopts it may leave it a zombie for a while.
     let is_gone = || {
         fs::read_to_string(format!("/proc/{number}/stat")).map_or(true, |stat| {
             let state = stat.rsplit(')').next().unwrap_or_default();
@@ -156,8 +156,8 @@ fn at_its_end_no_program_is_left() {
     }
 }
 
-/// A program that many run as CGI and that takes all of it: long paths, queries, chunked and compressed bodies, answers of many
-/// megabytes.
+/// git-http-backend is a widely used CGI program that exercises most of the interface: long paths, queries, chunked and compressed
+/// request bodies, and answers of several megabytes.
 #[test]
 fn git_clones_and_pushes_through_its_own_cgi_program() {
     const BACKEND: &str = "/usr/lib/git-core/git-http-backend";
@@ -172,7 +172,7 @@ fn git_clones_and_pushes_through_its_own_cgi_program() {
     };
     run("", &["init", "--quiet", "--bare", "all.git"]);
     run("all.git", &["config", "http.receivepack", "true"]);
-    // Whoever runs the program may write there.
+    // The user as whom the program runs may write to the repository.
     assert!(Command::new("chmod").args(["-R", "a+rwX"]).arg(scratch.0.join("all.git")).status().unwrap().success());
     let config = file(
         "cgi-git.toml",
@@ -189,7 +189,7 @@ fn git_clones_and_pushes_through_its_own_cgi_program() {
     let program = Program::serve(&arguments);
     let url = format!("http://{}/all.git", program.clients);
     run("", &["clone", "--quiet", &url, "first"]);
-    // Longer than what git sends with a length (http.postBuffer, 1 MiB), so it comes in chunks; and no compression helps.
+    // Longer than http.postBuffer (1 MiB), so git sends the body in chunks; and random, so compression does not shorten it.
     let mut random = vec![0; 3 << 20];
     File::open("/dev/urandom").unwrap().read_exact(&mut random).unwrap();
     fs::write(scratch.0.join("first/large"), &random).unwrap();

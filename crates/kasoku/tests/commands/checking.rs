@@ -1,6 +1,5 @@
-//! `kasoku check` of the real program: what it reads, what it warns of, and what it says to programs.
+//! Tests the command `kasoku check`: what it reads, what it warns of, and its output for programs.
 
-// What a program that runs needs is for other tests.
 use crate::support::{file, kasoku};
 #[allow(dead_code, reason = "this test needs a part of it")]
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! docs/explain.md, tried: each command in it is run, against the real program with the page's own configuration, and must
+//! Tests docs/explain.md: it runs each command of the page against the `kasoku` program with the page's own configuration, and each must
 //! print what the page shows.
 //!
-//! `KASOKU_REWRITE_EXPLANATIONS=1 cargo test -p kasoku --test commands explain` writes the page anew; read the difference.
+//! `KASOKU_REWRITE_EXPLANATIONS=1 cargo test -p kasoku --test commands explain` rewrites the page; read the difference.
 
 use crate::support::{PATIENCE, Program, exchange, file, kasoku};
 #[allow(dead_code, reason = "the blog of the page takes the place of its origin")]
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
-/// The blog of the page: what it answers by path.
+/// The page's example blog: for each path the status and the fields of its answer.
 const BLOG: [(&str, &str, &[&str]); 15] = [
     (
         "/",
@@ -81,14 +81,15 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The page's program, its token and its blog.
+/// The program with the page's configuration, and its token.
 struct Tried {
     program: Program,
     token: PathBuf,
 }
 
 impl Tried {
-    /// In a folder of that name, since the configuration's own name is on the page.
+    /// Starts the program with the page's configuration. The page shows the file name `kasoku.toml`, so each test has its own folder
+    /// instead of its own file name.
     fn start(folder: &str, page: &str) -> Self {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
         std::fs::create_dir_all(&path).unwrap();
@@ -104,7 +105,7 @@ impl Tried {
         Self { program: Program::serve(&["--config", config.to_str().unwrap()]), token }
     }
 
-    /// What a command prints.
+    /// What a command of the page prints.
     fn run(&self, command: &str) -> String {
         let words = words(command);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -129,7 +130,7 @@ impl Tried {
     }
 }
 
-/// What may differ from run to run, levelled: how old something is.
+/// The text without ages and remaining lifetimes, which may differ from run to run.
 fn levelled(text: &str) -> String {
     let level = |text: &str, before: &str, after: &str| {
         let mut pieces = text.split(before);
@@ -173,8 +174,8 @@ fn each_explanation_of_the_page_is_what_the_program_prints() {
     assert_eq!(levelled(&written), levelled(&now), "the page is not what the program prints");
 }
 
-/// What it says that the configuration could do, done: each page is a hit then, whatever its application says. Not for /account, where people
-/// log in.
+/// Applies the settings that `kasoku explain` suggests: with them each page must be a hit, whatever its application says. It suggests none
+/// for /account, where visitors log in.
 #[test]
 fn what_is_suggested_for_the_configuration_works_as_it_is_printed() {
     let tried = Tried::start("explain-advice", &std::fs::read_to_string(page()).unwrap());

@@ -1,7 +1,6 @@
-//! The log of the real program: as JSON, from the start to the end, with a reload that is refused between; and what it says of an origin that
-//! goes away and comes back.
+//! Tests the log of the `kasoku` program: as JSON from start to end, with a refused reload in between; and the messages about an origin
+//! that goes down and comes back.
 
-// What is started here speaks otherwise than other tests expect.
 #[allow(dead_code, reason = "this test needs a part of it")]
 use crate::support;
 use crate::support::{Program, file, get};

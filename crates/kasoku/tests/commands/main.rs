@@ -1,4 +1,4 @@
-//! What the program does with its arguments, signals and sockets, and what it says.
+//! Tests the `kasoku` program as a process: its arguments, signals, sockets and messages.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod cgi;

@@ -1,4 +1,4 @@
-//! What an operator does with the program while visitors are there: reload, hand over, stop, purge, and whom it runs as.
+//! Tests what an operator does with the running program under load: reload, hand over to a new process, stop, purge, and switch the user.
 
 use crate::support;
 use crate::support::{Foreign, Origin, PATIENCE, Program, connect, exchange, file, get, kasoku, read_until};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Clients that ask without a pause.
+/// Clients that send requests without a pause.
 const CLIENTS: usize = 16;
 
 /// A configuration with two listeners on free ports, and `more` at the top.
@@ -45,8 +45,8 @@ fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
     }
 }
 
-/// Visitors on kept connections. Each notes what goes wrong; a connection that is closed after an answer that said so, or
-/// that can't be made any more, is nothing wrong.
+/// Visitors on kept connections, each with a list of its failures. It is no failure if the program closes a connection after an answer
+/// with `Connection: close`, or no longer accepts connections.
 struct Visitors {
     is_over: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -64,13 +64,13 @@ impl Visitors {
         Self { is_over, answered, threads }
     }
 
-    /// Waits until so many more have been answered.
+    /// Waits until `count` more requests have been answered.
     fn go_on(&self, count: usize) {
         let goal = self.answered.load(Ordering::Relaxed) + count;
         eventually("answers", || self.answered.load(Ordering::Relaxed) >= goal);
     }
 
-    /// All that has gone wrong.
+    /// Stops the visitors and returns all failures.
     fn leave(self) -> Vec<String> {
         self.is_over.store(true, Ordering::Relaxed);
         self.threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
@@ -81,12 +81,12 @@ fn visit(address: SocketAddr, number: usize, is_over: &AtomicBool, answered: &At
     let mut wrong = Vec::new();
     while !is_over.load(Ordering::Relaxed) && wrong.len() < 10 {
         let Ok(mut stream) = TcpStream::connect(address) else {
-            // Nobody listens any more.
+            // The program no longer listens.
             return wrong;
         };
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         for round in 0.. {
-            // Some are hits, some are asked for at the origin each time.
+            // Pages are hits after the first time; private ones go to the origin each time.
             let path = if round % 8 == 0 { format!("/private-{number}") } else { format!("/page-{}", round % 4) };
             match ask(&mut stream, &path) {
                 Ok(is_last) => {
@@ -105,7 +105,7 @@ fn visit(address: SocketAddr, number: usize, is_over: &AtomicBool, answered: &At
     wrong
 }
 
-/// One request; whether the answer says that the connection ends.
+/// Sends one request and returns whether the answer announces the end of the connection.
 fn ask(stream: &mut TcpStream, path: &str) -> Result<bool, String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).map_err(|error| format!("not sent: {error}"))?;
@@ -201,7 +201,7 @@ fn no_request_fails_while_a_new_process_takes_over() {
     visitors.go_on(500);
     assert_eq!(visitors.leave(), [""; 0]);
     assert_eq!(get(clients, "/page-1").status, 200);
-    // The new one is as good as the first: it hands over as well.
+    // The new process can hand over as well.
     let visitors = Visitors::of(clients);
     kill_process(Pid::from_raw(second.try_into().unwrap()).unwrap(), Signal::USR2).unwrap();
     eventually("a third process", || {
@@ -237,7 +237,7 @@ fn the_operator_speaks_to_the_new_process_while_the_old_one_finishes() {
     assert_eq!(program.exit_code(), Some(0), "the old process");
 }
 
-/// Whether a process has a socket open that listens there.
+/// Whether the process has a socket open that listens at that port.
 fn listens(process: u32, address: SocketAddr) -> bool {
     let port = format!(":{:04X}", address.port());
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
@@ -245,7 +245,7 @@ fn listens(process: u32, address: SocketAddr) -> bool {
     let listening = lines.filter(|words| words[1].ends_with(&port) && words[3] == "0A");
     let sockets: Vec<_> = listening.map(|words| format!("socket:[{}]", words[9])).collect();
     let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
-    // One that is closed meanwhile is not open.
+    // A descriptor that was closed since the directory was read has no link any more.
     let mut open = open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
     open.any(|link| sockets.iter().any(|socket| link == Path::new(socket)))
 }
@@ -289,7 +289,7 @@ fn a_stop_does_not_wait_for_a_new_process_that_hangs() {
     let origin = Origin::start();
     let config = configuration("upgrade-hangs.toml", &origin, "");
     let program = serve(&config);
-    // Whoever reads a FIFO waits for who writes.
+    // The new process hangs: it reads its configuration from a FIFO without a writer.
     std::fs::remove_file(&config).unwrap();
     let made = Command::new("mkfifo").arg(&config).status().unwrap();
     assert!(made.success());
@@ -385,7 +385,7 @@ fn who_is_nobody_hands_over_with_the_token_that_was_made_for_it() {
     assert_eq!(get(clients, "/page").status, 200);
 }
 
-/// Whoever may write in the directory of the pid file could have root give away, or write over, any file.
+/// If root followed the link, a user who may write to the directory of the pid file could have root overwrite any file or change its owner.
 #[test]
 fn root_follows_no_link_to_the_pid_file() {
     if !rustix::process::getuid().is_root() {
@@ -398,7 +398,7 @@ fn root_follows_no_link_to_the_pid_file() {
     std::os::unix::fs::symlink(&secret, &link).unwrap();
     for user in ["user = \"nobody\"\n", ""] {
         let config = configuration("link.toml", &origin, &format!("{user}pid-file = \"{}\"", link.display()));
-        // Where it serves after all, it is ended.
+        // Ends the program if it wrongly starts to serve.
         let mut bounded = Command::new("timeout");
         bounded.args([
             "10",
@@ -468,14 +468,15 @@ fn systemd_is_told_that_it_serves_and_that_it_ends() {
     assert_eq!(program.exit_code(), Some(0));
 }
 
-/// With `NotifyAccess=main`, systemd listens to the main process alone: the one that takes over is that only when the old one has said so.
+/// With `NotifyAccess=main`, systemd listens to the main process alone. The new process becomes the main process only once the old one
+/// has said so.
 #[test]
 fn systemd_hears_of_a_process_that_takes_over_from_the_one_before_it() {
     let origin = Origin::start();
     let (path, pid_file) = (temporary("notify-upgrade"), temporary("notify-upgrade.pid"));
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    // The kernel says who has sent it.
+    // The kernel adds the sender's process id to each message.
     socket2::SockRef::from(&socket).set_passcred(true).unwrap();
     let told = || {
         let (mut text, mut space) = ([0; 64], [std::mem::MaybeUninit::uninit(); 128]);
@@ -520,7 +521,7 @@ fn kasoku_purge_drops_what_is_stored() {
     let program = serve(&configuration("purge.toml", &origin, &more));
     let admin = program.admin.to_string();
     let url = format!("http://localhost:{}/page", program.clients.port());
-    // The origin's pages are kept under the name that the client asked for, which has no port here.
+    // The key holds the host that the client sent, which has no port here.
     let url = url.replace(&format!(":{}", program.clients.port()), "");
     get(program.clients, "/page");
     let refused = purge(&["--admin", &admin, &url]);
@@ -632,7 +633,7 @@ fn it_may_have_as_many_connections_as_the_administrator_lets_it() {
     assert_ne!(soft, "100");
 }
 
-/// The kernel gives each worker its share of the clients as soon as there are sockets.
+/// The kernel assigns clients to a worker as soon as its socket exists, so a worker that cannot serve would leave its clients hanging.
 #[test]
 fn with_too_few_descriptors_for_all_workers_it_does_not_start() {
     let config = file(
@@ -664,7 +665,7 @@ fn with_too_few_descriptors_for_all_workers_it_does_not_start() {
     assert!(refused > 1 && served > 1, "{refused} {served}");
 }
 
-/// A child that is killed when nobody looks at it any more.
+/// A child process that is killed on drop.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -674,7 +675,7 @@ impl Drop for Ended {
     }
 }
 
-/// A program with a control socket of its own, and commands that look for it where `environment` says.
+/// A program with a control socket in the directory that `environment` names, in which commands look for it as well.
 struct Controlled {
     program: Program,
     environment: [(&'static str, PathBuf); 1],
@@ -689,7 +690,7 @@ impl Controlled {
         Self { program, environment }
     }
 
-    /// A command without an option that says where the program is.
+    /// Runs a command that finds the program by the environment alone: its exit status, output and messages.
     fn command(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         let mut command = support::command(arguments);
         let output = command.envs(self.environment.iter().map(|(name, path)| (name, path))).output().unwrap();
@@ -718,7 +719,7 @@ fn commands_without_an_option_and_without_a_token_asked_nobody() {
     let purged = controlled.command(&["purge", "http://localhost/page"]);
     assert_eq!(purged, (Some(0), "purged: http://localhost/page\n".to_owned(), String::new()));
     assert!(!get(controlled.program.clients, "/page").is_hit());
-    // A configuration that names neither an admin listener nor a control socket leaves the socket where a program puts it by itself.
+    // With a configuration that names neither an admin listener nor a control socket, the command uses the default socket as well.
     let plain = support::file("control-plain.toml", "[[site]]\norigin = \"http://127.0.0.1:9\"\n");
     let purged = controlled.command(&["purge", "--config", plain.to_str().unwrap(), "http://localhost/page"]);
     assert_eq!(purged, (Some(0), "purged: http://localhost/page\n".to_owned(), String::new()));
@@ -807,7 +808,7 @@ fn a_second_program_leaves_the_control_socket_to_the_first_and_says_which_settin
     assert!(!get(first.program.clients, "/page").is_hit(), "the first one was asked");
 }
 
-/// `--config` means the program of that configuration, wherever another one listens.
+/// `--config` addresses the program of that configuration, even if another program listens at the default socket.
 #[test]
 fn a_program_with_a_control_socket_elsewhere_is_found_by_its_configuration() {
     let origin = Origin::start();

@@ -1,4 +1,4 @@
-//! The real program, from its arguments to its exit status.
+//! Tests the `kasoku` program from its arguments to its exit status.
 
 use crate::support::{Origin, Program, connect, exchange, file, get, kasoku, read_until};
 use rustix::process::Signal;
@@ -46,7 +46,7 @@ fn one_flag_makes_a_site_of_the_files_below_a_directory() {
 fn a_front_controller_is_given_by_flags() {
     let page = file("a_page_by_flags.html", "<h1>By flags</h1>");
     let root = page.parent().unwrap().to_str().unwrap();
-    // Nothing listens there: what is a file below the root is served all the same.
+    // No application listens at the origin, so only files below the root can be served.
     let origin = ["--origin", "fastcgi://unix:/nonexistent/php.sock", "--root", root];
     let tried = ["--index", "none.html", "--try-files", "{path} /a_page_by_flags.html"];
     let rest = ["--listen", ANY_PORT, "--admin", ANY_PORT, "--workers", "1"];
@@ -244,7 +244,7 @@ fn check_and_serve_name_a_directory_that_is_not_there() {
     let path = file("nowhere.toml", "[[site]]\norigin = \"file:///nonexistent/html\"\n");
     let checked = kasoku(&["check", path.to_str().unwrap()]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
-    // It ends at once: nobody else may have that address.
+    // The program ends at once, because no machine has this address (RFC 5737).
     let served = kasoku(&["serve", "--config", path.to_str().unwrap(), "--listen", "192.0.2.1:1"]);
     for said in [text(&checked.stderr), text(&served.stderr)] {
         assert!(said.contains("warning: `/nonexistent/html` is not there") && said.contains(".toml:2:10"), "{said}");
@@ -300,7 +300,7 @@ fn the_version_names_the_commit() {
     }
     let commit = said.strip_prefix(version).and_then(|rest| rest.strip_prefix(" (")?.strip_suffix(")\n"));
     let commit = commit.unwrap_or_else(|| panic!("{said}"));
-    // The program may be of an earlier one than the one that is checked out by now.
+    // The program may have been built from an earlier commit than the one that is checked out now.
     let is_known = git(&["cat-file", "-e", &format!("{commit}^{{commit}}")]).unwrap().status.success();
     assert!(commit.len() == 12 && is_known, "{said}");
 }

@@ -1,4 +1,4 @@
-//! `kasoku top`, beside the real program: in a pipe, as JSON, and on a terminal.
+//! Tests the command `kasoku top` with a running program: in a pipe, as JSON, and on a terminal.
 
 use crate::support::{Origin, PATIENCE, Program, get, kasoku};
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// A program with a token, and how to reach it.
+/// A program with an admin token, and the flags by which commands reach it.
 struct Scene {
     program: Program,
     _origin: Origin,
@@ -111,7 +111,7 @@ struct Screen {
     terminal: File,
     ours: File,
     shown: Receiver<Vec<u8>>,
-    /// All that was written so far, and how much of it was looked at.
+    /// All output so far, and how many bytes of it [`Screen::shows`] has searched.
     text: String,
     seen: usize,
     child: Child,
@@ -122,7 +122,7 @@ impl Screen {
         Self::with(scene, 80, &[])
     }
 
-    /// So wide, with these variables.
+    /// A terminal of that width, and `kasoku top` with these environment variables.
     fn with(scene: &Scene, columns: u16, variables: &[(&str, &str)]) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
@@ -155,7 +155,7 @@ impl Screen {
         Self { terminal, ours, shown, text: String::new(), seen: 0, child }
     }
 
-    /// Waits until that has been shown after what was looked for before: only what changes is drawn again.
+    /// Waits until `words` appear after the words that were found last: `kasoku top` redraws only what changes.
     fn shows(&mut self, words: &str) {
         let until = Instant::now() + PATIENCE;
         let end = loop {
@@ -174,7 +174,7 @@ impl Screen {
         tcgetattr(&self.terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON)
     }
 
-    /// It has ended well and left the terminal as it was.
+    /// Checks that `kasoku top` exits successfully and restores the terminal.
     fn ends(mut self) {
         self.shows("\x1b[?25h\x1b[?1049l");
         assert!(self.child.wait().unwrap().success());
@@ -211,7 +211,7 @@ fn on_a_terminal_there_are_colours_unless_nobody_wants_them() {
     let scene = Scene::start("colours");
     let mut screen = Screen::of(&scene);
     screen.shows("http://localhost/private?id=1");
-    // Magenta, for what passes.
+    // Passes are magenta.
     assert!(screen.text.contains("\x1b[38;5;5;"), "{:?}", screen.text);
     screen.ours.write_all(b"q").unwrap();
     screen.ends();

@@ -1,7 +1,7 @@
-//! An application behind FastCGI as php-fpm runs one: a few processes (here threads), each with one request at a time.
+//! Simulates an application behind FastCGI as php-fpm runs one: a few processes (here threads), each with one request at a time.
 //!
-//! A process is done with a request when the other side has closed the connection, and takes the next one only then. So whoever
-//! holds on to an application while a client downloads holds on to one of a few.
+//! A process is done with a request only when Kasoku has closed the connection, and then takes the next one. So a front that keeps the
+//! connection during a slow download occupies one of a few processes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ const STDIN: u8 = 5;
 const STDOUT: u8 = 6;
 const HEAD_BYTES: usize = 8;
 
-/// What is stored.
+/// The body of `/page`, which may be stored.
 pub(crate) const PAGE: &str = "a page for everybody";
 
 /// The application; its threads end with the process.
@@ -26,7 +26,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// With that many processes. It names `large.bin` and `small.txt` of that directory.
+    /// Starts an application with that many processes, which names `large.bin` and `small.txt` of that directory.
     pub(crate) fn start(processes: usize, directory: &Path) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -45,13 +45,13 @@ impl Application {
         Self { address, downloads }
     }
 
-    /// Downloads that it is done with.
+    /// The number of downloads that the application is done with.
     pub(crate) fn downloads(&self) -> usize {
         self.downloads.load(Relaxed)
     }
 }
 
-/// One request, to the end of its connection; the path.
+/// Answers one request and waits until its connection is closed; the request's path.
 fn serve(mut stream: TcpStream, directory: &Path) -> Option<String> {
     let mut params = Vec::new();
     loop {
@@ -70,12 +70,12 @@ fn serve(mut stream: TcpStream, directory: &Path) -> Option<String> {
     let output = answer(&path, directory);
     let answer = [record(STDOUT, output.as_bytes()), record(STDOUT, b""), record(END_REQUEST, &[0; 8])].concat();
     stream.write_all(&answer).ok()?;
-    // The other side closes, whatever it thinks of the answer.
+    // Waits until Kasoku closes the connection.
     let _ = stream.read_to_end(&mut Vec::new());
     Some(path)
 }
 
-/// What a script prints.
+/// The output of a script for that path.
 fn answer(path: &str, directory: &Path) -> String {
     let named = |name: &str| {
         let file = directory.join(name);
@@ -98,7 +98,7 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[1, kind, 0, 1, high, low, 0, 0], content].concat()
 }
 
-/// REQUEST_URI, whose value is shorter than 128 bytes: the length before the name is one byte.
+/// The value of REQUEST_URI. It must be shorter than 128 bytes, so that the byte before the name is its length.
 fn path_of(params: &[u8]) -> String {
     const NAME: &[u8] = b"REQUEST_URI";
     let at = params.windows(NAME.len()).position(|window| window == NAME).unwrap();

@@ -1,6 +1,6 @@
-//! Somebody who downloads slowly: a small window, and a few KiB now and then.
+//! Simulates a client that downloads slowly, with a small receive window and a few KiB now and then.
 //!
-//! Each byte is compared as it comes, so nothing is kept of it here.
+//! The reader compares each byte when it arrives and keeps none.
 
 use crate::support::PATIENCE;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -8,28 +8,28 @@ use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// The receive buffer, and what is taken at a time, in bytes.
+/// The receive buffer, and the most that a sip reads, in bytes.
 const BUFFER_BYTES: usize = 4096;
 const SIP_BYTES: usize = 4096;
 
-/// The receive buffer of who reads as fast as it can, in bytes.
+/// The receive buffer of a reader that reads as fast as it can, in bytes.
 const FAST_BUFFER_BYTES: usize = 1 << 20;
 
 /// A download on its way.
 pub(crate) struct Reader {
     stream: TcpStream,
     number: usize,
-    /// Empty once it has come to its end.
+    /// The head as far as it has been read; empty once it is complete.
     head: Vec<u8>,
     has_head: bool,
-    /// Bytes of head and file that were read.
+    /// Bytes of the head and the file that were read.
     read: u64,
-    /// Of these, the file's.
+    /// Bytes of the file that were read.
     position: u64,
 }
 
 impl Reader {
-    /// Asks for the file.
+    /// Requests the file.
     pub(crate) fn ask(address: SocketAddr, number: usize) -> Self {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(BUFFER_BYTES).unwrap();
@@ -40,14 +40,14 @@ impl Reader {
         Self { stream, number, head: Vec::new(), has_head: false, read: 0, position: 0 }
     }
 
-    /// Waits until the answer has begun; reads nothing.
+    /// Waits until the answer has begun, without reading from it.
     pub(crate) fn begins(&self) {
         let begun = self.stream.peek(&mut [0; 1]);
         assert!(matches!(begun, Ok(1)), "download {}: no answer begins: {begun:?}", self.number);
         self.stream.set_nonblocking(true).unwrap();
     }
 
-    /// Takes a sip, if there is one.
+    /// Reads at most [`SIP_BYTES`], if any have arrived.
     pub(crate) fn sip(&mut self, file: &File) {
         self.take(&mut [0; SIP_BYTES], file);
     }
@@ -62,12 +62,12 @@ impl Reader {
         }
     }
 
-    /// How far it is in the file, in bytes.
+    /// The number of bytes of the file that were read.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Reads once; whether something was there.
+    /// Reads once; returns whether bytes had arrived.
     fn take(&mut self, buffer: &mut [u8], file: &File) -> bool {
         match self.stream.read(buffer) {
             Ok(0) => panic!("download {} was cut at {}", self.number, self.position),
@@ -100,8 +100,8 @@ impl Reader {
     }
 }
 
-/// What is known of a file: a block of noise again and again. The block's length is prime, so no two places of the file that are a
-/// whole number of pages or windows apart are alike.
+/// The content of a file: one block of noise, repeated. The block's length is prime, so places that are a whole number of pages or windows
+/// apart differ.
 pub(crate) struct File {
     pub(crate) length: u64,
     block: Vec<u8>,
@@ -143,8 +143,8 @@ impl File {
     }
 }
 
-/// The most that has been sent of any download, its head included: what was read, and what the kernel holds for it in the sockets of both
-/// sides (proc(5), /proc/net/tcp).
+/// The most that has been sent of any download, in bytes with the head: the bytes that were read, and those that the kernel holds in the
+/// sockets of both sides (proc(5), /proc/net/tcp).
 pub(crate) fn sent_max(server: SocketAddr, readers: &[Reader]) -> u64 {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let mut held = HashMap::<u16, u64>::new();

@@ -1,4 +1,4 @@
-//! `application.py` as a process: its folder, its port, its signals.
+//! Runs `application.py`, the application of the fault tests, as a process with its own folder and port, and sends it signals.
 
 use crate::support::PATIENCE;
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,7 +16,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// Starts it on a free port; returns once it listens.
+    /// Starts an application on a free port; returns once it listens.
     pub(crate) fn start() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -28,7 +28,7 @@ impl Application {
         Self { child, folder, port }
     }
 
-    /// Starts it on its port once more, after its end.
+    /// Starts the application on the same port again, after its end.
     pub(crate) fn start_again(&mut self) {
         (self.child, self.port) = spawn(&self.folder, self.port);
     }
@@ -37,21 +37,21 @@ impl Application {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What it does from now on.
+    /// Sets how the application answers from now on.
     pub(crate) fn does(&self, what: &str) {
-        // In one step, since it may read it at this moment.
+        // Replaces the file in one step, since the application may read it at this moment.
         let new = self.folder.join("new");
         std::fs::write(&new, what).unwrap();
         std::fs::rename(new, self.folder.join("does")).unwrap();
     }
 
-    /// How often it was asked for that.
+    /// The number of requests that the application got for that path.
     pub(crate) fn asked(&self, path: &str) -> usize {
         let asked = std::fs::read_to_string(self.folder.join("asked")).unwrap();
         asked.lines().filter(|line| *line == path).count()
     }
 
-    /// Waits until it was asked for that.
+    /// Waits until the application has got a request for that path.
     pub(crate) fn has_been_asked(&self, path: &str) {
         let begun = Instant::now();
         while self.asked(path) == 0 {
@@ -64,7 +64,7 @@ impl Application {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits until the process has ended.
     pub(crate) fn wait(&mut self) {
         self.child.wait().unwrap();
     }

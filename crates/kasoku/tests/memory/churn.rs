@@ -1,4 +1,4 @@
-//! Traffic of one kind, as a site has it for hours: objects of some sizes, asked for as Zipf has it, more than the tier can keep.
+//! Generates long-running traffic of one kind: objects within a range of sizes, requested by Zipf's law, more than the tier can store.
 
 use crate::clients::Client;
 use crate::objects::{Object, answered};
@@ -11,7 +11,7 @@ pub(crate) struct Mix {
     pub(crate) name: &'static str,
     /// The smallest and the largest body, in bytes; sizes are log-uniform between them.
     sizes: (usize, usize),
-    /// What the application's head has besides what each has, in bytes.
+    /// Bytes of an additional field in the head of each response.
     head: usize,
 }
 
@@ -19,7 +19,7 @@ const fn mix(name: &'static str, sizes: (usize, usize), head: usize) -> Mix {
     Mix { name, sizes, head }
 }
 
-/// Those that differ most. Where they follow each other in one process, sizes change from one extreme to the other.
+/// Mixes that differ as much as possible. If they run in this order in one process, sizes change from one extreme to the other.
 pub(crate) const MIXES: [Mix; 8] = [
     mix("10 B", (10, 10), 0),
     mix("1 MB", (1_000_000, 1_000_000), 0),
@@ -31,23 +31,23 @@ pub(crate) const MIXES: [Mix; 8] = [
     mix("4 kB", (4096, 4096), 200),
 ];
 
-/// There are as many objects of a mix as would fill the tier this often.
+/// All objects of a mix together are this many times as large as the tier.
 const TIERS: u64 = 4;
 
-/// What an object takes besides body and head, about, in bytes: for how many there are.
+/// The approximate cost of an object besides its body and the additional field, in bytes; it serves to estimate the number of objects.
 const OBJECT_BYTES: u64 = 1300;
 
-/// When a mix has been asked for enough.
+/// When the run of a mix ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
-    /// The misses alone have filled the tier that often.
+    /// After the misses have filled the tier that many times.
     Turnovers(u64),
-    /// It has gone on for so long.
+    /// After that time.
     Elapsed(Duration),
 }
 
 impl Mix {
-    /// Asks for its objects through so many clients. The object of rank n is asked for about 1/n as often as the first.
+    /// Requests the mix's objects with that many clients. The object of rank n gets about 1/n as many requests as the first.
     pub(crate) fn run(self, number: u64, to: SocketAddr, clients: usize, memory: u64, until: Until) {
         let (least, most) = (self.sizes.0 as f64, self.sizes.1 as f64);
         let mean = if least < most { (most - least) / (most / least).ln() } else { least };

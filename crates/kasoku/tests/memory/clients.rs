@@ -1,6 +1,6 @@
-//! Those who read as fast as they can, and those who do not.
+//! The clients of the memory tests: fast ones, and slow readers.
 //!
-//! Each byte of an answer is compared as it comes, so nothing is kept of it here.
+//! A client compares each byte of an answer when it arrives and keeps none.
 
 use crate::objects::Object;
 use crate::support::PATIENCE;
@@ -8,19 +8,19 @@ use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// The segment and the receive buffer of a slow reader, in bytes. Over loopback the kernel would take megabytes from a sender
-/// whose peer does not read; with these it takes some ten kilobytes, and what is left must be held by the program.
+/// The segment and the receive buffer of a slow reader, in bytes. Over loopback the kernel would take megabytes from a sender whose peer
+/// does not read. With these values it takes some ten kilobytes, and the program must hold the rest.
 const SLOW_SEGMENT_BYTES: u32 = 536;
 const SLOW_BUFFER_BYTES: usize = 4096;
 
-/// What a trickling reader takes at a time, in bytes.
+/// The most that a trickling reader reads at a time, in bytes.
 const SIP_BYTES: usize = 1024;
 
-/// An answer as far as it has come.
+/// The part of an answer that has arrived.
 #[derive(Debug)]
 struct Answer {
     object: Object,
-    /// Empty once it has come to its end.
+    /// The head as far as it has arrived; empty once it is complete.
     head: Vec<u8>,
     has_head: bool,
     body_bytes: usize,
@@ -29,9 +29,9 @@ struct Answer {
 /// How an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// All of it came.
+    /// The whole body arrived.
     Whole,
-    /// The connection ended before what Content-Length had promised; all that came before was right.
+    /// The connection ended before `Content-Length` bytes had arrived; all bytes before that were right.
     Cut,
 }
 
@@ -40,7 +40,7 @@ impl Answer {
         Self { object, head: Vec::new(), has_head: false, body_bytes: 0 }
     }
 
-    /// Takes what has come, which must be right; returns whether that was all.
+    /// Checks the bytes that have arrived; returns whether the answer is complete.
     fn take(&mut self, bytes: &[u8]) -> bool {
         if self.has_head {
             let expected = &self.object.bytes()[self.body_bytes..];
@@ -59,7 +59,7 @@ impl Answer {
     }
 }
 
-/// A connection of somebody who reads at once.
+/// A client that reads at once.
 pub(crate) struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -70,7 +70,7 @@ impl Client {
         Self::with_buffer(address, 256 << 10)
     }
 
-    /// One with a small buffer, of which there can be thousands.
+    /// A client with a small buffer, so that there can be thousands.
     pub(crate) fn small(address: SocketAddr) -> Self {
         Self::with_buffer(address, 8 << 10)
     }
@@ -82,7 +82,7 @@ impl Client {
         Self { stream, buffer: vec![0; bytes] }
     }
 
-    /// Asks for an object and reads all of it.
+    /// Requests an object and reads all of it.
     pub(crate) fn get(&mut self, object: Object) {
         self.stream.write_all(request(object).as_bytes()).unwrap();
         let mut answer = Answer::new(object);
@@ -97,14 +97,14 @@ impl Client {
 }
 
 impl Client {
-    /// Sends the beginning of a head, and nothing else; whether the other side takes all of it is its own affair.
+    /// Sends the beginning of a head. An error is ignored, because the program may refuse to read it.
     pub(crate) fn begin_head(&mut self, bytes: usize) {
         let begun = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ";
         let _ = self.stream.write_all(format!("{begun}{:x>1$}", "", bytes - begun.len()).as_bytes());
     }
 }
 
-/// Somebody who has asked for an object and takes little of it, or nothing.
+/// A client that has requested an object and reads little of it, or nothing.
 pub(crate) struct SlowReader {
     stream: TcpStream,
     answer: Answer,
@@ -113,7 +113,7 @@ pub(crate) struct SlowReader {
 }
 
 impl SlowReader {
-    /// Asks for an object, and waits until an answer begins. `trickles`: takes a sip now and then, else nothing at all.
+    /// Requests an object and waits until the answer begins. With `trickles`, the client then reads a little now and then, else nothing.
     pub(crate) fn ask(address: SocketAddr, object: Object, trickles: bool) -> Self {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(SLOW_BUFFER_BYTES).unwrap();
@@ -122,26 +122,26 @@ impl SlowReader {
         let mut stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(request(object).as_bytes()).unwrap();
-        // An end instead of an answer is seen when it is read.
+        // If the connection ends instead, a later read notices that.
         let begun = stream.peek(&mut [0; 1]);
         assert!(!begun.is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "no answer begins: {object:?}");
         stream.set_nonblocking(true).unwrap();
         Self { stream, answer: Answer::new(object), ending: None, trickles }
     }
 
-    /// What it still waits for; `None` when it has come to an end, or has been cut as far as it knows.
+    /// The object that the client still waits for; `None` once the client has seen the end of the answer, or a cut.
     pub(crate) fn waits_for(&self) -> Option<Object> {
         self.ending.is_none().then_some(self.answer.object)
     }
 
-    /// Takes a sip, if it is one who does, and if there is one.
+    /// Reads at most [`SIP_BYTES`], if the client trickles and bytes have arrived.
     pub(crate) fn sip(&mut self) {
         if self.trickles && self.ending.is_none() {
             self.read(&mut [0; SIP_BYTES]);
         }
     }
 
-    /// Reads the rest at once: how it ended, and how many bytes of the body came.
+    /// Reads the rest as fast as it comes. Returns how the answer ended, and how many bytes of the body arrived.
     pub(crate) fn finish(mut self) -> (Ending, usize) {
         let _ = socket2::SockRef::from(&self.stream).set_recv_buffer_size(1 << 20);
         self.stream.set_nonblocking(false).unwrap();
@@ -154,7 +154,7 @@ impl SlowReader {
         }
     }
 
-    /// Reads once; `false` when nothing was there, or came in time.
+    /// Reads once; `false` if no bytes arrived in time.
     fn read(&mut self, buffer: &mut [u8]) -> bool {
         match self.stream.read(buffer) {
             Ok(0) => self.ending = Some(Ending::Cut),

@@ -1,7 +1,7 @@
-//! Objects whose every byte is known from their path, and an origin that serves them as fast as it can.
+//! Objects whose every byte follows from their path, and an origin that serves them as fast as it can.
 //!
-//! An object is a piece of one block of noise. Where the piece starts depends on the object's number, so the bytes of another
-//! object, or of another place in the same, are recognised.
+//! An object is a piece of one block of noise. The object's number decides where the piece starts, so a client recognizes the bytes of
+//! another object, or of another place in the same object.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The smallest and the largest object, in bytes.
 pub(crate) const SIZES: (usize, usize) = (100, 5_000_000);
 
-/// Pieces start within this many bytes of the block; a prime, so that numbers that follow each other are far apart.
+/// Pieces start within this many bytes of the block; a prime, so that objects with successive numbers start far apart.
 const STARTS: u64 = 1_048_573;
 
 static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     (0..(SIZES.1 + STARTS as usize).div_ceil(8)).flat_map(|_| word()).collect()
 });
 
-/// An object: its number, its size in bytes, and how much its head has besides what each has.
+/// An object: its number, the size of its body in bytes, and the size of an additional field in its head in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Object {
     pub(crate) number: u64,
@@ -39,7 +39,7 @@ impl Object {
         Self::log_uniform(number, SIZES)
     }
 
-    /// An object of 100 to 1,000 bytes, of which most of the cost is not the body.
+    /// An object of 100 to 1,000 bytes, which costs more than its body.
     pub(crate) fn small(number: u64) -> Self {
         Self::log_uniform(number, (SIZES.0, 1000))
     }
@@ -59,7 +59,7 @@ impl Object {
         Self { number, size: (1e6 + 4e6 * fraction(number)) as usize, head: 0 }
     }
 
-    /// Where it is asked for.
+    /// The path of the object, which contains all its properties.
     pub(crate) fn path(self) -> String {
         format!("/{}/{}/{}", self.number, self.size, self.head)
     }
@@ -70,7 +70,7 @@ impl Object {
         Some(Self { number: part()?, size: part()? as usize, head: part()? as usize })
     }
 
-    /// Its bytes.
+    /// The bytes of the body.
     pub(crate) fn bytes(self) -> &'static [u8] {
         let start = (self.number.wrapping_mul(7919) % STARTS) as usize;
         &NOISE[start..start + self.size]
@@ -84,15 +84,14 @@ fn fraction(number: u64) -> f64 {
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// What origins of this process have answered.
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
-/// How many requests the origins have answered: what the program has missed.
+/// The number of requests that the origins of this process have answered, which are the program's misses.
 pub(crate) fn answered() -> u64 {
     ANSWERED.load(Relaxed)
 }
 
-/// Starts the origin; its threads end with the process. Everything it sends is fresh for an hour.
+/// Starts the origin; its threads end with the process. All responses are fresh for an hour.
 pub(crate) fn start_origin() -> SocketAddr {
     LazyLock::force(&NOISE);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -105,7 +104,7 @@ pub(crate) fn start_origin() -> SocketAddr {
     address
 }
 
-/// Answers until the other side closes. That it closes in the middle is its right.
+/// Answers requests until the client closes the connection, which it may do at any time.
 fn serve(mut stream: TcpStream) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut lines = BufReader::new(stream.try_clone().ok()?).lines().map_while(Result::ok);

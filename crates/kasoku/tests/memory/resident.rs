@@ -1,4 +1,4 @@
-//! What the kernel says of a process: resident memory, now and at most; and how many descriptors it may have.
+//! Reads the resident memory of a process from the kernel, current and peak, and raises the limit of descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
@@ -7,25 +7,25 @@ use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the sampler looks. The kernel's own high-water mark catches what lies between two looks.
+/// How often the sampler reads the memory. The kernel's own high-water mark catches peaks in between.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Resident memory of a process, in bytes.
+/// The resident memory of the process with that id, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resident(pub(crate) u32);
 
 impl Resident {
-    /// Now.
+    /// The resident memory now.
     pub(crate) fn now(self) -> u64 {
         self.field("VmRSS:")
     }
 
-    /// The most since the start, or since [`Resident::forget_peak`].
+    /// The peak since the start, or since [`Resident::forget_peak`].
     pub(crate) fn peak(self) -> u64 {
         self.field("VmHWM:")
     }
 
-    /// Sets the high-water mark to what is resident now (proc(5), clear_refs).
+    /// Sets the high-water mark to the resident memory now (proc(5), clear_refs).
     pub(crate) fn forget_peak(self) {
         fs::write(format!("/proc/{}/clear_refs", self.0), "5").unwrap();
     }
@@ -38,7 +38,7 @@ impl Resident {
     }
 }
 
-/// Looks at a process's resident memory until it is told to end: the mean, which a peak does not tell.
+/// Samples a process's resident memory until [`Sampler::mean`] ends it.
 pub(crate) struct Sampler {
     ended: Arc<AtomicBool>,
     sums: Arc<[AtomicU64; 2]>,
@@ -59,7 +59,7 @@ impl Sampler {
         Self { ended, sums, thread }
     }
 
-    /// Ends it; the mean in bytes.
+    /// Ends the sampling and returns the mean in bytes.
     pub(crate) fn mean(self) -> u64 {
         self.ended.store(true, Relaxed);
         self.thread.join().unwrap();
@@ -67,7 +67,7 @@ impl Sampler {
     }
 }
 
-/// Descriptors that this process, and each that it starts, may have: the soft limit, raised to the hard one.
+/// The most descriptors that this process, and each that it starts, may have: the soft limit, which this raises to the hard one.
 pub(crate) fn descriptors_max() -> usize {
     static RAISED: LazyLock<usize> = LazyLock::new(|| {
         let limit = getrlimit(Resource::Nofile);

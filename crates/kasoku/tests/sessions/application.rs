@@ -1,12 +1,12 @@
-//! The application: a program in the manner of PHP, that knows its visitors by sessions and says on each page whom it believes to serve.
+//! The application of the session tests: it works like PHP, knows its visitors by sessions, and states on each page for whom it was made.
 //!
-//! It opens a session on each page, as session_start() does: who sends no id, or one that is not known (any more), gets a new one by
-//! Set-Cookie, and every answer says `no-store, no-cache, must-revalidate` and `Expires: 0`. What a session holds is known here only.
-//! A visitor may be known by other things as well: Basic authorization, and a cookie of single sign-on that has nothing to do with the
-//! session. And it looks at whatever else of a request names a visitor (User-Agent, Referer, fields that nobody knows, the cookies of
-//! analytics): what it finds stands on the page, so that a page shared although somebody was named is seen.
+//! The application opens a session on each page, as session_start() does: a visitor without a session id, or with an unknown id, gets a new
+//! one by `Set-Cookie`. Most answers say `no-store, no-cache, must-revalidate` and `Expires: 0`. Only the application knows what a session
+//! holds. It knows a visitor by Basic authorization and by a cookie of single sign-on as well, both independent of the session. If anything
+//! else of a request names a visitor (`User-Agent`, `Referer`, unknown fields, cookies of analytics), the page repeats that name. So the
+//! checker notices if Kasoku shares a page for whose request a visitor was named.
 //!
-//! It takes its time now and then between looking into the session and answering, so that what a visitor does meanwhile comes in between.
+//! Now and then the application waits between reading the session and answering, so that other requests of the visitor come in between.
 
 #[path = "scripts.rs"]
 mod scripts;
@@ -23,23 +23,23 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The session's cookie.
+/// The session cookie.
 pub(crate) const SESSION: &str = "PHPSESSID";
 
-/// The cookie of single sign-on, of which no configuration knows.
+/// The cookie of single sign-on, which no configuration names.
 pub(crate) const TICKET: &str = "corporate_ticket";
 
-/// The cookie by which the second site says what a session holds.
+/// The cookie by which the site [`Site::Told`] tells the state of a session.
 pub(crate) const STATUS: &str = "login_status";
 
 /// The counter of visits: gnuboard5's md5 of "ck_visit_ip".
 pub(crate) const COUNTER: &str = "2a0d2363701f23f8a75028924a3af643";
 
-/// What somebody's session holds.
+/// The content of a visitor's session.
 #[derive(Clone, Default)]
 struct Session {
     view: View,
-    /// What a form was given, or a single sign-on that is under way.
+    /// The token of a form, or of a single sign-on, that the visitor has begun.
     token: Option<String>,
 }
 
@@ -61,16 +61,16 @@ impl Session {
 pub(crate) struct Application {
     pub(crate) address: SocketAddr,
     sessions: Mutex<HashMap<String, Session>>,
-    /// By site and number; even: open to all.
+    /// The versions of the clubs, by number and site. A club with an even version is open to all.
     clubs: Vec<AtomicU64>,
     serial: AtomicU64,
     seed: u64,
-    /// Whether it lets the answer for somebody be shared by saying so: the mistake of an application, to see it found.
+    /// Whether the application wrongly says `public` on all pages: a mistake that the checker must find.
     is_careless: bool,
 }
 
 impl Application {
-    /// Starts it; it ends with the tests.
+    /// Starts the application; it ends with the tests.
     pub(crate) fn start(seed: u64, is_careless: bool) -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let application = Arc::new(Self {
@@ -91,22 +91,22 @@ impl Application {
         application
     }
 
-    /// A session from before there was a cache: its id, with that visitor logged in.
+    /// Opens a session that was not opened through Kasoku, with that user logged in, if any; returns its id.
     pub(crate) fn session_of(&self, user: Option<usize>) -> String {
         self.open(Session { view: View { user, ..View::default() }, token: None })
     }
 
-    /// What an id would look like that is not known any more.
+    /// The id of a session that the application does not know.
     pub(crate) fn forgotten(&self) -> String {
         self.mint("s")
     }
 
-    /// Logs a session in as another device would: no request says so. Whether there is such a session.
+    /// Logs the user in without a request of this visitor, as a log-in on another device would. Returns whether the session exists.
     pub(crate) fn log_in_elsewhere(&self, id: &str, user: usize) -> bool {
         self.sessions.lock().unwrap().get_mut(id).map(|session| session.view.user = Some(user)).is_some()
     }
 
-    /// Closes a club that is open, or opens it.
+    /// Closes a random club if it is open, or opens it.
     pub(crate) fn toggle(&self, random: u64) {
         self.clubs[random as usize % self.clubs.len()].fetch_add(1, Relaxed);
     }
@@ -135,7 +135,7 @@ impl Application {
         let visit =
             Visit { app: self, site, path, fields: &head.fields, query: pairs(query, '&'), form: pairs(body, '&') };
         let response = visit.answer(&head.method);
-        // What is said was decided before; now something else happens. Nobody waits for a probe, so it may take long.
+        // The answer is made; other requests may change the session before it is sent. No request waits for a probe, so that may take long.
         let (one_of, millis_max) = if path == "/probe" { (3, 300) } else { (29, 20) };
         if response.serial.is_multiple_of(one_of) {
             std::thread::sleep(Duration::from_millis(hash(&[self.seed, response.serial]) % millis_max));
@@ -149,14 +149,14 @@ impl Application {
         id
     }
 
-    /// A value that was never there before.
+    /// A new unique value.
     fn mint(&self, first: &str) -> String {
         let serial = self.serial.fetch_add(1, Relaxed);
         format!("{first}{serial:08x}{:016x}", hash(&[self.seed, serial]))
     }
 }
 
-/// `a=1; b=2`, by that separator.
+/// The names and values of `a=1; b=2`, split at `separator`.
 fn pairs(text: &str, separator: char) -> Vec<(&str, &str)> {
     text.split(separator).filter_map(|pair| pair.trim().split_once('=')).collect()
 }

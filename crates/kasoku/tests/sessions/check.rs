@@ -1,9 +1,8 @@
-//! The checker: what was asked and by whom, what came, and what is wrong with that.
+//! Checks answers: compares the request and its visitor with the answer, and reports what is wrong.
 //!
-//! An answer is right where each of its bytes belongs to one claim, the claim is of what was asked for, and it names nobody but the
-//! visitor who asked; where it shows what that visitor's session holds and not more or less; and where what was made for one was given
-//! once. A hit is nobody's. What is handed out to be kept (the id of a session, a counter) is handed to one visitor only, whether in
-//! Set-Cookie or in a body.
+//! An answer is right if each of its bytes belongs to one claim, the claim is about the requested page and names no other visitor, and it
+//! shows exactly what the visitor's session holds. An answer that was made for one visitor may be given only once. A hit must be an
+//! anonymous page. The id of a session, a token or a counter may reach only one visitor, in `Set-Cookie` as in a body.
 
 use crate::application::SESSION;
 use crate::page::{Claim, Kind, Page, Site, View};
@@ -12,59 +11,59 @@ use kasoku_oracle::wire::ResponseHead;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a request is for.
+/// The kind of answer that a request must get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// A page that many read.
+    /// A page that many visitors read.
     Page(Page),
     /// A form with a token.
     Begun,
     /// The visitor's own cart.
     Shown,
-    /// Something was changed, and there is a redirection to what comes next.
+    /// A redirect to the next page after a change.
     Done,
 }
 
-/// A page that a browser has kept, whatever it was told.
+/// A page that the visitor's browser has kept, even if it should not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) tag: String,
-    /// Whom it is for.
+    /// The state of the session for which the page was made.
     pub(crate) view: View,
 }
 
-/// A request of a visitor, and what may come of it.
+/// A request of a visitor, and the answers that are right for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     pub(crate) visitor: usize,
     pub(crate) site: Site,
     pub(crate) method: &'static str,
     pub(crate) path: String,
-    /// With `?` where there is one.
+    /// The query with its `?`, or empty.
     pub(crate) query: String,
     pub(crate) fields: Vec<String>,
     pub(crate) body: String,
     pub(crate) expected: Expected,
-    /// What the session may hold: more than one only where that can't be known.
+    /// What the session may hold: more than one state only if the visitor can't know which.
     pub(crate) allowed: Vec<View>,
-    /// The class of devices and the language of the visitor.
+    /// The visitor's class of devices and language.
     pub(crate) variant: String,
-    /// What the browser has of that path, by whose tag it asks.
+    /// The browser's copy of the page, whose entity tag the request sends in `If-None-Match`.
     pub(crate) kept: Option<Kept>,
-    /// Nothing but noise says who asks.
+    /// Whether only noise of the request names the visitor.
     pub(crate) is_stranger: bool,
-    /// The application knows the session.
+    /// Whether the request carries a session cookie that the application knows.
     pub(crate) has_session: bool,
-    /// There is something in the session that would be missed.
+    /// Whether the session holds something that the visitor must not lose.
     pub(crate) needs_session: bool,
-    /// The least version of a club of which somebody had heard when this was asked.
+    /// The latest version of the requested club that any stranger had been refused before this request; an older page must not be shown.
     pub(crate) floor: u64,
-    /// Two processes serve, of which one ends: see [`operator`](crate::operator).
+    /// Whether two processes served during the request, because one hands over: see [`operator`](crate::operator).
     pub(crate) is_handed_over: bool,
 }
 
 impl Ask {
-    /// As the bytes that are sent.
+    /// The request as text.
     pub(crate) fn bytes(&self) -> String {
         let Self { method, path, query, body, .. } = self;
         let mut head = format!("{method} {path}{query} HTTP/1.1\r\nHost: {}\r\n", self.site.host());
@@ -81,7 +80,7 @@ impl Ask {
         format!("{head}\r\n{body}")
     }
 
-    /// What is to be seen where the session holds that: a file looks at no session.
+    /// What the answer must show if the session holds `view`: a file ignores the session.
     fn shown(&self, view: &View) -> View {
         match self.expected {
             Expected::Page(Page { kind: Kind::File, .. }) => View::default(),
@@ -101,18 +100,18 @@ impl Ask {
     }
 }
 
-/// What came, whole.
+/// A complete answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) head: ResponseHead,
     pub(crate) body: Vec<u8>,
 }
 
-/// A cookie that is set.
+/// A cookie that an answer sets or removes.
 pub(crate) struct SetCookie<'s> {
     pub(crate) name: &'s str,
     pub(crate) value: &'s str,
-    /// It is taken away.
+    /// Whether the answer removes the cookie.
     pub(crate) is_end: bool,
 }
 
@@ -130,18 +129,18 @@ impl Answer {
         })
     }
 
-    /// What the body says of itself.
+    /// The claim in the body, if the body is intact.
     pub(crate) fn claim(&self) -> Option<Claim> {
         Claim::read(&self.body).ok()
     }
 
-    /// A visitor is sent away from what is for others.
+    /// Whether the application refuses the page to the visitor.
     fn is_refusal(&self) -> bool {
         matches!(self.head.status, 302 | 403)
     }
 }
 
-/// What has been given to whom, and what is known to all.
+/// The state that all checks share: the visitor of each unique value, the answers for one visitor, and the closed clubs.
 #[derive(Default)]
 pub(crate) struct Ledger {
     handed: Mutex<HashMap<String, usize>>,
@@ -150,13 +149,13 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// That visitor has got something of its own: who else has.
+    /// Records that the visitor got a value that is theirs alone; returns the visitor who got it before, if it was another.
     pub(crate) fn hand(&self, value: &str, visitor: usize) -> Option<usize> {
         let first = *locked(&self.handed).entry(value.to_owned()).or_insert(visitor);
         (first != visitor).then_some(first)
     }
 
-    /// The version of that club that nobody may be shown anything older of.
+    /// The oldest version of the club that a request from now on may show.
     pub(crate) fn floor(&self, site: Site, number: u64) -> u64 {
         locked(&self.closed).get(&(site, number)).copied().unwrap_or(0)
     }
@@ -172,7 +171,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All that is wrong with an answer.
+/// The mistakes of an answer, each as a kind, a colon and details.
 pub(crate) fn check(ask: &Ask, answer: &Answer, ledger: &Ledger) -> Vec<String> {
     let mut wrong = Vec::new();
     status(ask, answer, &mut wrong);
@@ -187,7 +186,7 @@ pub(crate) fn check(ask: &Ask, answer: &Answer, ledger: &Ledger) -> Vec<String> 
     } else {
         match Claim::read(&answer.body) {
             Ok(claim) => body(ask, answer, &claim, ledger, &mut wrong),
-            // The cache's own words.
+            // An error page of the cache's own.
             Err(_) if answer.head.status >= 500 && ask.may_fail() => {}
             Err(why) => wrong.push(why),
         }
@@ -211,7 +210,7 @@ fn status(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
     }
 }
 
-/// What is set is set for this visitor alone, by whom a visitor's session is not lost; a hit sets nothing.
+/// Cookies: each long value is for this visitor alone, the visitor does not lose a session in use, and a hit sets no cookie.
 fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>) {
     let is_hit = answer.cache().hit;
     for SetCookie { name, value, is_end } in answer.cookies() {
@@ -225,7 +224,7 @@ fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>)
         if name == SESSION && !is_end && ask.has_session && is_reading {
             wrong.push(format!("replaced: a page gives a session to one who has one: {value}"));
         }
-        // Short values are words, the same for all.
+        // Short values are words that are the same for all visitors.
         if value.len() >= 16
             && let Some(other) = ledger.hand(value, ask.visitor)
         {
@@ -234,7 +233,7 @@ fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>)
     }
 }
 
-/// What was granted is kept from caches further on, and from a browser that shows it after a log-in.
+/// Pages with a granted lifetime may be stored neither by downstream caches nor by a browser, which would show them after a log-in.
 fn downstream(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
     let (fields, is_page) = (&answer.head.fields, ask.kind().is_some_and(|kind| kind != Kind::File));
     if answer.cache().hit && is_page && answer.head.status == 200 {
@@ -286,7 +285,7 @@ fn body(ask: &Ask, answer: &Answer, claim: &Claim, ledger: &Ledger, wrong: &mut 
     }
 }
 
-/// It names nobody else.
+/// The answer names no other visitor.
 fn whom(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
     let things =
         claim.view.cart.iter().map(|thing| thing.trim_start_matches('v').split('.').next().unwrap_or_default());
@@ -299,10 +298,10 @@ fn whom(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
     }
 }
 
-/// It shows what the session holds.
+/// The answer shows what the session holds.
 fn what(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
     let is_right = ask.allowed.iter().any(|view| ask.shown(view) == claim.view);
-    // The process that ends does not hear what the new one sees: what it took for anonymous is anonymous to it.
+    // The old process does not learn what the new one sees, so it may still take a session for anonymous.
     let is_excused = ask.is_handed_over && claim.is_nobodys();
     if !is_right && !is_excused {
         wrong.push(format!("mistaken: {:?} where there is {:?}", claim.view, ask.allowed));
@@ -315,7 +314,7 @@ fn what(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
     }
 }
 
-/// What was closed before this was asked for is not shown to those who are not logged in.
+/// A club that was closed before this request is not shown to a visitor who is not logged in.
 fn club(ask: &Ask, answer: &Answer, claim: &Claim, number: u64, ledger: &Ledger, wrong: &mut Vec<String>) {
     if answer.is_refusal() {
         let passed = answer.cache().detail.is_some_and(|detail| detail.starts_with("pass"));

@@ -1,38 +1,38 @@
-//! What kinds of visitors there are, and how many of each.
+//! The kinds of visitors, and the number of each.
 
-/// By what a visitor is known, if at all.
+/// What a visitor does, and how the application knows the visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Habit {
-    /// Reads. Gets a session by accident at most.
+    /// Only reads, and gets a session by accident at most.
     Reader,
-    /// Logs in with a form, and out.
+    /// Logs in with a form, and logs out.
     Member,
     /// Puts things into a cart, and logs in now and then.
     Shopper,
-    /// Is logged in by single sign-on, with GET alone.
+    /// Logs in by single sign-on, only with GET.
     SignedOn,
-    /// Is known by a cookie that no configuration names.
+    /// The application knows the visitor by a cookie that no configuration names.
     Ticket,
-    /// Takes no cookies: the session travels in URLs.
+    /// Accepts no cookies: the session id is in the URLs.
     Cookieless,
-    /// Is known by Authorization.
+    /// The application knows the visitor by `Authorization`.
     Basic,
 }
 
-/// What they had before there was a cache.
+/// The session with which a visitor arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     Nothing,
-    /// A session that holds nothing.
+    /// A session without content.
     Empty,
-    /// One that is logged in.
+    /// A session that is logged in.
     LoggedIn,
-    /// A cookie of a session that is known no more.
+    /// The cookie of a session that the application no longer knows.
     Forgotten,
 }
 
 impl Habit {
-    /// Of each twenty visitors.
+    /// The habit and the first session of the visitor with that number, by a pattern of twenty on each site.
     pub(crate) fn of(number: usize) -> (Self, Before) {
         match number / 3 % 20 {
             0..=6 => (Self::Reader, Before::Nothing),

@@ -1,4 +1,4 @@
-//! The checker can fail: each mistake that it is there for, made on purpose in a single answer.
+//! Tests the checker of the session tests: each makes one mistake in a single answer, and the checker must report it.
 
 use crate::application::SESSION;
 use crate::check::{Answer, Ask, Expected, Kept, Ledger, check};
@@ -7,11 +7,11 @@ use crate::visitor::Visitor;
 use kasoku_oracle::random::Random;
 use kasoku_oracle::wire::{Fields, ResponseHead};
 
-/// Those that stand for what the seeds of a run may choose: visitors of three sites.
+/// The numbers of two visitors of the first site: one without a session, and one who is logged in.
 const ANYBODY: usize = 3;
 const MEMBER: usize = 30;
 
-/// What is asked, and an answer that is right until a test spoils it.
+/// A request, and an answer that is right until a test changes it.
 struct Case {
     ledger: Ledger,
     ask: Ask,
@@ -31,7 +31,7 @@ fn member() -> View {
 }
 
 impl Case {
-    /// Some page, that visitor, who sees that.
+    /// The page for that visitor, whose session holds `view`, with the `Cache-Status` `cache`.
     fn of(page: Page, visitor: usize, view: View, cache: &'static str) -> Self {
         let mut asking = Visitor::new(visitor);
         asking.view = view.clone();
@@ -44,12 +44,12 @@ impl Case {
         Self { ledger: Ledger::default(), ask, claim, status: 200, fields, cache, body: None }
     }
 
-    /// A page from memory, for somebody of whom nothing is known.
+    /// A hit for an unknown visitor.
     fn hit() -> Self {
         Self::of(board(), ANYBODY, View::default(), "hit; detail=hit")
     }
 
-    /// A page that the application has made for somebody who is logged in.
+    /// A pass for a visitor who is logged in.
     fn passed() -> Self {
         let mut case = Self::of(board(), MEMBER, member(), "fwd=bypass; detail=pass-session");
         case.claim.by = Some(MEMBER);
@@ -135,7 +135,7 @@ fn nobodys_page_is_wrong_for_who_has_just_logged_in_or_has_a_cart() {
     case.is_wrong("mistaken: ");
     case.claim.view = View::default();
     case.is_wrong("mistaken: ");
-    // Unless the process that ends has taken the session for anonymous.
+    // This is no mistake during a hand-over: the old process may take the session for anonymous.
     case.claim.by = None;
     case.ask.is_handed_over = true;
     case.is_right();

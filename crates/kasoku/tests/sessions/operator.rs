@@ -1,9 +1,9 @@
-//! The operator: reloads with other settings, hands over to a new process, stops and starts, while visitors are there.
+//! The operator of the session tests: reloads with other settings, hands over to a new process, kills and restarts, under load.
 //!
-//! What is known of sessions, and what is stored, is known to one process. While one hands over to the next both serve, and neither hears
-//! what the other sees: who logs in through the one may be taken for anonymous by the other, for as long as that believes it. So in that
-//! time nobody's page is no mistake; any other page that is not the visitor's own is. Then visitors wait until all has run out that was
-//! believed meanwhile.
+//! Each process has its own stored responses and its own knowledge of sessions. During a hand-over two processes serve, and neither learns
+//! what the other sees: if a visitor logs in through one process, the other may take the session for anonymous for a while. So during that
+//! time an anonymous page is no mistake, but any other page that is not the visitor's own is. After the hand-over, visitors wait until all
+//! that a process may have believed meanwhile has expired.
 
 use crate::report::Count;
 use crate::support::{Foreign, Program};
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How often it looks whether it is time for the next thing.
+/// How often the operator checks whether the next deed is due.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Longer than a page is shown, stale or not, and than a session is taken for anonymous: see the test's configuration.
+/// Longer than a page is served, fresh or stale, and longer than a session is taken for anonymous: see `SECONDS` in `policy`.
 const BELIEFS_LAST: Duration = Duration::from_secs(4);
 
-/// What is done, in this order. A process that has taken over is restarted before the next one does.
+/// The operator's deeds, in order. A process that has taken over is restarted before the next hand-over.
 pub(crate) const DEEDS: [Deed; 12] = [
     Deed::Reload,
     Deed::Reload,
@@ -35,7 +35,7 @@ pub(crate) const DEEDS: [Deed; 12] = [
     Deed::Reload,
 ];
 
-/// What an operator does.
+/// One action of the operator.
 #[derive(Clone, Copy)]
 pub(crate) enum Deed {
     Reload,
@@ -43,7 +43,7 @@ pub(crate) enum Deed {
     Restart,
 }
 
-/// The file of the configuration, and the texts that it has in turn.
+/// The configuration file, and the texts that alternate in it.
 pub(crate) struct Settings {
     pub(crate) file: PathBuf,
     pub(crate) pid_file: PathBuf,
@@ -56,7 +56,7 @@ impl Settings {
         std::fs::write(&self.file, &self.texts[turn % self.texts.len()]).unwrap();
     }
 
-    /// Starts the program by what is written.
+    /// Writes the first configuration and starts the program.
     pub(crate) fn serve(&self) -> Program {
         self.write(0);
         serve(&self.file)
@@ -77,7 +77,7 @@ pub(crate) struct Operator<'r> {
 }
 
 impl Operator<'_> {
-    /// Does all that before the visitors have asked for everything, evenly spread.
+    /// Does all the deeds, spread evenly over the visitors' requests.
     pub(crate) fn work(&mut self, deeds: &[Deed]) {
         for (turn, deed) in deeds.iter().enumerate() {
             let due = self.run.requests * (turn as u64 + 1) / (deeds.len() as u64 + 1);
@@ -118,7 +118,7 @@ impl Operator<'_> {
         self.run.report.count(Count::HandOver);
     }
 
-    /// Visitors wait meanwhile: where nobody listens, nothing can be seen.
+    /// Visitors wait meanwhile, because no process listens.
     fn restart(&mut self) {
         let mut address = self.run.address.gate.write().unwrap();
         match self.successor.take() {

@@ -1,27 +1,27 @@
-//! What the application's URLs are, and what each of its bodies says of itself.
+//! The URLs of the session tests' application, and the claim with which each of its bodies begins.
 //!
-//! A body begins with a claim: which page it is, whom the application believes to serve (by the session, and by whatever else came
-//! with the request), what is in the cart, and which session it names. All bytes that follow are made from that claim, so a reader who
-//! makes them again sees each byte that belongs to another body.
+//! A claim states which page the body is, for which visitor the application made it (by the session, and by anything else of the request),
+//! what is in the cart, and which session it names. All bytes that follow are derived from the claim, so the checker derives them again and
+//! notices each byte of another body.
 
 use kasoku_oracle::random::{Random, hash};
 use std::fmt::Write;
 
-/// The three sites, which differ in how an anonymous session is known.
+/// The three sites, which differ in how Kasoku finds out that a session is anonymous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Site {
-    /// By a probe. Sessions are expired where nothing is in them.
+    /// By a probe. Kasoku expires the cookies of anonymous sessions.
     Probed,
     /// By a cookie that the application sets.
     Told,
-    /// Not before it has logged out.
+    /// Only by a log-out: no other session is taken for anonymous.
     Plain,
 }
 
 impl Site {
     pub(crate) const ALL: [Self; 3] = [Self::Probed, Self::Told, Self::Plain];
 
-    /// Its host name.
+    /// The site's host name.
     pub(crate) fn host(self) -> &'static str {
         match self {
             Self::Probed => "probed.test",
@@ -30,36 +30,36 @@ impl Site {
         }
     }
 
-    /// The site of that name.
+    /// The site with that host name.
     pub(crate) fn of(host: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|site| site.host() == host)
     }
 }
 
-/// What is behind a URL; each of them opens a session, but for [`Kind::File`].
+/// The kinds of pages. Each opens a session, except [`Kind::File`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// The same for all who are anonymous: says `no-store`, as PHP does where a session is open.
+    /// The same page for all anonymous visitors, with `no-store`, as PHP sends while a session is open.
     Board,
-    /// The same with `public, must-revalidate`, as XE says it.
+    /// As [`Kind::Board`], but with `public, must-revalidate`, as XE sends.
     Listed,
-    /// The same with a tag: what confirms it sets a cookie, or says `private`, each now and then.
+    /// As [`Kind::Board`], but with an entity tag. A 304 sometimes sets a cookie, and sometimes says `private`.
     Tagged,
-    /// Open to all, or to those who are logged in: it changes.
+    /// Open to all visitors, or only to those who are logged in; this changes during a run.
     Club,
-    /// For a class of devices and a language.
+    /// Differs by class of devices and language.
     Device,
-    /// Has the session's id in a form, whoever asks.
+    /// Has the session's id in a form, for every visitor.
     Form,
-    /// Has the session's id in its links where no cookie came.
+    /// Has the session's id in its links, if the request had no session cookie.
     Linked,
     /// Says `private`.
     Private,
-    /// A page under the name of a style sheet.
+    /// A page whose path ends like that of a style sheet.
     Deceptive,
     /// A style sheet, without a session.
     File,
-    /// Sends those away who are not logged in.
+    /// Redirects visitors who are not logged in to the log-in form.
     Account,
 }
 
@@ -78,7 +78,7 @@ impl Kind {
         Self::Account,
     ];
 
-    /// The first part of its path.
+    /// The first segment of the path.
     fn name(self) -> &'static str {
         match self {
             Self::Board => "board",
@@ -95,7 +95,7 @@ impl Kind {
         }
     }
 
-    /// How many there are.
+    /// The number of pages of this kind.
     fn count(self) -> u64 {
         match self {
             Self::Board => 24,
@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// How often one of a hundred reads is of that kind.
+    /// The share of reads for this kind, in percent.
     fn weight(self) -> u64 {
         match self {
             Self::Board => 50,
@@ -117,13 +117,13 @@ impl Kind {
         }
     }
 
-    /// Whether no answer may serve a second request.
+    /// Whether the cache must never answer a second request with the same response.
     pub(crate) fn is_for_one(self) -> bool {
         matches!(self, Self::Form | Self::Private | Self::Deceptive | Self::Account)
     }
 }
 
-/// One of the pages that are read.
+/// A page that visitors read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Page {
     pub(crate) kind: Kind,
@@ -131,7 +131,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Some page.
+    /// A random page, by the weights of the kinds.
     pub(crate) fn any(random: &mut Random) -> Self {
         let mut left = random.below(Kind::ALL.iter().map(|kind| kind.weight()).sum());
         let is_it = |kind: &&Kind| match left.checked_sub(kind.weight()) {
@@ -145,18 +145,18 @@ impl Page {
         Self { kind, number: random.below(kind.count()) }
     }
 
-    /// Its path.
+    /// The page's path.
     pub(crate) fn path(self) -> String {
         let end = if matches!(self.kind, Kind::File | Kind::Deceptive) { ".css" } else { "" };
         format!("/{}/{}{end}", self.kind.name(), self.number)
     }
 
-    /// Whether the application fails at it now and then, with a page for whoever asks.
+    /// Whether the application sometimes answers with 503, and with a page for that visitor.
     pub(crate) fn is_failing(self) -> bool {
         self.kind == Kind::Board && self.number < 2
     }
 
-    /// The page of that path.
+    /// The page with that path.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let (name, number) = path.strip_prefix('/')?.split_once('/')?;
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
@@ -165,54 +165,54 @@ impl Page {
     }
 }
 
-/// Whom a page is for, as far as the session says.
+/// The state of a session as a page shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    /// Who is logged in.
+    /// The visitor who is logged in.
     pub(crate) user: Option<usize>,
-    /// Whether a password was typed that opens a post, which the application does not take for being somebody.
+    /// Whether the visitor has entered the password of a post. The application still takes such a visitor for a guest.
     pub(crate) has_opened: bool,
-    /// Things in the cart; each has the number of the visitor who put it there.
+    /// The things in the cart. The name of each contains the number of the visitor who put it there.
     pub(crate) cart: Vec<String>,
 }
 
 impl View {
-    /// Nobody is logged in, and nothing is in the cart: what the application calls anonymous.
+    /// Whether no visitor is logged in and the cart is empty, which the application calls anonymous.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.user.is_none() && self.cart.is_empty()
     }
 
-    /// What those see of whom nothing is known.
+    /// Whether this is the view of an unknown visitor.
     pub(crate) fn is_nobodys(&self) -> bool {
         self.is_anonymous() && !self.has_opened
     }
 }
 
-/// What a body says of itself.
+/// The statements of a body about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) host: String,
     pub(crate) path: String,
-    /// Of a page that changes.
+    /// The version of a club; 0 for other pages.
     pub(crate) version: u64,
     pub(crate) view: View,
-    /// The visitor whom something else than the session named.
+    /// The visitor whom another part of the request than the session named.
     pub(crate) by: Option<usize>,
-    /// The session whose id it shows.
+    /// The id of a session that the body shows.
     pub(crate) session: Option<String>,
-    /// What a form has to send back.
+    /// The token that a form must send back.
     pub(crate) token: Option<String>,
-    /// The class of devices and the language it is made for.
+    /// The class of devices and the language for which the page was made.
     pub(crate) variant: Option<String>,
-    /// Each answer of the application has its own.
+    /// The number of the answer, unique for each answer of the application.
     pub(crate) serial: u64,
 }
 
-/// What stands for nothing.
+/// Stands for an empty field in the claim's line.
 const NOTHING: &str = "-";
 
 impl Claim {
-    /// Whether nothing in it is about one visitor.
+    /// Whether the body contains nothing about one visitor.
     pub(crate) fn is_nobodys(&self) -> bool {
         self.view.is_nobodys() && self.by.is_none() && self.session.is_none() && self.token.is_none()
     }
@@ -268,7 +268,7 @@ impl Claim {
         body
     }
 
-    /// Reads a body; an error where any byte of it does not belong to what its first line says.
+    /// Reads the claim of a body; an error if any byte of the body does not follow from its first line.
     pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(body).map_err(|_| "mixed: the body is no text".to_owned())?;
         let first = text.lines().next().unwrap_or_default();

@@ -1,26 +1,26 @@
-//! What the program is told of the application, site by site: the configuration of a run, and the ways to get it wrong.
+//! Writes the configuration of a run for the application's three sites: the right one, and typical wrong ones.
 
 use crate::application::{Application, COUNTER, SESSION, STATUS};
 use crate::page::Site;
 use std::path::Path;
 
-/// For how long pages are fresh, and stale ones are shown while they are refreshed; and for how long a session is taken for anonymous.
-/// Each is short, so that it ends many times in a run.
+/// The granted lifetime of pages, their grace, and how long a session is taken for anonymous, in seconds. All are short, so that they
+/// expire many times in a run.
 const SECONDS: [u64; 3] = [1, 2, 1];
 
-/// A policy: what is right, or a mistake of the operator or of the application.
+/// A policy: the right one, or one with a mistake of the operator or of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     Right,
-    /// As right, and `set-cookie` in `ignore`, as many have it in their VCL.
+    /// As [`Policy::Right`], with `set-cookie` in `ignore`, as in many VCLs. This is no mistake.
     IgnoringSetCookie,
-    /// The session's cookie is forgotten, and cookies that are not named are removed.
+    /// The operator has not named the session cookie, and has all other cookies removed.
     ForgettingSessions,
-    /// What asks for a session's state asks a page that says the same to all.
+    /// The probe requests a page that does not tell whether the session is anonymous.
     ProbingInVain,
-    /// Whatever the application's cookie says counts as anonymous.
+    /// Any value of the application's status cookie counts as anonymous.
     BelievingAnyStatus,
-    /// Nothing: the application itself says of all pages that everybody may share them, and is wrong.
+    /// The configuration has no policy, and the application wrongly says `public` on all pages.
     Careless,
 }
 
@@ -44,7 +44,7 @@ impl Policy {
             (Site::Plain, _) => "expire-after = \"0s\"",
         };
         format!(
-            // Each page of this application differs from the one before: what is looked for here is found by reading them.
+            // The guard is off: each page of this application differs from the one before, and here the checker compares pages.
             "guard = false\nttl-override = \"{ttl}s\"\ngrace = \"{grace}s\"\n\
              ignore = [\"no-store\", \"no-cache\", \"must-revalidate\", \"max-age\", \"expires\"{ignore}]\n\
              cookies.others = \"{cookies}\"\n\
@@ -59,7 +59,7 @@ impl Policy {
         )
     }
 
-    /// The whole file. With each turn, a rule is another, so that what was stored by the last one is not used any more.
+    /// The whole file. Each turn has another `keep`, so that after a reload responses that were stored before are misses.
     pub(crate) fn text(self, application: &Application, pid_file: &Path, turn: usize) -> String {
         let mut text = format!(
             "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 4\npid-file = \"{}\"\n\

@@ -1,4 +1,4 @@
-//! What happened: counted by kind, and the first mistakes of each kind in full.
+//! Counts the events of a run, and keeps the first mistakes of each kind in full.
 
 use crate::application::SESSION;
 use crate::check::{Answer, Ask, Expected};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 macro_rules! counts {
     ($($variant:ident $text:literal)*) => {
-        /// What is counted.
+        /// The events that are counted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Count { $(#[doc = $text] $variant),* }
 
@@ -55,7 +55,7 @@ pub(crate) struct Report {
 #[derive(Default)]
 struct Mistakes {
     shown: Vec<String>,
-    /// By what stands before the colon.
+    /// The number of mistakes of each kind, which is the text before the colon.
     kinds: BTreeMap<String, u64>,
 }
 
@@ -74,7 +74,7 @@ impl Report {
         self.counts[what as usize].load(Relaxed)
     }
 
-    /// Counts all that an answer stands for.
+    /// Counts the events that an answer shows.
     pub(crate) fn note(&self, ask: &Ask, answer: &Answer) {
         let (cache, status) = (answer.cache(), answer.head.status);
         let is_page = matches!(ask.expected, Expected::Page(_));
@@ -107,7 +107,7 @@ impl Report {
         all.into_iter().filter(|(_, is)| *is).for_each(|(what, _)| self.count(what));
     }
 
-    /// Something is wrong.
+    /// Records a mistake.
     pub(crate) fn mistake(&self, what: String) {
         let mut mistakes = self.mistakes.lock().unwrap();
         let kind = what.split([':', '\n']).next().unwrap_or_default().to_owned();
@@ -118,17 +118,17 @@ impl Report {
         }
     }
 
-    /// How many of each kind.
+    /// The number of mistakes of each kind.
     pub(crate) fn mistakes(&self) -> BTreeMap<String, u64> {
         self.mistakes.lock().unwrap().kinds.clone()
     }
 
-    /// What never happened, although it should have.
+    /// The events that never happened in the run. A run without one of them tests too little.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         ALL.iter().filter(|(count, _)| self.total(*count) == 0).map(|(_, text)| *text).collect()
     }
 
-    /// All of it, for people.
+    /// The report as text.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         for (count, text) in ALL {

@@ -1,9 +1,9 @@
-//! An answer of the application, in the making and as bytes.
+//! Builds an answer of the application, and writes it as bytes.
 
 use crate::page::Claim;
 use std::fmt::Write;
 
-/// An answer in the making.
+/// An answer that the application builds up.
 pub(crate) struct Response {
     pub(crate) status: u16,
     fields: String,

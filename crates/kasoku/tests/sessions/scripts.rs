@@ -1,7 +1,7 @@
-//! The application's pages: what each of them makes of a request and of its session.
+//! The scripts of the session tests' application: each makes an answer from a request and its session.
 //!
-//! Whatever changes a session (a form, a log-in, a cart) shows the session's id and what it holds then, since it is asked for by its
-//! visitor alone. Pages that are read show no more than they have to: a few of them have the id in a form or in their links.
+//! A script that changes a session (a form, a log-in, a cart) shows the session's id and new content, since only the session's visitor
+//! requests it. Pages that visitors read show no more than necessary; a few have the id in a form or in their links.
 
 use super::{Application, COUNTER, SESSION, STATUS, Session, TICKET, pairs};
 use crate::page::{Claim, Kind, Page, Site, View};
@@ -10,7 +10,7 @@ use kasoku_oracle::random::hash;
 use kasoku_oracle::wire::Fields;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A request, with what it says.
+/// A request, with its parsed parts.
 pub(super) struct Visit<'v> {
     pub(super) app: &'v Application,
     pub(super) site: Site,
@@ -30,7 +30,7 @@ impl Visit<'_> {
         self.query.iter().chain(&self.form).find(|(one, _)| *one == name).map(|(_, value)| *value)
     }
 
-    /// The visitor whom anything but the session names: `visitor-17` somewhere in a field.
+    /// The visitor whom a field names, independent of the session: `visitor-17` anywhere in its value.
     fn by(&self) -> Option<usize> {
         self.fields.0.iter().find_map(|(_, value)| {
             let (_, rest) = value.split_once("visitor-")?;
@@ -39,7 +39,7 @@ impl Visit<'_> {
         })
     }
 
-    /// Who needs no session to be known.
+    /// The user whom `Authorization` or the cookie of single sign-on names.
     fn known_otherwise(&self) -> Option<usize> {
         let word = self.fields.only("authorization").or_else(|| self.cookie(TICKET))?;
         word.rsplit_once("user-")?.1.parse().ok()
@@ -96,7 +96,7 @@ impl Visit<'_> {
         }
     }
 
-    /// The head that everything gets that has a session.
+    /// The head of each answer with a session.
     fn head(&self, status: u16, opened: &Opened) -> Response {
         let mut response = Response::new(status);
         if opened.is_new {
@@ -115,7 +115,7 @@ impl Visit<'_> {
         response
     }
 
-    /// Shows the session's id and token: what is asked for on purpose.
+    /// An answer that shows the session's id and token.
     fn personal(&self, status: u16, opened: Opened) -> Response {
         let mut claim = self.claim(&opened);
         claim.session = Some(opened.id.clone());
@@ -124,7 +124,7 @@ impl Visit<'_> {
         self.never_stored(response).with(&claim)
     }
 
-    /// Changes what a session holds, and says what came of it.
+    /// Changes the content of a session; returns the session with the new content.
     fn change(&self, opened: Opened, change: impl FnOnce(&mut Session)) -> Opened {
         let mut sessions = self.app.sessions.lock().unwrap();
         let session = sessions.entry(opened.id.clone()).or_default();
@@ -132,7 +132,7 @@ impl Visit<'_> {
         Opened { session: session.clone(), ..opened }
     }
 
-    /// A form for logging in, or the first step of a single sign-on: what comes back must fit.
+    /// A log-in form, or the first step of a single sign-on, with a token that the next step must send back.
     fn begin(&self) -> Response {
         let token = self.app.mint("t");
         let opened = self.change(self.session(), |session| session.token = Some(token));
@@ -149,7 +149,7 @@ impl Visit<'_> {
             session.token = None;
             session.view.user = user;
         });
-        // Some applications give a session that logs in a new id, some do not.
+        // Some applications give the session a new id at a log-in, others do not.
         let opened = match user {
             Some(user) if user % 2 == 0 => self.renewed(opened),
             _ => opened,
@@ -157,7 +157,7 @@ impl Visit<'_> {
         self.personal(303, opened).at("/board/0")
     }
 
-    /// session_regenerate_id(true).
+    /// Gives the session a new id, as session_regenerate_id(true) does.
     fn renewed(&self, opened: Opened) -> Opened {
         self.app.sessions.lock().unwrap().remove(&opened.id);
         let id = self.app.open(opened.session.clone());
@@ -169,7 +169,7 @@ impl Visit<'_> {
         let serial = self.app.serial.fetch_add(1, Relaxed);
         match hash(&[self.app.seed, serial]) % 4 {
             0 => self.personal(303, self.renewed(opened)),
-            // It is forgotten here, and its visitor goes on with the cookie.
+            // The application forgets the session, but its visitor keeps the cookie.
             1 => {
                 self.app.sessions.lock().unwrap().remove(&opened.id);
                 self.personal(303, Opened { is_new: false, ..opened })
@@ -188,7 +188,7 @@ impl Visit<'_> {
         .at("/board/0")
     }
 
-    /// The password of a post that is not for everybody.
+    /// Accepts the password of a protected post.
     fn open_post(&self) -> Response {
         let opened = self.change(self.session(), |session| session.view.has_opened = true);
         self.personal(303, opened).at("/board/0")
@@ -202,7 +202,7 @@ impl Visit<'_> {
         self.personal(303, opened).at("/cart")
     }
 
-    /// Asked by the cache with a visitor's cookies: 200 and a word where the session holds nothing.
+    /// Answers Kasoku's probe with the visitor's cookies: the word `nobody` if the session is empty.
     fn probe(&self) -> Response {
         let opened = self.session();
         let mut response = self.head(200, &opened);
@@ -265,7 +265,8 @@ impl Visit<'_> {
         response.with(&claim)
     }
 
-    /// With a tag that names whom it is for; whoever has it is told that it still holds, together with a cookie, or `private`.
+    /// Adds an entity tag that depends on the session's content. A request with that tag gets a 304, which may set a cookie or say
+    /// `private`.
     fn tagged(&self, mut response: Response, claim: Claim) -> Response {
         let tag = tag(&claim.view);
         response.field("ETag", &tag);
@@ -280,7 +281,7 @@ impl Visit<'_> {
     }
 }
 
-/// The tag of what is for that view.
+/// The entity tag of a page for that view.
 fn tag(view: &View) -> String {
     let user = view.user.map_or("nobody".to_owned(), |user| user.to_string());
     format!("\"{user}.{}.{}\"", view.has_opened, view.cart.join("."))

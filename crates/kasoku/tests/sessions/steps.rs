@@ -1,4 +1,4 @@
-//! What a visitor does next: mostly it reads, now and then it takes a step of what it is there for.
+//! Chooses a visitor's next request: mostly the visitor reads a page, now and then it takes a step of its habit, such as a log-in.
 
 use super::Visitor;
 use crate::application::{SESSION, STATUS};
@@ -8,7 +8,7 @@ use crate::page::{Kind, Page, View};
 use kasoku_oracle::random::Random;
 
 impl Visitor {
-    /// What it does next: a request, and perhaps one that it has sent a moment before on another connection.
+    /// The visitor's next requests: one, or a read and a step that the visitor sends right after it on another connection.
     pub(crate) fn next(&mut self, random: &mut Random, process: u64) -> Vec<Ask> {
         self.process = process;
         if random.per_mille(20) {
@@ -21,12 +21,12 @@ impl Visitor {
         }
         let mut meanwhile = self.read(random);
         (meanwhile.needs_session, meanwhile.has_session) = (false, false);
-        // And nothing, where the step gives the session another id.
+        // The read may also find no session content, if the step gives the session another id.
         meanwhile.allowed.extend([before, View::default()]);
         vec![meanwhile, step]
     }
 
-    /// Closes the browser, which forgets sessions.
+    /// Closes the browser, which drops session cookies.
     fn leave(&mut self) {
         if !matches!(self.habit, Habit::Ticket | Habit::Basic) {
             self.view = View::default();
@@ -37,7 +37,7 @@ impl Visitor {
         self.remember("left, and came back".to_owned());
     }
 
-    /// Reads some page.
+    /// Reads a random page.
     pub(crate) fn read(&self, random: &mut Random) -> Ask {
         let page = Page::any(random);
         let method = if random.percent(3) { "HEAD" } else { "GET" };
@@ -49,12 +49,12 @@ impl Visitor {
         ask
     }
 
-    /// A step of what it does beside reading, if this is the moment for one.
+    /// The next step of the visitor's habit, with a probability that depends on the habit.
     fn step(&mut self, random: &mut Random) -> Option<Ask> {
         let per_mille = match self.habit {
             Habit::Reader if self.is_known && !self.view.has_opened => 10,
             Habit::Reader | Habit::Ticket | Habit::Basic => 0,
-            // Who has begun goes on soon.
+            // A visitor who has begun a log-in continues it soon.
             _ if self.token.is_some() => 200,
             Habit::Member | Habit::SignedOn => 60,
             Habit::Cookieless => 100,
@@ -89,7 +89,7 @@ impl Visitor {
         }
     }
 
-    /// A link in a mail: whoever follows it is logged in.
+    /// Follows a link in a mail, which logs the visitor in.
     fn follow_link(&mut self) -> Ask {
         self.view.user = Some(self.number);
         let page = Page { kind: Kind::Board, number: 7 };
@@ -118,7 +118,7 @@ impl Visitor {
         }
     }
 
-    /// Types the password of a post.
+    /// Sends the password of a protected post.
     fn open(&mut self) -> Ask {
         (self.view.has_opened, self.opened_in) = (true, self.process);
         self.post("/open", "password=1".to_owned())

@@ -1,7 +1,7 @@
-//! The visitors at work: a few threads, each with some visitors and some connections, in random order.
+//! Runs the visitors: a few threads, each with some visitors and some connections, send requests in random order.
 //!
-//! A visitor does one thing after the other, so that it knows what it may see; different visitors do theirs at once. Connections belong to
-//! nobody: as behind a load balancer, what one visitor asks comes after what another has asked.
+//! A visitor does one thing after the other, so that it knows which answers are right; different visitors are active at the same time.
+//! Visitors share connections, as behind a load balancer: on one connection, requests of different visitors follow each other.
 
 use crate::application::Application;
 use crate::check::{Answer, Ask, Expected, Ledger, check};
@@ -20,27 +20,27 @@ use std::time::{Duration, Instant};
 /// The longest wait for a read.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often it is looked whether what is in doubt has been decided.
+/// How often a visitor checks whether Kasoku has noticed a log-in elsewhere.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 const VISITORS: usize = 200;
 
-/// Threads of visitors, and connections of each.
+/// The number of threads, and the connections of each.
 const THREADS: usize = 16;
 const CONNECTIONS: u64 = 3;
 
-/// Where the program serves, and what its operator does with it.
+/// The program's address, and what visitors must know about the operator's deeds.
 pub(crate) struct Address {
-    /// Held while something is asked; who holds it alone may stop the program.
+    /// Visitors hold a read lock during a request; the operator takes the write lock to stop the program.
     pub(crate) gate: RwLock<SocketAddr>,
-    /// Counts starts: a connection from before is of no use.
+    /// The number of restarts: connections from before the last one are closed.
     pub(crate) starts: AtomicU64,
-    /// Counts the beginnings and the ends of times in which two processes serve.
+    /// The number of beginnings and ends of hand-overs; odd while two processes may serve.
     pub(crate) hand_overs: AtomicU64,
 }
 
 impl Address {
-    /// Which of all processes serves; while two do, a number of its own.
+    /// The number of the process that serves; each hand-over has a number of its own.
     fn process(&self) -> u64 {
         self.starts.load(Relaxed) + self.hand_overs.load(Relaxed)
     }
@@ -50,21 +50,21 @@ impl Address {
     }
 }
 
-/// All that a run is about.
+/// The state of a run.
 pub(crate) struct Run {
     pub(crate) application: Arc<Application>,
     pub(crate) address: Address,
     pub(crate) ledger: Ledger,
     pub(crate) report: Report,
     pub(crate) seed: u64,
-    /// So many requests in all.
+    /// The number of requests after which the run ends.
     pub(crate) requests: u64,
     pub(crate) asked: AtomicU64,
     pub(crate) is_over: AtomicBool,
 }
 
 impl Run {
-    /// All visitors, until enough has been asked.
+    /// Runs all visitors until the run has enough requests.
     pub(crate) fn visit(&self) {
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
@@ -120,7 +120,7 @@ impl<'r> Client<'r> {
         }
     }
 
-    /// Reads until nothing is in doubt: who was logged in elsewhere is not taken for anonymous for ever.
+    /// Reads until the visitor sees the own page after a log-in elsewhere: Kasoku must not take such a visitor for anonymous for ever.
     fn settle(&mut self, mut visitor: Visitor) {
         let begun = Instant::now();
         while let Some(ask) = visitor.doubt() {
@@ -139,7 +139,7 @@ impl<'r> Client<'r> {
         }
     }
 
-    /// Sends all, each on a connection of its own, and reads the answers in that order.
+    /// Sends all requests, each on a connection of its own, and then reads the answers in the same order.
     fn exchange(&mut self, visitor: &mut Visitor, mut asks: Vec<Ask>, address: SocketAddr) {
         let hand_overs = self.run.address.hand_overs.load(Relaxed);
         let first = self.random.below(CONNECTIONS);
@@ -176,7 +176,7 @@ impl<'r> Client<'r> {
         let start = self.run.address.starts.load(Relaxed);
         let connection = self.connections[place].take_if(|connection| connection.start == start);
         let connection = connection.unwrap_or_else(|| Connection { stream: connect(address), start });
-        // What could not be sent has no answer, and that will be told.
+        // A request that can't be sent gets no answer, and `receive` reports that.
         let _ = (&connection.stream).write_all(ask.bytes().as_bytes());
         self.connections[place] = Some(connection);
     }
@@ -210,7 +210,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// A visitor with what it had before.
+/// A visitor with the session of its [`Before`].
 fn arrive(run: &Run, number: usize) -> Visitor {
     let mut visitor = Visitor::new(number);
     let before = match Habit::of(number).1 {

@@ -1,10 +1,10 @@
-//! A visitor: the cookies of a browser, what its session holds as far as it knows, and what it does next (`steps`).
+//! Simulates a visitor: the cookies of its browser, what its session holds as far as the visitor knows, and its next request (`steps`).
 //!
-//! What a visitor may see is exact, since it knows all that its session went through: what the session holds, at once after that
-//! changed, and nobody's page where it holds nothing. Three things are less exact, and are said so in the request ([`Ask::allowed`]):
-//! what is asked for while the visitor's own log-in or log-out is under way may be from before or after; who was logged in by something
-//! that no request said (on another device) may be taken for anonymous until that is asked anew; and that a guest has opened a post is
-//! known to the process that saw it.
+//! A visitor knows all changes of its session, so it knows exactly what an answer must show: what the session holds, from each change on,
+//! and the anonymous page if the session is empty. In three cases more than one answer is right, and the request lists them
+//! ([`Ask::allowed`]). During the visitor's own log-in or log-out, a page may be from before or after it. After a log-in that no request of
+//! the visitor made (on another device), Kasoku may take the session for anonymous until its next probe. And only the process that saw a
+//! guest open a post knows of that.
 
 #[path = "steps.rs"]
 mod steps;
@@ -15,7 +15,7 @@ use crate::habit::Habit;
 use crate::page::{Kind, Page, Site, View};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many lines of its own doing a visitor remembers.
+/// The number of its last requests that a visitor remembers.
 const HISTORY: usize = 12;
 
 /// See the [module](self).
@@ -24,27 +24,27 @@ pub(crate) struct Visitor {
     pub(crate) site: Site,
     pub(crate) habit: Habit,
     pub(crate) jar: BTreeMap<String, String>,
-    /// The session of one who takes no cookies.
+    /// The session id of a visitor who accepts no cookies.
     url_session: Option<String>,
-    /// What the session holds.
+    /// The content of the session.
     pub(crate) view: View,
-    /// What a form was given, by which the next step goes on.
+    /// The token of the form, which the next step of the log-in sends.
     token: Option<String>,
-    /// Where the present token comes from.
+    /// Whether the token comes from a single sign-on.
     is_signing_on: bool,
-    /// Whether the application knows the session: that it gets another by reading a page is wrong then.
+    /// Whether the application knows the session: then a page must not give the visitor another one.
     is_known: bool,
-    /// Somebody else has changed the session: what it held before may be seen as well.
+    /// The content before a log-in elsewhere, which pages may still show.
     elsewhere: Option<View>,
-    /// When a post was opened, counted in processes: only the one that has seen it knows that pages show it.
+    /// The number of the process through which the visitor opened a post: only that process knows that the visitor's pages show it.
     opened_in: u64,
-    /// The process that serves now, counted likewise.
+    /// The number of the process that serves now.
     process: u64,
-    /// Since then, its own page has been seen.
+    /// Whether the visitor has seen the own page since the log-in elsewhere.
     is_seen: bool,
     kept: BTreeMap<String, Kept>,
     things: usize,
-    /// The last requests and what came of them, for who has to find out why a later one went wrong.
+    /// The last requests and their answers, for the report of a mistake.
     history: VecDeque<String>,
 }
 
@@ -81,7 +81,7 @@ impl Visitor {
         visitor
     }
 
-    /// Comes with a session from before.
+    /// Gives the visitor a session from before the run.
     pub(crate) fn with_session(&mut self, id: String, user: Option<usize>, is_known: bool) {
         self.is_known = is_known;
         self.jar.insert(SESSION.to_owned(), id);
@@ -92,13 +92,13 @@ impl Visitor {
         }
     }
 
-    /// Whether nothing but noise says who it is.
+    /// Whether only noise of the requests names the visitor.
     pub(crate) fn is_stranger(&self) -> bool {
         let is_known = self.jar.contains_key(SESSION) || self.url_session.is_some();
         !is_known && !matches!(self.habit, Habit::Ticket | Habit::Basic)
     }
 
-    /// What the session may be seen to hold.
+    /// The states of the session that an answer may show.
     fn allowed(&self) -> Vec<View> {
         let mut allowed: Vec<View> = std::iter::once(&self.view).chain(&self.elsewhere).cloned().collect();
         if self.is_forgotten() {
@@ -107,7 +107,7 @@ impl Visitor {
         allowed
     }
 
-    /// A post was opened, and the process that saw it is gone.
+    /// Whether the process that saw the visitor open a post is gone.
     fn is_forgotten(&self) -> bool {
         self.view.has_opened && self.opened_in != self.process
     }
@@ -116,7 +116,7 @@ impl Visitor {
         self.elsewhere.is_some() || (self.is_forgotten() && self.view.is_anonymous())
     }
 
-    /// Somebody logs this session in, and no request says so.
+    /// Logs the session in through `log_in`, without a request; returns whether that was possible.
     pub(crate) fn is_logged_in_elsewhere(&mut self, log_in: impl FnOnce(&str, usize) -> bool) -> bool {
         let is_apt = self.habit == Habit::Member && self.view.user.is_none() && self.token.is_none();
         let Some(id) = self.jar.get(SESSION).filter(|_| is_apt && self.site == Site::Probed) else { return false };
@@ -129,16 +129,17 @@ impl Visitor {
         true
     }
 
-    /// What it reads to learn what came of a log-in that no request said; `None`: nothing is in doubt.
+    /// The page by which the visitor finds out whether Kasoku has noticed a log-in elsewhere; `None` if there is no doubt.
     pub(crate) fn doubt(&self) -> Option<Ask> {
         let page = Page { kind: Kind::Board, number: 7 };
         (self.elsewhere.is_some() && !self.is_seen).then(|| self.ask("GET", &page.path(), Expected::Page(page)))
     }
 
-    /// Takes in what came; `is_beside`: another answer is under way that counts more, in which the session's cookie may be set as well.
+    /// Updates the visitor after an answer. With `is_beside`, the answer to the next step is still under way; its session cookie counts,
+    /// not that of this answer.
     pub(crate) fn learn(&mut self, ask: &Ask, answer: &Answer, is_beside: bool) {
         self.remember(summary(ask, answer, is_beside));
-        // Some log-outs make the application forget the session whose cookie goes on.
+        // After some log-outs the application forgets the session, but the visitor keeps its cookie.
         self.is_known &= ask.path != "/logout";
         for SetCookie { name, value, is_end } in answer.cookies() {
             if self.habit == Habit::Cookieless || (is_beside && [SESSION, STATUS].contains(&name)) {
@@ -150,7 +151,7 @@ impl Visitor {
             }
             self.is_known |= name == SESSION;
             if name == SESSION && self.is_in_doubt() {
-                // The browser has another session from now on, or none.
+                // From now on the browser has another session, or none.
                 self.view.has_opened = false;
             }
             if let Some(before) = self.elsewhere.take_if(|_| name == SESSION) {
@@ -158,7 +159,7 @@ impl Visitor {
             }
         }
         if ask.expected == Expected::Done && answer.head.status != 303 {
-            // One mistake is one mistake.
+            // The failed log-in is reported once; later pages must not count as mistakes again.
             self.view.user = None;
         }
         let Some(claim) = answer.claim() else { return };
@@ -179,7 +180,7 @@ impl Visitor {
         self.history.push_front(what);
     }
 
-    /// What it did last, the latest first.
+    /// The visitor's last requests, the latest first.
     pub(crate) fn history(&self) -> String {
         self.history.iter().map(|line| format!("    {line}\n")).collect()
     }

@@ -1,6 +1,6 @@
-//! The real program, a tiny origin behind it and a client in front, all over real sockets.
+//! Support for tests of the `kasoku` program: runs it as a process, with a tiny origin behind it and clients in front, over real sockets.
 //!
-//! Everything waits for events with a bound, so a hang is a failure: see [`PATIENCE`].
+//! All waiting is for events and has a bound, so a hang is a failure: see [`PATIENCE`].
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::collections::HashMap;
@@ -12,13 +12,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The longest wait for anything.
+/// The longest wait for an event.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long to wait between two looks at a process.
+/// The pause between two checks of a process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How often a condition that comes true soon is looked at; each look is an exchange with the program.
+/// The most checks of a condition that soon comes true; each check is a request to the program.
 const LOOKS_MAX: usize = 2000;
 
 /// Runs the program to its end.
@@ -26,7 +26,8 @@ pub(crate) fn kasoku(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
-/// `KASOKU_TEST_PROGRAM` names another build of the program than that of the tests: what counts for memory is the release.
+/// A command of the program. `KASOKU_TEST_PROGRAM` names another build than that of the tests, such as the release, whose memory use
+/// counts.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let program = std::env::var_os("KASOKU_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_kasoku").into());
     let mut command = Command::new(program);
@@ -34,12 +35,13 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Tests run side by side, and beside whatever serves on this machine: a program has a control socket of its own, or none.
+/// Flags that turn the control socket off, unless the arguments set one: tests run in parallel, perhaps beside another Kasoku on this
+/// machine, so no program may use the default socket.
 fn without_control_socket(arguments: &[&str]) -> &'static [&'static str] {
     if arguments.contains(&"--control-socket") { &[] } else { &["--control-socket", "off"] }
 }
 
-/// A file with this text, for this test alone.
+/// Writes a file; its name must be unique among the tests.
 pub(crate) fn file(name: &str, text: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, text).unwrap();
@@ -50,25 +52,25 @@ pub(crate) fn file(name: &str, text: &str) -> PathBuf {
 pub(crate) struct Program {
     child: Child,
     stderr: Receiver<String>,
-    /// Where it serves clients.
+    /// The address for clients.
     pub(crate) clients: SocketAddr,
-    /// Where it serves the operator.
+    /// The address of the admin listener.
     pub(crate) admin: SocketAddr,
 }
 
 impl Program {
-    /// Starts it; returns once it listens. The arguments must give both listeners.
+    /// Starts the program; returns once it listens. The arguments must give both listeners.
     pub(crate) fn serve(arguments: &[&str]) -> Self {
         Self::serve_printing_to(Stdio::inherit(), arguments)
     }
 
-    /// The same with its standard output there.
+    /// The same, with that standard output.
     pub(crate) fn serve_printing_to(stdout: Stdio, arguments: &[&str]) -> Self {
         let command = &mut command(&["serve"]);
         Self::start(command.args(without_control_socket(arguments)).args(arguments).stdout(stdout))
     }
 
-    /// The same run by another program, which becomes this one: `around` is started with the whole command as its last
+    /// The same, run by another program that executes it in its place, such as env(1): `around` gets the whole command as its last
     /// arguments.
     #[allow(dead_code, reason = "only those who watch it from outside do this")]
     pub(crate) fn serve_under(mut around: Command, arguments: &[&str]) -> Self {
@@ -93,7 +95,7 @@ impl Program {
         program
     }
 
-    /// Waits for a line of its log that has `words`; what follows them.
+    /// Waits for a line of the program's log that contains `words`, and returns the text after them.
     pub(crate) fn says(&self, words: &str) -> String {
         let mut said = Vec::new();
         loop {
@@ -107,25 +109,25 @@ impl Program {
         }
     }
 
-    /// Its process.
+    /// The id of the process.
     #[allow(dead_code, reason = "not each test looks at it")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal.
+    /// Sends the process a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end: its exit status, `None` when a signal killed it.
+    /// Waits until the process ends. Returns the exit status, `None` if a signal killed the process.
     pub(crate) fn exit_code(mut self) -> Option<i32> {
         self.has_ended()
     }
 
-    /// The same, where a process that takes its place writes on, and is to be heard.
+    /// The same, but the log stays readable, for the lines of a process that takes over.
     pub(crate) fn has_ended(&mut self) -> Option<i32> {
-        // Not by the end of its messages: a process that takes its place writes on.
+        // The end of the log would be no sign: a process that takes over writes to the same log.
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -136,8 +138,8 @@ impl Program {
         }
     }
 
-    /// All whole numbers of `/metrics`, without prefix, as soon as that many requests have been counted: a request is
-    /// counted a moment after its answer was sent.
+    /// All integers of `/metrics` by name without prefix, once that many requests have been counted: the program counts a request a moment
+    /// after it has sent the answer.
     pub(crate) fn metrics_after(&self, requests: u64) -> HashMap<String, u64> {
         for _ in 0..LOOKS_MAX {
             let metrics = self.metrics();
@@ -163,7 +165,7 @@ impl Drop for Program {
     }
 }
 
-/// A process that is not this one's child. It is ended on drop, which waits until it is gone.
+/// A process that is no child of this one. Drop ends it and waits until it is gone.
 #[allow(dead_code, reason = "only those whose program hands over have one")]
 pub(crate) struct Foreign(Pid);
 
@@ -174,7 +176,7 @@ impl Foreign {
         Self(Pid::from_raw(number).unwrap())
     }
 
-    /// Sends it a signal.
+    /// Sends the process a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.0, signal).unwrap();
     }
@@ -218,12 +220,12 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Asks for a path on a connection of its own.
+/// Requests a path on a new connection.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     exchange(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
-/// The same; `None` when the connection is reset before a head has come, or while the body comes.
+/// The same; `None` if the connection is cut before the head is complete, or reset during the body.
 #[allow(dead_code, reason = "only those whose origin fails need it")]
 pub(crate) fn try_get(address: SocketAddr, path: &str) -> Option<Answer> {
     let mut stream = connect(address);
@@ -233,7 +235,7 @@ pub(crate) fn try_get(address: SocketAddr, path: &str) -> Option<Answer> {
     answer_of(&text)
 }
 
-/// Sends these bytes and reads the response until the connection ends.
+/// Sends the request and reads the response until the connection ends.
 pub(crate) fn exchange(address: SocketAddr, request: &str) -> Answer {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).unwrap();
@@ -247,7 +249,7 @@ fn answer_of(text: &str) -> Option<Answer> {
     Some(Answer { status: head[9..12].parse().unwrap(), head: head.to_owned(), body: body.to_owned() })
 }
 
-/// Reads until `words` have come.
+/// Reads until `words` have arrived; returns all text that was read.
 pub(crate) fn read_until(stream: &mut TcpStream, words: &str) -> String {
     let mut text = Vec::new();
     while !String::from_utf8_lossy(&text).contains(words) {
@@ -259,8 +261,8 @@ pub(crate) fn read_until(stream: &mut TcpStream, words: &str) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// An origin that answers by path, one request for each connection:
-/// `/private…` may not be stored, `/slow` sends one half and waits for [`Origin::release`], all others are fresh for a minute.
+/// An origin that answers by path, one request for each connection: `/private…` may not be stored, `/slow` sends one half and waits for
+/// [`Origin::release`], and all other pages are fresh for a minute.
 pub(crate) struct Origin {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
@@ -287,13 +289,13 @@ impl Origin {
         format!("http://{}", self.address)
     }
 
-    /// The paths that were asked for.
+    /// The paths of all requests so far.
     #[allow(dead_code, reason = "not each test looks at it")]
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Lets one slow response end.
+    /// Lets one slow response continue.
     pub(crate) fn release(&self) {
         self.release.send(()).unwrap();
     }
@@ -322,7 +324,7 @@ fn answer(mut stream: TcpStream, asked: &Mutex<Vec<String>>, released: &Mutex<Re
         _ => "Cache-Control: max-age=60\r\n",
     };
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{control}Connection: close\r\n\r\n");
-    // Whoever asked may have been stopped meanwhile: the test will say what it misses.
+    // Kasoku may have been stopped meanwhile; the test itself notices a missing answer.
     let _ = stream.write_all(format!("{head}abc").as_bytes());
     if path == "/slow" {
         let _ = released.lock().unwrap().recv_timeout(PATIENCE);

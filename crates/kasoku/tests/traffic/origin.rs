@@ -1,16 +1,16 @@
-//! An origin that does what the path says, one request for each connection.
+//! An origin for the traffic test whose paths select the kind of answer, one request for each connection.
 //!
-//! | path | what |
+//! | path | answer |
 //! |---|---|
 //! | `/page…` | fresh for a minute, with a validator |
 //! | `/private…` | may not be stored |
-//! | `/pass/…` | as without it |
-//! | `/stale…` | stale at once, and may be served so; 304 where it is known |
+//! | `/pass/…` | as without `/pass` |
+//! | `/stale…` | stale at once, with `stale-while-revalidate`; 304 if validated |
 //! | `/chunked…` | fresh, in chunks |
-//! | `/cut…` | less than it promises |
+//! | `/cut…` | fewer bytes than `Content-Length` |
 //! | `/garbage…` | is no HTTP |
 //! | `/upgrade…` | switches protocols |
-//! | `/think…` | says nothing until [`Origin::open`], then as `/page` |
+//! | `/think…` | nothing until [`Origin::open`], then as `/page` |
 //! | `/half…` | the first half, and the second after [`Origin::open`] |
 
 use super::support::PATIENCE;
@@ -39,7 +39,7 @@ impl Origin {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let shared = shared.clone();
-                // A client that has gone away may take its connection with it.
+                // Errors are ignored: Kasoku may close the connection if its client has left.
                 std::thread::spawn(move || drop(answer(stream, &shared)));
             }
         });
@@ -50,7 +50,7 @@ impl Origin {
         format!("http://{}", self.address)
     }
 
-    /// Waits until a path has been asked for.
+    /// Waits until the origin has got a request for the path.
     pub(crate) fn is_asked(&self, path: &str) {
         let (state, changed) = &*self.state;
         let is_missing = |state: &mut State| !state.asked.iter().any(|asked| asked == path);
@@ -58,7 +58,7 @@ impl Origin {
         assert!(!waited.1.timed_out(), "{path} is never asked for");
     }
 
-    /// Lets a path go on.
+    /// Lets the answers for the path continue.
     pub(crate) fn open(&self, path: &str) {
         let (state, changed) = &*self.state;
         state.lock().unwrap().open.insert(path.to_owned());

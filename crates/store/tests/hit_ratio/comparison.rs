@@ -1,4 +1,4 @@
-//! The traces, run against the memory tier and the two simulators.
+//! Runs the traces against the memory tier and the two simulators, and compares the hit ratios.
 
 use super::Simulator;
 use super::lru::Lru;
@@ -7,10 +7,10 @@ use super::s3_fifo::S3Fifo;
 use super::trace::{Sizes, Trace, scanned, zipf};
 use std::fmt;
 
-/// Sizes of the cache, in percent of all objects' bytes.
+/// The sizes of the cache, in percent of the bytes of all objects.
 pub(crate) const CACHE_PERCENT: [u64; 2] = [1, 10];
 
-/// Hit ratios of one trace at one size, in percent of the requests that are counted.
+/// The hit ratios of one trace at one cache size, in percent of the counted requests.
 pub(crate) struct Row {
     pub(crate) trace: String,
     pub(crate) sizes: Sizes,
@@ -21,14 +21,14 @@ pub(crate) struct Row {
     pub(crate) lru: f64,
 }
 
-/// Percentage points by which the tier may be behind S3-FIFO.
+/// The most percentage points by which the tier's hit ratio may be below that of S3-FIFO.
 const BEHIND_MAX: f64 = 2.0;
 
-/// The largest object of all traces: with the size of the tier it decides how many shards there are.
+/// The size of the largest object of all traces, in bytes. It decides, with the tier's size, how many shards the tier has.
 const OBJECT_BYTES_MAX: u64 = 1 << 20;
 
 impl Row {
-    /// Whether the tier does what is expected of it.
+    /// Whether the tier is nearly as good as S3-FIFO, and better than LRU.
     pub(crate) fn is_good(&self) -> bool {
         self.ours >= self.s3_fifo - BEHIND_MAX && self.ours > self.lru
     }
@@ -41,8 +41,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// A Zipf trace for each of `alphas` and one with scans, each of `count` requests, at both sizes; calls `each` after each
-/// row.
+/// Runs a Zipf trace for each of `alphas` and one with scans, each of `count` requests, at both cache sizes; calls `each` after each row.
 pub(crate) fn compare(alphas: &[f64], count: usize, mut each: impl FnMut(&Row)) -> Vec<Row> {
     let mut rows = Vec::new();
     for sizes in [Sizes::Uniform, Sizes::Mixed] {
@@ -67,7 +66,7 @@ pub(crate) fn compare(alphas: &[f64], count: usize, mut each: impl FnMut(&Row)) 
     rows
 }
 
-/// The first quarter of the requests fills the cache and is not counted.
+/// The hit ratio in percent. The first quarter of the requests fills the cache and is not counted.
 fn hit_ratio(trace: &Trace, mut cache: impl Simulator) -> f64 {
     let mut is_hit = |object: u32| cache.request(object, trace.bytes(object));
     let (filling, counted) = trace.requests.split_at(trace.requests.len() / 4);

@@ -1,9 +1,9 @@
-//! Least recently used: what every eviction policy has to beat.
+//! Simulates a cache that evicts the least recently used object, the baseline that every eviction policy has to beat.
 
 use super::Simulator;
 use std::collections::{BTreeMap, HashMap};
 
-/// See the [module](self). All counts are bytes.
+/// See the [module](self). Sizes are in bytes.
 pub(crate) struct Lru {
     by_use: BTreeMap<u64, u32>,
     stored: HashMap<u32, (u64, u64)>,

@@ -1,8 +1,8 @@
-//! The hit ratio of the memory tier, against S3-FIFO and LRU as simulators of our own compute them, on shorter traces than
-//! those of `examples/hit_ratio.rs`, which prints the table of docs/benchmarks.md.
+//! Compares the hit ratio of the memory tier with those of S3-FIFO and LRU, which simulators compute, on shorter traces than those of
+//! `examples/hit_ratio.rs`, which prints the table of docs/benchmarks.md.
 //!
-//! Traces are the same in each run. The tier's hash has a random key, and with it the shares of its shards vary; from run to
-//! run that makes a difference of a tenth of a percentage point, where two points are allowed.
+//! Traces are the same in each run. The tier's hash has a random key, so the load of its shards varies. From run to run this changes the
+//! hit ratio by a tenth of a percentage point, while the test allows a difference of two points.
 
 mod comparison;
 mod lru;
@@ -12,15 +12,15 @@ mod trace;
 
 use comparison::{Row, compare};
 
-/// The exponents of the Zipf traces: the ends of the example's.
+/// The exponents of the Zipf traces: the smallest and the largest of the example.
 const ALPHAS: [f64; 2] = [0.7, 1.2];
 
 /// Requests in each trace: a fifth of the example's.
 const REQUESTS: usize = 200_000;
 
-/// A cache by its hits alone.
+/// A cache of which only the hits matter.
 trait Simulator {
-    /// Asks for an object of `bytes` bytes; stores it where it is missing. Returns whether it was there.
+    /// Requests an object of `bytes` bytes, and stores the object after a miss. Returns whether the request was a hit.
     fn request(&mut self, object: u32, bytes: u64) -> bool;
 }
 
@@ -34,13 +34,13 @@ fn the_tier_hits_as_often_as_s3_fifo_and_more_often_than_lru() {
 
 #[test]
 fn the_simulated_s3_fifo_keeps_what_is_asked_for_more_than_once_through_a_scan() {
-    // Ten objects' room: one in the small queue, nine in the main one.
+    // Room for ten objects: one in the small queue, nine in the main one.
     let mut cache = s3_fifo::S3Fifo::new(10);
     assert!(!cache.request(0, 1));
     assert!(cache.request(0, 1) && cache.request(0, 1), "it was just stored");
     (100..120).for_each(|scanned| assert!(!cache.request(scanned, 1)));
     assert!(cache.request(0, 1), "pushed out by a scan");
-    // Asked for once more only: not enough to survive, but its name is remembered, and it enters the main queue.
+    // One more request is not enough to survive, but the ghost queue keeps the name, so the object then enters the main queue.
     assert!(!cache.request(1, 1));
     assert!(cache.request(1, 1));
     (200..210).for_each(|scanned| assert!(!cache.request(scanned, 1)));

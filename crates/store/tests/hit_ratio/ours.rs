@@ -1,4 +1,4 @@
-//! The memory tier, driven as the cache drives it: a look-up, and after a miss a change of the key's value.
+//! Drives the memory tier as the cache does: a look-up, and after a miss an update of the key's value.
 
 use super::Simulator;
 use kasoku_store::{Memory, Weigh};
@@ -6,7 +6,7 @@ use kasoku_store::{Memory, Weigh};
 /// See the [module](self).
 pub(crate) struct Ours {
     memory: Memory<Object>,
-    /// What the index adds to a value's weight, in bytes: objects' sizes in traces have it in them.
+    /// What the index adds to a value's weight, in bytes. The traces' sizes of objects include this.
     index_bytes: u64,
 }
 
@@ -27,7 +27,7 @@ impl Weigh for Object {
 }
 
 impl Ours {
-    /// A tier of `bytes_max` bytes for objects of at most `value_bytes_max`, which decides how many shards there are.
+    /// A tier of `bytes_max` bytes for objects of at most `value_bytes_max` bytes, which decides how many shards the tier has.
     pub(crate) fn new(bytes_max: u64, value_bytes_max: u64) -> Self {
         let probe = Memory::<Object>::new(1 << 20, 1 << 10);
         probe.update(probe.hash(&[0; 4]), &[0; 4], |_| Some(Object { number: 0, bytes: 1 }));

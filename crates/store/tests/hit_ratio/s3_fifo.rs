@@ -1,16 +1,16 @@
-//! S3-FIFO as its paper has it: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023.
+//! Simulates S3-FIFO as in its paper: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023.
 //!
-//! Three queues. What is new enters the small one (10 % of the space). What leaves that one and was asked for more than once
-//! since goes to the main queue, the rest is forgotten but for its name, which the ghost queue keeps: as many bytes'
-//! worth of names as the main queue holds. What is asked for while its name is there enters the main queue. What
-//! leaves the main queue goes round again with one less of its up to three points if it has any.
+//! There are three queues. A new object enters the small queue (10 % of the space). An object that leaves it goes to the main queue if it
+//! had more than one hit there; else the cache drops the object, and the ghost queue keeps its name. The names in the ghost queue stand for
+//! as many bytes of objects as the main queue may hold. An object that is requested while its name is there enters the main queue. An
+//! object has a point for each hit, up to three. If an object at the head of the main queue has points, it loses one and goes to the tail.
 //!
-//! Written for this comparison from the paper alone; it shares no code with what it is compared with. All counts are bytes.
+//! This was written from the paper alone and shares no code with the memory tier. Sizes are in bytes.
 
 use super::Simulator;
 use std::collections::{HashMap, VecDeque};
 
-/// What a 2-bit counter can hold.
+/// The most points of an object: what a 2-bit counter can hold.
 const POINTS_MAX: u8 = 3;
 
 /// See the [module](self).
@@ -65,7 +65,7 @@ impl S3Fifo {
         }
     }
 
-    /// Takes objects from the small queue until one of them goes.
+    /// Takes objects from the small queue until one is evicted.
     fn evict_from_small(&mut self) {
         while let Some(object) = self.small.objects.pop_front() {
             let Some(stored) = self.stored.get_mut(&object) else { continue };
@@ -81,7 +81,7 @@ impl S3Fifo {
         }
     }
 
-    /// Takes objects from the main queue until one of them goes.
+    /// Takes objects from the main queue until one is evicted.
     fn evict_from_main(&mut self) {
         while let Some(object) = self.main.objects.pop_front() {
             let Some(stored) = self.stored.get_mut(&object) else { continue };
@@ -115,10 +115,10 @@ impl Queue {
     }
 }
 
-/// Names of what has left the small queue.
+/// The names of objects that were evicted from the small queue.
 #[derive(Default)]
 struct Ghost {
-    /// Each with its turn: one that was removed and came again has a later turn than its old place.
+    /// Names with their turns. If a name was removed and added again, its current turn is later than that of its old entry.
     names: VecDeque<(u32, u64)>,
     turns: HashMap<u32, (u64, u64)>,
     next_turn: u64,

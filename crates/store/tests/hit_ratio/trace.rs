@@ -1,23 +1,23 @@
-//! Traces: which object is asked for, one request after the other, the same each time.
+//! Generates traces: the objects of successive requests, the same in each run.
 //!
-//! The popularity of an object is Zipf's: the one of rank r is asked for with a probability that goes with r^-alpha, each
-//! request independent of the others. Web traces have an alpha of 0.6 to 1.1 (Breslau et al., "Web Caching and Zipf-like
-//! Distributions", INFOCOM 1999). A scan asks for objects that nobody asks for again, in runs, as a crawler does.
+//! Popularity follows Zipf's law: the probability of the object with rank r is proportional to r^-alpha, and requests are independent of
+//! each other. Web traces have an alpha of 0.6 to 1.1 (Breslau et al., "Web Caching and Zipf-like Distributions", INFOCOM 1999). A scan
+//! requests objects that are requested only once, in runs, as a crawler does.
 
-/// Objects of a Zipf trace.
+/// The number of objects of a Zipf trace.
 pub(crate) const KEYS: usize = 100_000;
 
-/// Requests of a scan that come in a row.
+/// The number of consecutive requests of a scan.
 const SCAN_RUN: usize = 5_000;
 
-/// What one object weighs in a trace of uniform sizes, in bytes, overhead included.
+/// The weight of an object in a trace of uniform sizes, in bytes, overhead included.
 const UNIFORM_BYTES: u64 = 4096;
 
-/// Objects by number, as they are asked for.
+/// The requests of a trace, as numbers of objects.
 pub(crate) struct Trace {
     pub(crate) name: String,
     pub(crate) requests: Vec<u32>,
-    /// Bytes of each object.
+    /// The size of each object, in bytes.
     bytes: Vec<u64>,
 }
 
@@ -27,36 +27,36 @@ impl Trace {
         Self { name, requests, bytes: (0..objects).map(|object| sizes.bytes(object)).collect() }
     }
 
-    /// Bytes of an object that is asked for.
+    /// The size of an object of the trace, in bytes.
     pub(crate) fn bytes(&self, object: u32) -> u64 {
         self.bytes.get(object as usize).copied().unwrap_or(0)
     }
 }
 
-/// How large objects are, index overhead included.
+/// The sizes of objects, index overhead included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sizes {
-    /// All the same.
+    /// All objects have the same size.
     Uniform,
-    /// Log-normal: half of them below 8 KiB, a mean of about 25 KiB, up to 1 MiB; independent of popularity.
+    /// Log-normal sizes, independent of popularity: half of them below 8 KiB, with a mean of about 25 KiB, up to 1 MiB.
     Mixed,
 }
 
 impl Sizes {
-    /// Bytes of an object.
+    /// The size of an object, in bytes.
     fn bytes(self, object: u32) -> u64 {
         match self {
             Sizes::Uniform => UNIFORM_BYTES,
             Sizes::Mixed => {
                 let mut random = Random(u64::from(object) + 1);
-                // The sum of twelve uniform numbers less 6 is as good as normally distributed.
+                // The sum of twelve uniform numbers, minus 6, is nearly normally distributed.
                 let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
                 ((8192.0 * (1.5 * normal).exp()) as u64).clamp(300, 1 << 20)
             }
         }
     }
 
-    /// Bytes of all objects of a Zipf trace together.
+    /// The size of all objects of a Zipf trace together, in bytes.
     pub(crate) fn all_bytes(self) -> u64 {
         (0..KEYS as u32).map(|object| self.bytes(object)).sum()
     }
@@ -86,7 +86,7 @@ pub(crate) fn scanned(alpha: f64, percent: usize, sizes: Sizes, count: usize) ->
     Trace::new(format!("Zipf {alpha:.1}, {percent} % scans"), requests, sizes)
 }
 
-/// The sums of the probabilities of all ranks up to each.
+/// For each rank, the sum of the probabilities of all ranks up to it.
 struct Popularity(Vec<f64>);
 
 impl Popularity {
@@ -119,7 +119,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to 1, without 1.
+    /// A random number from 0 to 1, without 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
