@@ -73,7 +73,7 @@ fn all_get_the_page(program: &Program, path: &str) -> u64 {
 
 /// The most fetches that `seconds` of doubling back-off allow: one at the beginning, one after each back-off, and one that is still on its
 /// way when the next begins.
-fn fetches_max(seconds: u64) -> usize {
+fn fetches_within_back_off(seconds: u64) -> usize {
     2 + usize::try_from((seconds + 1).ilog2()).unwrap() + 1
 }
 
@@ -102,7 +102,7 @@ fn a_stopped_application_is_stood_in_for_and_asked_no_more_than_its_back_off_all
     application.signal(Signal::CONT);
     until(program.clients, "/page", |answer| detail(answer) == "hit");
     let asked = application.asked("/page");
-    assert!(asked <= 2 + fetches_max(seconds + 4), "{asked} in {seconds} s");
+    assert!(asked <= 2 + fetches_within_back_off(seconds + 4), "{asked} in {seconds} s");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn an_application_that_answers_errors_is_asked_once_in_a_back_off() {
     let before = application.asked("/page");
     let seconds = all_get_the_page(&program, "/page");
     let asked = application.asked("/page") - before;
-    assert!(asked <= fetches_max(seconds), "{asked} in {seconds} s");
+    assert!(asked <= fetches_within_back_off(seconds), "{asked} in {seconds} s");
     application.does("page");
     until(program.clients, "/page", |answer| detail(answer) == "hit");
 }
@@ -131,7 +131,7 @@ fn a_body_that_is_cut_is_never_stored() {
         let before = application.asked("/page");
         let seconds = all_but_a_few_get_the_page(&program);
         let asked = application.asked("/page") - before;
-        assert!(asked <= fetches_max(seconds), "{fault}: {asked} in {seconds} s");
+        assert!(asked <= fetches_within_back_off(seconds), "{fault}: {asked} in {seconds} s");
         application.does("page");
         until(program.clients, "/page", |answer| detail(answer) == "hit" && answer.body == "page");
     }
@@ -154,7 +154,7 @@ fn all_but_a_few_get_the_page(program: &Program) -> u64 {
         }
     }
     let seconds = begun.elapsed().as_secs();
-    assert!(cut <= fetches_max(seconds), "{cut} of {MANY} in {seconds} s");
+    assert!(cut <= fetches_within_back_off(seconds), "{cut} of {MANY} in {seconds} s");
     seconds
 }
 

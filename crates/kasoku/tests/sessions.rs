@@ -39,7 +39,7 @@ mod visitor;
 
 use application::Application;
 use check::Ledger;
-use operator::{DEEDS, Deed, Operator, Settings};
+use operator::{OPERATOR_ACTIONS, Operator, OperatorAction, Settings};
 use policy::Policy;
 use report::{Count, Report};
 use std::io::Write;
@@ -49,7 +49,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use traffic::{Address, Run};
 
-/// The operator repeats all its deeds once more for each this many requests.
+/// The operator repeats all its actions once more for each this many requests.
 const REQUESTS_A_ROUND: u64 = 200_000;
 
 fn setting(name: &str) -> Option<u64> {
@@ -72,8 +72,8 @@ impl Drop for Ending<'_> {
 /// Makes the runs happen one at a time, so that each has the machine to itself.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs the visitors and returns the run with its report. Without `deeds`, the operator does nothing meanwhile.
-fn run(name: &str, policy: Policy, requests: u64, deeds: &[Deed]) -> Run {
+/// Runs the visitors and returns the run with its report. Without `actions`, the operator does nothing meanwhile.
+fn run(name: &str, policy: Policy, requests: u64, actions: &[OperatorAction]) -> Run {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seed = setting("KASOKU_SESSIONS_SEED").unwrap_or(since_1970.as_secs());
@@ -99,7 +99,7 @@ fn run(name: &str, policy: Policy, requests: u64, deeds: &[Deed]) -> Run {
             run.visit();
         });
         let _ending = Ending(&run.is_over);
-        operator.work(deeds);
+        operator.work(actions);
         visitors.join().unwrap();
     });
     drop(operator);
@@ -110,14 +110,14 @@ fn run(name: &str, policy: Policy, requests: u64, deeds: &[Deed]) -> Run {
 #[test]
 fn no_visitor_gets_a_byte_of_another() {
     let requests = setting("KASOKU_SESSIONS_REQUESTS").unwrap_or(20_000);
-    let deeds = DEEDS.repeat(1 + usize::try_from(requests / REQUESTS_A_ROUND).unwrap());
-    let run = run("sessions", Policy::Right, requests, &deeds);
+    let actions = OPERATOR_ACTIONS.repeat(1 + usize::try_from(requests / REQUESTS_A_ROUND).unwrap());
+    let run = run("sessions", Policy::Right, requests, &actions);
     let report = &run.report;
     // Written past the test harness's capture, so that the report always shows.
     let _ = writeln!(std::io::stderr(), "KASOKU_SESSIONS_SEED={}\n{}", run.seed, report.text());
     assert!(report.mistakes().is_empty(), "KASOKU_SESSIONS_SEED={}", run.seed);
     assert!(report.missing().is_empty(), "never happened: {:?}", report.missing());
-    let (hits, pages) = (report.total(Count::StrangerHit), report.total(Count::Stranger));
+    let (hits, pages) = (report.total(Count::UnknownVisitorHit), report.total(Count::UnknownVisitor));
     assert!(hits * 2 > pages, "a run with {hits} hits of {pages} shows nothing");
 }
 

@@ -131,7 +131,7 @@ impl Tried {
 }
 
 /// The text without ages and remaining lifetimes, which may differ from run to run.
-fn levelled(text: &str) -> String {
+fn without_ages(text: &str) -> String {
     let level = |text: &str, before: &str, after: &str| {
         let mut pieces = text.split(before);
         let mut level = pieces.next().unwrap().to_owned();
@@ -171,7 +171,7 @@ fn each_explanation_of_the_page_is_what_the_program_prints() {
     if std::env::var_os("KASOKU_REWRITE_EXPLANATIONS").is_some() {
         return std::fs::write(page(), &now).unwrap();
     }
-    assert_eq!(levelled(&written), levelled(&now), "the page is not what the program prints");
+    assert_eq!(without_ages(&written), without_ages(&now), "the page is not what the program prints");
 }
 
 /// Applies the settings that `kasoku explain` suggests: with them each page must be a hit, whatever its application says. It suggests none

@@ -51,13 +51,13 @@ pub(crate) struct Ask {
     /// The browser's copy of the page, whose entity tag the request sends in `If-None-Match`.
     pub(crate) kept: Option<Kept>,
     /// Whether only noise of the request names the visitor.
-    pub(crate) is_stranger: bool,
+    pub(crate) is_unknown_visitor: bool,
     /// Whether the request carries a session cookie that the application knows.
     pub(crate) has_session: bool,
     /// Whether the session holds something that the visitor must not lose.
     pub(crate) needs_session: bool,
     /// The latest version of the requested club that any stranger had been refused before this request; an older page must not be shown.
-    pub(crate) floor: u64,
+    pub(crate) oldest_version: u64,
     /// Whether two processes served during the request, because one hands over: see [`operator`](crate::operator).
     pub(crate) is_handed_over: bool,
 }
@@ -156,14 +156,14 @@ impl Ledger {
     }
 
     /// The oldest version of the club that a request from now on may show.
-    pub(crate) fn floor(&self, site: Site, number: u64) -> u64 {
+    pub(crate) fn oldest_version(&self, site: Site, number: u64) -> u64 {
         locked(&self.closed).get(&(site, number)).copied().unwrap_or(0)
     }
 
     fn is_closed(&self, site: Site, number: u64, version: u64) {
         let mut closed = locked(&self.closed);
-        let floor = closed.entry((site, number)).or_default();
-        *floor = version.max(*floor);
+        let oldest = closed.entry((site, number)).or_default();
+        *oldest = version.max(*oldest);
     }
 }
 
@@ -197,8 +197,8 @@ pub(crate) fn check(ask: &Ask, answer: &Answer, ledger: &Ledger) -> Vec<String> 
 fn status(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
     let status = answer.head.status;
     let is_right = match (ask.expected, status) {
-        (Expected::Page(Page { kind: Kind::Club, number }), 302) => number % 2 == 0,
-        (Expected::Page(Page { kind: Kind::Club, number }), 403) => number % 2 == 1,
+        (Expected::Page(Page { kind: Kind::SometimesMembersOnly, number }), 302) => number % 2 == 0,
+        (Expected::Page(Page { kind: Kind::SometimesMembersOnly, number }), 403) => number % 2 == 1,
         (Expected::Page(Page { kind: Kind::Account, .. }), 302) => true,
         (Expected::Page(_), 304) => ask.kept.is_some(),
         (Expected::Page(_), 500..) => ask.may_fail(),
@@ -265,13 +265,13 @@ fn body(ask: &Ask, answer: &Answer, claim: &Claim, ledger: &Ledger, wrong: &mut 
     }
     whom(ask, claim, wrong);
     what(ask, claim, wrong);
-    if (cache.hit || cache.collapsed) && !claim.is_nobodys() {
+    if (cache.hit || cache.collapsed) && !claim.is_shareable() {
         wrong.push(format!("shared: what is for one visitor: {claim:?}"));
     }
     if cache.hit && ask.kind().is_some_and(Kind::is_for_one) {
         wrong.push(format!("shared: a hit on a page of kind {:?}", ask.kind()));
     }
-    let is_for_one = !claim.is_nobodys() || ask.kind().is_some_and(|kind| matches!(kind, Kind::Private));
+    let is_for_one = !claim.is_shareable() || ask.kind().is_some_and(|kind| matches!(kind, Kind::Private));
     if is_for_one && !locked(&ledger.given).insert(claim.serial) {
         wrong.push(format!("shared: the answer {} has been given before", claim.serial));
     }
@@ -280,7 +280,7 @@ fn body(ask: &Ask, answer: &Answer, claim: &Claim, ledger: &Ledger, wrong: &mut 
             wrong.push(format!("handed twice: {own} in a body was given to {other}"));
         }
     }
-    if let Expected::Page(Page { kind: Kind::Club, number }) = ask.expected {
+    if let Expected::Page(Page { kind: Kind::SometimesMembersOnly, number }) = ask.expected {
         club(ask, answer, claim, number, ledger, wrong);
     }
 }
@@ -302,7 +302,7 @@ fn whom(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
 fn what(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
     let is_right = ask.allowed.iter().any(|view| ask.shown(view) == claim.view);
     // The old process does not learn what the new one sees, so it may still take a session for anonymous.
-    let is_excused = ask.is_handed_over && claim.is_nobodys();
+    let is_excused = ask.is_handed_over && claim.is_shareable();
     if !is_right && !is_excused {
         wrong.push(format!("mistaken: {:?} where there is {:?}", claim.view, ask.allowed));
     }
@@ -318,13 +318,14 @@ fn what(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
 fn club(ask: &Ask, answer: &Answer, claim: &Claim, number: u64, ledger: &Ledger, wrong: &mut Vec<String>) {
     if answer.is_refusal() {
         let passed = answer.cache().detail.is_some_and(|detail| detail.starts_with("pass"));
-        if !passed && ask.is_stranger {
+        if !passed && ask.is_unknown_visitor {
             ledger.is_closed(ask.site, number, claim.version);
         }
         if claim.view.user.is_some() {
             wrong.push("mistaken: a member is sent away".to_owned());
         }
-    } else if claim.version < ask.floor && !ask.is_handed_over {
-        wrong.push(format!("closed: version {} is shown, and {} was refused before", claim.version, ask.floor));
+    } else if claim.version < ask.oldest_version && !ask.is_handed_over {
+        wrong
+            .push(format!("closed: version {} is shown, and {} was refused before", claim.version, ask.oldest_version));
     }
 }

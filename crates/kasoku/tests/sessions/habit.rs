@@ -12,7 +12,7 @@ pub(crate) enum Habit {
     /// Logs in by single sign-on, only with GET.
     SignedOn,
     /// The application knows the visitor by a cookie that no configuration names.
-    Ticket,
+    UnlistedCookie,
     /// Accepts no cookies: the session id is in the URLs.
     Cookieless,
     /// The application knows the visitor by `Authorization`.
@@ -21,7 +21,7 @@ pub(crate) enum Habit {
 
 /// The session with which a visitor arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Before {
+pub(crate) enum InitialSession {
     Nothing,
     /// A session without content.
     Empty,
@@ -33,20 +33,20 @@ pub(crate) enum Before {
 
 impl Habit {
     /// The habit and the first session of the visitor with that number, by a pattern of twenty on each site.
-    pub(crate) fn of(number: usize) -> (Self, Before) {
+    pub(crate) fn of(number: usize) -> (Self, InitialSession) {
         match number / 3 % 20 {
-            0..=6 => (Self::Reader, Before::Nothing),
-            7 => (Self::Reader, Before::Empty),
-            8 => (Self::Reader, Before::Forgotten),
-            9 | 10 => (Self::Member, Before::Nothing),
-            11 => (Self::Member, Before::Empty),
-            12 => (Self::Member, Before::LoggedIn),
-            13 | 14 => (Self::Shopper, Before::Nothing),
-            15 => (Self::SignedOn, Before::Nothing),
-            16 => (Self::SignedOn, Before::Empty),
-            17 => (Self::Ticket, Before::Nothing),
-            18 => (Self::Cookieless, Before::Nothing),
-            _ => (Self::Basic, Before::Nothing),
+            0..=6 => (Self::Reader, InitialSession::Nothing),
+            7 => (Self::Reader, InitialSession::Empty),
+            8 => (Self::Reader, InitialSession::Forgotten),
+            9 | 10 => (Self::Member, InitialSession::Nothing),
+            11 => (Self::Member, InitialSession::Empty),
+            12 => (Self::Member, InitialSession::LoggedIn),
+            13 | 14 => (Self::Shopper, InitialSession::Nothing),
+            15 => (Self::SignedOn, InitialSession::Nothing),
+            16 => (Self::SignedOn, InitialSession::Empty),
+            17 => (Self::UnlistedCookie, InitialSession::Nothing),
+            18 => (Self::Cookieless, InitialSession::Nothing),
+            _ => (Self::Basic, InitialSession::Nothing),
         }
     }
 }

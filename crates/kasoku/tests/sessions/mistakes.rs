@@ -8,7 +8,7 @@ use kasoku_oracle::random::Random;
 use kasoku_oracle::wire::{Fields, ResponseHead};
 
 /// The numbers of two visitors of the first site: one without a session, and one who is logged in.
-const ANYBODY: usize = 3;
+const GUEST: usize = 3;
 const MEMBER: usize = 30;
 
 /// A request, and an answer that is right until a test changes it.
@@ -46,7 +46,7 @@ impl Case {
 
     /// A hit for an unknown visitor.
     fn hit() -> Self {
-        Self::of(board(), ANYBODY, View::default(), "hit; detail=hit")
+        Self::of(board(), GUEST, View::default(), "hit; detail=hit")
     }
 
     /// A pass for a visitor who is logged in.
@@ -107,9 +107,9 @@ fn a_thing_in_anothers_cart_is_seen() {
 #[test]
 fn a_page_for_which_the_application_heard_of_somebody_is_not_shared_even_with_him() {
     let mut case = Case::hit();
-    case.claim.by = Some(ANYBODY);
+    case.claim.by = Some(GUEST);
     case.is_wrong("shared: what is for one visitor");
-    case.claim.by = Some(ANYBODY + 1);
+    case.claim.by = Some(GUEST + 1);
     case.is_wrong("foreign: it is for");
 }
 
@@ -185,7 +185,7 @@ fn a_session_that_is_given_to_two_is_seen_in_the_head_and_in_the_body() {
     let case = Case { cache: "fwd=uri-miss; detail=set-cookie", ..Case::hit() };
     let case = case.with("Set-Cookie", &format!("{SESSION}={id}; path=/"));
     case.is_right();
-    assert_eq!(case.ledger.hand(id, ANYBODY), None, "the same visitor");
+    assert_eq!(case.ledger.hand(id, GUEST), None, "the same visitor");
     let second = Case { ask: Case::passed().ask, ..case };
     second.is_wrong("handed twice: PHPSESSID");
     let mut case = Case { cache: "fwd=uri-miss; detail=cookie-value-in-response", ..Case::hit() };
@@ -226,25 +226,25 @@ fn a_page_gives_no_session_to_one_who_has_one() {
 #[test]
 fn a_page_for_one_is_never_a_hit() {
     for kind in [Kind::Private, Kind::Form, Kind::Deceptive, Kind::Account] {
-        let case = Case::of(Page { kind, number: 1 }, ANYBODY, View::default(), "hit; detail=hit");
+        let case = Case::of(Page { kind, number: 1 }, GUEST, View::default(), "hit; detail=hit");
         case.is_wrong("shared: a hit on a page of kind");
     }
     let page = Page { kind: Kind::Private, number: 1 };
-    let case = Case::of(page, ANYBODY, View::default(), "fwd=uri-miss; detail=private");
+    let case = Case::of(page, GUEST, View::default(), "fwd=uri-miss; detail=private");
     case.is_right();
     case.is_wrong("has been given before");
 }
 
 #[test]
 fn what_was_refused_before_is_not_shown() {
-    let page = Page { kind: Kind::Club, number: 1 };
-    let mut refused = Case::of(page, ANYBODY, View::default(), "fwd=stale; detail=not-storable");
+    let page = Page { kind: Kind::SometimesMembersOnly, number: 1 };
+    let mut refused = Case::of(page, GUEST, View::default(), "fwd=stale; detail=not-storable");
     (refused.status, refused.claim.version) = (403, 3);
     refused.is_right();
     let mut shown = Case { status: 200, cache: "hit; detail=hit", ..refused };
     shown.claim.version = 2;
     shown.is_right();
-    shown.ask.floor = shown.ledger.floor(shown.ask.site, 1);
+    shown.ask.oldest_version = shown.ledger.oldest_version(shown.ask.site, 1);
     shown.is_wrong("closed: version 2 is shown, and 3 was refused before");
     shown.claim.version = 4;
     shown.is_right();
@@ -254,7 +254,7 @@ fn what_was_refused_before_is_not_shown() {
 fn who_is_logged_in_is_not_sent_away() {
     let mut case = Case { status: 403, ..Case::passed() };
     case.is_wrong("status: 403");
-    let page = Page { kind: Kind::Club, number: 1 };
+    let page = Page { kind: Kind::SometimesMembersOnly, number: 1 };
     (case.ask.path, case.ask.expected, case.claim.path) = (page.path(), Expected::Page(page), page.path());
     case.is_wrong("mistaken: a member is sent away");
     let page = Page { kind: Kind::Account, number: 1 };
@@ -281,7 +281,7 @@ fn a_304_for_what_somebody_else_sees_is_seen() {
 #[test]
 fn another_class_of_devices_or_language_is_seen() {
     let page = Page { kind: Kind::Device, number: 1 };
-    let mut case = Case::of(page, ANYBODY, View::default(), "hit; detail=hit");
+    let mut case = Case::of(page, GUEST, View::default(), "hit; detail=hit");
     case.claim.variant = Some(case.ask.variant.clone());
     case.is_right();
     case.claim.variant = Some("toaster.ko".to_owned());

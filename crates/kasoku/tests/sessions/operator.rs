@@ -13,31 +13,31 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How often the operator checks whether the next deed is due.
+/// How often the operator checks whether the next action is due.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Longer than a page is served, fresh or stale, and longer than a session is taken for anonymous: see `SECONDS` in `policy`.
 const BELIEFS_LAST: Duration = Duration::from_secs(4);
 
-/// The operator's deeds, in order. A process that has taken over is restarted before the next hand-over.
-pub(crate) const DEEDS: [Deed; 12] = [
-    Deed::Reload,
-    Deed::Reload,
-    Deed::HandOver,
-    Deed::Reload,
-    Deed::Reload,
-    Deed::Restart,
-    Deed::Reload,
-    Deed::HandOver,
-    Deed::Reload,
-    Deed::Restart,
-    Deed::Reload,
-    Deed::Reload,
+/// The operator's actions, in order. A process that has taken over is restarted before the next hand-over.
+pub(crate) const OPERATOR_ACTIONS: [OperatorAction; 12] = [
+    OperatorAction::Reload,
+    OperatorAction::Reload,
+    OperatorAction::HandOver,
+    OperatorAction::Reload,
+    OperatorAction::Reload,
+    OperatorAction::Restart,
+    OperatorAction::Reload,
+    OperatorAction::HandOver,
+    OperatorAction::Reload,
+    OperatorAction::Restart,
+    OperatorAction::Reload,
+    OperatorAction::Reload,
 ];
 
 /// One action of the operator.
 #[derive(Clone, Copy)]
-pub(crate) enum Deed {
+pub(crate) enum OperatorAction {
     Reload,
     HandOver,
     Restart,
@@ -77,10 +77,10 @@ pub(crate) struct Operator<'r> {
 }
 
 impl Operator<'_> {
-    /// Does all the deeds, spread evenly over the visitors' requests.
-    pub(crate) fn work(&mut self, deeds: &[Deed]) {
-        for (turn, deed) in deeds.iter().enumerate() {
-            let due = self.run.requests * (turn as u64 + 1) / (deeds.len() as u64 + 1);
+    /// Does all the actions, spread evenly over the visitors' requests.
+    pub(crate) fn work(&mut self, actions: &[OperatorAction]) {
+        for (turn, action) in actions.iter().enumerate() {
+            let due = self.run.requests * (turn as u64 + 1) / (actions.len() as u64 + 1);
             while self.run.asked.load(Relaxed) < due && !self.run.is_over.load(Relaxed) {
                 std::thread::sleep(LOOK_INTERVAL);
             }
@@ -88,10 +88,10 @@ impl Operator<'_> {
                 return;
             }
             self.settings.write(turn + 1);
-            match deed {
-                Deed::Reload => self.reload(),
-                Deed::HandOver => self.hand_over(),
-                Deed::Restart => self.restart(),
+            match action {
+                OperatorAction::Reload => self.reload(),
+                OperatorAction::HandOver => self.hand_over(),
+                OperatorAction::Restart => self.restart(),
             }
         }
     }

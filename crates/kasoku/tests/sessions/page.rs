@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     /// As [`Kind::Board`], but with an entity tag. A 304 sometimes sets a cookie, and sometimes says `private`.
     Tagged,
     /// Open to all visitors, or only to those who are logged in; this changes during a run.
-    Club,
+    SometimesMembersOnly,
     /// Differs by class of devices and language.
     Device,
     /// Has the session's id in a form, for every visitor.
@@ -68,7 +68,7 @@ impl Kind {
         Self::Board,
         Self::Listed,
         Self::Tagged,
-        Self::Club,
+        Self::SometimesMembersOnly,
         Self::Device,
         Self::Form,
         Self::Linked,
@@ -84,7 +84,7 @@ impl Kind {
             Self::Board => "board",
             Self::Listed => "listed",
             Self::Tagged => "tagged",
-            Self::Club => "club",
+            Self::SometimesMembersOnly => "club",
             Self::Device => "device",
             Self::Form => "form",
             Self::Linked => "linked",
@@ -100,7 +100,7 @@ impl Kind {
         match self {
             Self::Board => 24,
             Self::Listed => 8,
-            Self::Tagged | Self::Club | Self::Device | Self::File => 4,
+            Self::Tagged | Self::SometimesMembersOnly | Self::Device | Self::File => 4,
             Self::Form | Self::Linked | Self::Private | Self::Deceptive | Self::Account => 2,
         }
     }
@@ -111,7 +111,7 @@ impl Kind {
             Self::Board => 50,
             Self::Listed => 20,
             Self::Tagged => 8,
-            Self::Club | Self::Device => 6,
+            Self::SometimesMembersOnly | Self::Device => 6,
             Self::File => 5,
             Self::Form | Self::Linked | Self::Account | Self::Private | Self::Deceptive => 1,
         }
@@ -183,7 +183,7 @@ impl View {
     }
 
     /// Whether this is the view of an unknown visitor.
-    pub(crate) fn is_nobodys(&self) -> bool {
+    pub(crate) fn is_shareable(&self) -> bool {
         self.is_anonymous() && !self.has_opened
     }
 }
@@ -213,8 +213,8 @@ const NOTHING: &str = "-";
 
 impl Claim {
     /// Whether the body contains nothing about one visitor.
-    pub(crate) fn is_nobodys(&self) -> bool {
-        self.view.is_nobodys() && self.by.is_none() && self.session.is_none() && self.token.is_none()
+    pub(crate) fn is_shareable(&self) -> bool {
+        self.view.is_shareable() && self.by.is_none() && self.session.is_none() && self.token.is_none()
     }
 
     fn first_line(&self) -> String {

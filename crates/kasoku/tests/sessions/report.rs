@@ -20,8 +20,8 @@ macro_rules! counts {
 
 counts! {
     Request "requests"
-    Stranger "pages read by those who have no session"
-    StrangerHit "hits among these"
+    UnknownVisitor "pages read by those who have no session"
+    UnknownVisitorHit "hits among these"
     Visitor "pages read by those who have a session, or are known otherwise"
     ProbedHit "hits among these: a probe has found the session to be anonymous"
     ToldHit "hits among these: a cookie says so"
@@ -78,7 +78,7 @@ impl Report {
     pub(crate) fn note(&self, ask: &Ask, answer: &Answer) {
         let (cache, status) = (answer.cache(), answer.head.status);
         let is_page = matches!(ask.expected, Expected::Page(_));
-        let is_own = answer.claim().is_some_and(|claim| !claim.view.is_nobodys());
+        let is_own = answer.claim().is_some_and(|claim| !claim.view.is_shareable());
         let session: Vec<bool> =
             answer.cookies().filter(|cookie| cookie.name == SESSION).map(|cookie| cookie.is_end).collect();
         let by_site = match ask.site {
@@ -88,10 +88,10 @@ impl Report {
         };
         let all = [
             (Count::Request, true),
-            (Count::Stranger, is_page && ask.is_stranger),
-            (Count::StrangerHit, is_page && ask.is_stranger && cache.hit),
-            (Count::Visitor, is_page && !ask.is_stranger),
-            (by_site, is_page && !ask.is_stranger && cache.hit),
+            (Count::UnknownVisitor, is_page && ask.is_unknown_visitor),
+            (Count::UnknownVisitorHit, is_page && ask.is_unknown_visitor && cache.hit),
+            (Count::Visitor, is_page && !ask.is_unknown_visitor),
+            (by_site, is_page && !ask.is_unknown_visitor && cache.hit),
             (Count::OwnPage, is_page && is_own),
             (Count::LogIn, status == 303 && ["/login", "/sso/return"].contains(&ask.path.as_str())),
             (Count::LogOut, ask.path == "/logout"),

@@ -231,7 +231,7 @@ impl Visit<'_> {
         let mut status = 200;
         let came_with_cookie = self.cookie(SESSION).is_some();
         match page.kind {
-            Kind::Club => {
+            Kind::SometimesMembersOnly => {
                 let place = page.number as usize * Site::ALL.len() + self.site as usize;
                 claim.version = self.app.clubs[place % self.app.clubs.len()].load(Relaxed);
                 let is_closed = claim.version % 2 == 1 && claim.view.user.is_none();

@@ -28,7 +28,7 @@ impl Visitor {
 
     /// Closes the browser, which drops session cookies.
     fn leave(&mut self) {
-        if !matches!(self.habit, Habit::Ticket | Habit::Basic) {
+        if !matches!(self.habit, Habit::UnlistedCookie | Habit::Basic) {
             self.view = View::default();
         }
         self.jar.retain(|name, _| ![SESSION, STATUS].contains(&name.as_str()));
@@ -53,7 +53,7 @@ impl Visitor {
     fn step(&mut self, random: &mut Random) -> Option<Ask> {
         let per_mille = match self.habit {
             Habit::Reader if self.is_known && !self.view.has_opened => 10,
-            Habit::Reader | Habit::Ticket | Habit::Basic => 0,
+            Habit::Reader | Habit::UnlistedCookie | Habit::Basic => 0,
             // A visitor who has begun a log-in continues it soon.
             _ if self.token.is_some() => 200,
             Habit::Member | Habit::SignedOn => 60,
@@ -165,10 +165,10 @@ impl Visitor {
             allowed: self.allowed(),
             variant: format!("{}.{language}", if is_mobile { "mobile" } else { "desktop" }),
             kept: None,
-            is_stranger: self.is_stranger(),
+            is_unknown_visitor: self.is_unknown_visitor(),
             has_session: self.is_known && self.jar.contains_key(SESSION),
-            needs_session: !self.is_in_doubt() && (!self.view.is_nobodys() || self.token.is_some()),
-            floor: 0,
+            needs_session: !self.is_in_doubt() && (!self.view.is_shareable() || self.token.is_some()),
+            oldest_version: 0,
             is_handed_over: false,
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::application::Application;
 use crate::check::{Answer, Ask, Expected, Ledger, check};
-use crate::habit::{Before, Habit};
+use crate::habit::{Habit, InitialSession};
 use crate::page::{Kind, Page};
 use crate::report::{Count, Report};
 use crate::visitor::Visitor;
@@ -29,7 +29,7 @@ const VISITORS: usize = 200;
 const THREADS: usize = 16;
 const CONNECTIONS: u64 = 3;
 
-/// The program's address, and what visitors must know about the operator's deeds.
+/// The program's address, and what visitors must know about the operator's actions.
 pub(crate) struct Address {
     /// Visitors hold a read lock during a request; the operator takes the write lock to stop the program.
     pub(crate) gate: RwLock<SocketAddr>,
@@ -144,8 +144,8 @@ impl<'r> Client<'r> {
         let hand_overs = self.run.address.hand_overs.load(Relaxed);
         let first = self.random.below(CONNECTIONS);
         for (ask, place) in asks.iter_mut().zip(first..) {
-            if let Expected::Page(Page { kind: Kind::Club, number }) = ask.expected {
-                ask.floor = self.run.ledger.floor(ask.site, number);
+            if let Expected::Page(Page { kind: Kind::SometimesMembersOnly, number }) = ask.expected {
+                ask.oldest_version = self.run.ledger.oldest_version(ask.site, number);
             }
             self.send(ask, address, (place % CONNECTIONS) as usize);
         }
@@ -210,15 +210,15 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// A visitor with the session of its [`Before`].
+/// A visitor with the session of its [`InitialSession`].
 fn arrive(run: &Run, number: usize) -> Visitor {
     let mut visitor = Visitor::new(number);
     let before = match Habit::of(number).1 {
-        Before::Nothing => return visitor,
-        Before::Empty => (run.application.session_of(None), None),
-        Before::LoggedIn => (run.application.session_of(Some(number)), Some(number)),
-        Before::Forgotten => (run.application.forgotten(), None),
+        InitialSession::Nothing => return visitor,
+        InitialSession::Empty => (run.application.session_of(None), None),
+        InitialSession::LoggedIn => (run.application.session_of(Some(number)), Some(number)),
+        InitialSession::Forgotten => (run.application.forgotten(), None),
     };
-    visitor.with_session(before.0, before.1, Habit::of(number).1 != Before::Forgotten);
+    visitor.with_session(before.0, before.1, Habit::of(number).1 != InitialSession::Forgotten);
     visitor
 }

@@ -72,10 +72,10 @@ impl Visitor {
             visitor.jar.insert("_ga".to_owned(), format!("GA1.visitor-{number}"));
             visitor.jar.insert("_gid".to_owned(), format!("visitor-{number}"));
         }
-        if visitor.habit == Habit::Ticket {
+        if visitor.habit == Habit::UnlistedCookie {
             visitor.jar.insert(TICKET.to_owned(), format!("user-{number}"));
         }
-        if matches!(visitor.habit, Habit::Ticket | Habit::Basic) {
+        if matches!(visitor.habit, Habit::UnlistedCookie | Habit::Basic) {
             visitor.view.user = Some(number);
         }
         visitor
@@ -93,9 +93,9 @@ impl Visitor {
     }
 
     /// Whether only noise of the requests names the visitor.
-    pub(crate) fn is_stranger(&self) -> bool {
+    pub(crate) fn is_unknown_visitor(&self) -> bool {
         let is_known = self.jar.contains_key(SESSION) || self.url_session.is_some();
-        !is_known && !matches!(self.habit, Habit::Ticket | Habit::Basic)
+        !is_known && !matches!(self.habit, Habit::UnlistedCookie | Habit::Basic)
     }
 
     /// The states of the session that an answer may show.
@@ -166,7 +166,7 @@ impl Visitor {
         if let Some(tag) = answer.head.fields.only("etag") {
             self.kept.insert(ask.path.clone(), Kept { tag: tag.to_owned(), view: claim.view.clone() });
         }
-        self.is_seen |= claim.view == self.view && !self.view.is_nobodys();
+        self.is_seen |= claim.view == self.view && !self.view.is_shareable();
         if ask.expected == Expected::Begun {
             self.token = claim.token;
         }
