@@ -366,7 +366,10 @@ fn a_port_that_is_served_is_an_error_that_says_so() {
     let address = ListenAddress::Tcp(first.address().unwrap());
     let error = Admin::start(&address, handle().0).unwrap_err();
     assert_eq!(error.error.kind(), ErrorKind::AddrInUse);
-    assert_eq!(error.to_string(), format!("the admin listener can't use {address}: somebody listens there already"));
+    assert_eq!(
+        error.to_string(),
+        format!("the admin listener can't use {address}: another process listens there already")
+    );
 }
 
 #[test]
