@@ -459,7 +459,7 @@ fn a_purge_says_what_it_was_about() {
     assert_eq!(said, expected);
     for (query, words) in [
         ("", "one of url, prefix, site, tag and all is needed"),
-        ("url=http://a/&all", "at a time"),
+        ("url=http://a/&all", "give only one of url, prefix, site, tag and all"),
         ("ulr=x", "unknown parameter ulr"),
         ("url=/x", "/x has no host: write http://HOST/x "),
         ("prefix=ftp://a/", "not an http or https URL"),

@@ -32,7 +32,7 @@ pub enum Advice {
     Nothing(&'static str),
 }
 
-const VARIES_BY_VISITOR: &str = "by its Vary, the page depends on such a field; where a lifetime is granted, `key-device` and `key-languages` reduce the values to a few classes";
+const VARIES_BY_VISITOR: &str = "by its Vary, the page depends on a field that differs with nearly every visitor; where a lifetime is granted, `key-device` and `key-languages` reduce the values to a few classes";
 const UNSURE: &str = "no change is sure to help";
 const NOT_PRIVATE: &str = "only if `private` is wrong here: otherwise one visitor's page is shown to others";
 const KEEPS_BROWSERS: &str = "if the page is the same for all visitors; what browsers are told does not change";
@@ -63,7 +63,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
             "Kasoku can search and compare only pages that are shorter than 1 MiB and not compressed by the application"
         }
         Reason::LeakGuard => {
-            "remove what differs from the page, or list it in `guard-noise` if it is a clock or a counter; a token in a form, a meta or a script is never noise: a page with a token has to pass"
+            "take out of the page what differs, or list it in `guard-noise` if it is a clock or a counter; a token in a form, a meta or a script is never noise: a page with a token has to pass"
         }
         Reason::PersonalPage => "the page has a text of `private-text`, so it is made for one visitor",
         Reason::LeakGuardPending => {

@@ -53,7 +53,7 @@ grounds! {
     Announced, "configuration", "Clients are told the lifetime that the configuration grants.";
     // Other facts that help.
     Validator, "RFC 9111 section 4.3", "With this validator, the application can confirm the response without sending it again.";
-    Shared, "RFC 9111 section 3.5", "The response may be shared although the request has credentials or a cookie.";
+    Shared, "RFC 9111 section 3.5", "The response may be shared although the request has Authorization or a cookie.";
     ForAVisitor, "Kasoku: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
     StaleWhileRevalidate, "RFC 5861 section 3", "The response may be served stale while it is refreshed.";
     SMaxageForbidsStale, "RFC 9111 section 5.2.2.10", "The response is still never served stale, because s-maxage forbids that.";
@@ -63,7 +63,7 @@ grounds! {
     Grace, "configuration", "The response may be served stale while it is refreshed, and instead of an error.";
     StaleIfError, "RFC 5861 section 4", "The response may be served stale instead of an error.";
     MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
-    NamedFile, "configuration", "The stored response has the name and the identity of this file, which Kasoku opens anew for each request.";
+    NamedFile, "configuration", "The stored response holds only the name and the identity of this file; Kasoku opens the file for each request.";
     // Facts that divide a response into variants, or deny it a lifetime.
     Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
     VariesByVisitor, "RFC 9111 section 4.1", "Nearly every visitor sends another value of such a field, and each value has its own variant.";
@@ -72,7 +72,7 @@ grounds! {
     TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules, so the request passes.";
     EndsSession, "configuration", "The configuration says that this URL ends a session: the request passes, so that the application ends it.";
     LinkOfAVisitor, "configuration", "The configuration says that links to this URL are made for one visitor: the request passes, with a link made for this visitor.";
-    WritesIntoSession, "configuration", "The configuration says that this URL writes into the session nothing that a shared page shows: the request passes.";
+    WritesIntoSession, "configuration", "The configuration says that this URL changes nothing in the session that a shared page shows: the request passes.";
     ChoosesMobile, "configuration", "The configuration says that this URL chooses the version for small devices: the request passes.";
     ChoosesDesktop, "configuration", "The configuration says that this URL chooses the version for large devices: the request passes.";
     ChangesPages, "configuration", "The configuration says that this URL changes pages: the request passes, and drops the pages with their tags.";

@@ -40,7 +40,7 @@ fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
     );
     let (side, text) = said(&explained, "Cookie: session=***");
     assert_eq!(side, Side::Against);
-    assert!(text.ends_with("is for everybody. [cookies.others (kasoku.toml:1)]"), "{text}");
+    assert!(text.ends_with("are for all visitors. [cookies.others (kasoku.toml:1)]"), "{text}");
     assert!(!format!("{explained:?}").contains("hunter2"));
     let explained = explain(&scene, &["Authorization: Basic hunter2"]);
     assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-authorization");
