@@ -448,7 +448,7 @@ def a_file_that_php_names_is_sent(servers):
         equal(servers.ask("files", f"/all.php?do=sendfile&by=X-Sendfile&name={name}").status, status)
     refused = servers.ask("php", "/all.php?do=sendfile&by=X-Sendfile&name=large.zip")
     equal((refused.status, "sendfile-off" in refused.field("cache-status"), "half" in refused.text), (502, True, False))
-    equal("names a file by X-Sendfile, which is not set up here" in servers.said(), True)
+    equal("names a file in X-Sendfile, which the configuration does not allow (`sendfile`)" in servers.said(), True)
 
 
 def php_is_free_while_its_files_are_on_their_way(servers):

@@ -9,9 +9,9 @@ use http_body_util::Full;
 use kasoku_engine::explain::Question;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-const OTHERS_ASK: &str = "Others ask at the moment: try again in a few seconds.";
+const OTHERS_ASK: &str = "Kasoku is answering other such requests: try again in a few seconds.";
 
-const OTHERS_RELOAD: &str = "It reloads already, or another process takes its place: try again in a few seconds.";
+const OTHERS_RELOAD: &str = "A reload runs already, or a new process is taking over: try again in a few seconds.";
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 

@@ -227,7 +227,7 @@ impl fmt::Display for AdminStartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the admin listener can't use {}: ", self.address)?;
         match self.error.kind() {
-            io::ErrorKind::AddrInUse => f.write_str("somebody listens there already"),
+            io::ErrorKind::AddrInUse => f.write_str("another process listens there already"),
             _ => write!(f, "{}", self.error),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) const OF_PROCESS: &[OfProcess] = &[
     OfProcess {
         name: "process_cpu_seconds_total",
         is_counter: true,
-        help: "Total user and system CPU time spent in seconds; programs that were started have their own.",
+        help: "Total user and system CPU time spent in seconds, without that of programs that Kasoku has started.",
         read: |process| Some(process.usage.cpu_seconds),
     },
     OfProcess {

@@ -48,9 +48,9 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
 }
 
 pub(crate) const RESPONSES: (&str, &str) =
-    ("responses", "Requests answered, by site, by what they were, and by the class of the status that went out.");
+    ("responses", "Requests answered, by site, by result (hit, miss, pass, error) and by class of the status.");
 pub(crate) const NOT_HITS: (&str, &str) =
-    ("not_hits", "Requests that were no hits, by what they were instead and by the reason that Cache-Status names.");
+    ("not_hits", "Requests that were no hits, by result (miss, pass, error) and by the reason in Cache-Status.");
 
 /// The numbers with labels. Each result and class of a site is there from the start, so that `rate()` does not miss the first one.
 /// There are many reasons, so only those that have occurred are there.

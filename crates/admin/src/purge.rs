@@ -46,15 +46,15 @@ fn wanted(query: &str) -> Result<(PurgeTarget, Purge), String> {
             other => return Err(format!("unknown parameter {other}")),
         };
         if target.replace(named).is_some() {
-            return Err("one of url, prefix, site, tag and all at a time".to_owned());
+            return Err("give only one of url, prefix, site, tag and all".to_owned());
         }
     }
     match (target, tags.is_empty(), host) {
         (None, false, host) => Ok((PurgeTarget::Tags(tags, host), purge)),
         (Some(target), true, None) => Ok((target, purge)),
         (None, true, _) => Err("one of url, prefix, site, tag and all is needed".to_owned()),
-        (Some(_), true, Some(_)) => Err("`in` goes with tag alone".to_owned()),
-        (Some(_), false, _) => Err("one of url, prefix, site, tag and all at a time".to_owned()),
+        (Some(_), true, Some(_)) => Err("`in` is allowed only with tag".to_owned()),
+        (Some(_), false, _) => Err("give only one of url, prefix, site, tag and all".to_owned()),
     }
 }
 

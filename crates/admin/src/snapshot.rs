@@ -74,12 +74,12 @@ pub(crate) const GAUGES: &[Gauge] = &[
 pub(crate) const EXTERNAL_COUNTERS: &[Gauge] = &[
     Gauge {
         name: "evictions",
-        help: "Keys whose stored responses were driven out of memory for want of room.",
+        help: "Keys whose stored responses were evicted from memory for lack of room.",
         read: |handle| handle.engine.cache().evicted().values,
     },
     Gauge {
         name: "evicted_bytes",
-        help: "Bytes of memory that these had used.",
+        help: "Bytes of memory that evicted responses had used.",
         read: |handle| handle.engine.cache().evicted().bytes,
     },
 ];
@@ -101,7 +101,7 @@ pub(crate) const OF_ORIGIN: &[OfOrigin] = &[
     OfOrigin {
         name: "origin_up",
         is_counter: false,
-        help: "1 when nothing speaks against the origin; 0 when it is not asked, or asked after the others.",
+        help: "1: the origin is up; 0: it is down or suspect, and is not asked, or only after the others.",
         read: |origin| u64::from(origin.is_up),
     },
     OfOrigin {

@@ -366,7 +366,10 @@ fn a_port_that_is_served_is_an_error_that_says_so() {
     let address = ListenAddress::Tcp(first.address().unwrap());
     let error = Admin::start(&address, handle().0).unwrap_err();
     assert_eq!(error.error.kind(), ErrorKind::AddrInUse);
-    assert_eq!(error.to_string(), format!("the admin listener can't use {address}: somebody listens there already"));
+    assert_eq!(
+        error.to_string(),
+        format!("the admin listener can't use {address}: another process listens there already")
+    );
 }
 
 #[test]
@@ -456,7 +459,7 @@ fn a_purge_says_what_it_was_about() {
     assert_eq!(said, expected);
     for (query, words) in [
         ("", "one of url, prefix, site, tag and all is needed"),
-        ("url=http://a/&all", "at a time"),
+        ("url=http://a/&all", "give only one of url, prefix, site, tag and all"),
         ("ulr=x", "unknown parameter ulr"),
         ("url=/x", "/x has no host: write http://HOST/x "),
         ("prefix=ftp://a/", "not an http or https URL"),

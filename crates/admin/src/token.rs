@@ -40,7 +40,7 @@ impl AdminToken {
 
     fn read(file: File) -> io::Result<Self> {
         if file.metadata()?.mode() & 0o007 != 0 {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "everybody may read it: chmod o= first"));
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users may open it: run chmod o= first"));
         }
         let mut text = String::new();
         file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
@@ -49,7 +49,7 @@ impl AdminToken {
         if !is_token {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("its first line is no token: {TOKEN_LENGTH_MIN} or more visible ASCII characters"),
+                format!("its first line is not a token of {TOKEN_LENGTH_MIN} or more visible ASCII characters"),
             ));
         }
         Ok(Self(token.to_owned()))

@@ -105,7 +105,9 @@ impl Fault {
         match self {
             Self::Request(error) => error.to_string(),
             // The client may have ended only its sending side, and then reads this.
-            Self::Body(UploadError::Closed) => "The request's body did not come to its end.".to_owned(),
+            Self::Body(UploadError::Closed) => {
+                "The client stopped sending before the end of the request's body.".to_owned()
+            }
             other => other.reason().text().to_owned(),
         }
     }

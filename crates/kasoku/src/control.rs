@@ -185,7 +185,7 @@ fn check_directory(directory: &Path) -> io::Result<()> {
     }
     let mode = found.permissions().mode();
     if mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0 {
-        return refused("others may write to its directory".to_owned());
+        return refused("other users may write to its directory".to_owned());
     }
     Ok(())
 }
@@ -250,7 +250,7 @@ mod tests {
         let directory = directory("open", 0o777);
         let setting = ControlSocket::At(directory.join(NAME));
         let refused = Control::open(&setting, &mut Inherited::default(), None).map(|_| ()).unwrap_err();
-        assert!(refused.ends_with("others may write to its directory"), "{refused}");
+        assert!(refused.ends_with("other users may write to its directory"), "{refused}");
         fs::set_permissions(&directory, PermissionsExt::from_mode(0o1777)).unwrap();
         assert!(Control::open(&setting, &mut Inherited::default(), None).is_ok(), "as in /tmp");
         fs::remove_dir_all(directory).unwrap();

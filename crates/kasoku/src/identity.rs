@@ -108,7 +108,10 @@ fn open(path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags.bits() as i32).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() || found.nlink() != 1 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is something else, or it has another name too"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the path is not that of a regular file, or the file has other names too",
+        ));
     }
     Ok(file)
 }

@@ -68,7 +68,7 @@ fn purge_each(flags: &PurgeFlags) -> Result<(), OperatorError> {
     }
     for prefix in &flags.prefix {
         operator.ask_for("POST", &format!("/purge?prefix={}{soft}", in_query(prefix)))?;
-        println!("{done}: all that begins with {prefix}");
+        println!("{done}: all URLs that begin with {prefix}");
     }
     for host in &flags.site {
         operator.ask_for("POST", &format!("/purge?site={}{soft}", in_query(host)))?;
@@ -77,7 +77,7 @@ fn purge_each(flags: &PurgeFlags) -> Result<(), OperatorError> {
     let of_host = flags.host.as_ref().map(|host| format!("&in={}", in_query(host))).unwrap_or_default();
     for tag in &flags.tag {
         operator.ask_for("POST", &format!("/purge?tag={}{of_host}{soft}", in_query(tag)))?;
-        println!("{done}: all that has the tag {tag}");
+        println!("{done}: all responses with the tag {tag}");
     }
     if flags.all {
         operator.ask_for("POST", &format!("/purge?all{soft}"))?;

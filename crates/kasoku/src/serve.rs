@@ -33,7 +33,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     let predecessor = match Predecessor::adopt() {
         Ok(predecessor) => predecessor,
         Err(error) => {
-            log::failed(&format!("what the process before this one has left can't be taken over: {error}"));
+            log::failed(&format!("the sockets of the process before this one can't be taken over: {error}"));
             return ExitCode::FAILURE;
         }
     };

@@ -59,13 +59,13 @@ fn interval(text: &str) -> Result<Duration, String> {
         Some("ms") => 0.001,
         Some("s" | "") => 1.0,
         Some("m") => 60.0,
-        _ => return Err("it is a number with a unit: 500ms, 2s, 1m".to_owned()),
+        _ => return Err("write a number with a unit: 500ms, 2s, 1m".to_owned()),
     };
-    let seconds = digits.parse::<f64>().map_err(|_| "it is a number with a unit: 500ms, 2s, 1m".to_owned())? * unit;
+    let seconds = digits.parse::<f64>().map_err(|_| "write a number with a unit: 500ms, 2s, 1m".to_owned())? * unit;
     if (INTERVAL_MIN_SECONDS..=INTERVAL_MAX_SECONDS).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {
-        Err("it is 100ms to 60m".to_owned())
+        Err("it must be 100ms to 60m".to_owned())
     }
 }
 
@@ -85,7 +85,7 @@ fn run(flags: &TopFlags) -> Result<(), Box<dyn Error>> {
     if flags.json {
         return print(&said);
     }
-    let first = TopSnapshot::read(&said).ok_or("the program speaks otherwise: is it of another version?")?;
+    let first = TopSnapshot::read(&said).ok_or("the program's answer is not understood: is it of another version?")?;
     if flags.once || !io::stdout().is_terminal() {
         return print(&once::text(&first, &operator.address()));
     }
@@ -153,7 +153,7 @@ fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Resul
 fn ask(operator: &Operator) -> Result<TopSnapshot, OperatorError> {
     let said = operator.ask_for("GET", "/top")?;
     TopSnapshot::read(&said)
-        .ok_or_else(|| OperatorError::new("the program speaks otherwise: is it of another version?"))
+        .ok_or_else(|| OperatorError::new("the program's answer is not understood: is it of another version?"))
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ impl Successor {
             match self.child.try_wait() {
                 Ok(Some(status)) => return status.to_string(),
                 Ok(None) if begun.elapsed() < END_TIMEOUT => tokio::time::sleep(END_INTERVAL).await,
-                Ok(None) => return "it says nothing more, but runs".to_owned(),
+                Ok(None) => return "it no longer answers, but still runs".to_owned(),
                 Err(error) => return error.to_string(),
             }
         }

@@ -42,11 +42,11 @@ macro_rules! histograms {
 }
 
 histograms! {
-    Hit "request_seconds" "hit" "Seconds from a request's head to the last byte of its answer; 0 for what was served without a wait.";
-    Miss "request_seconds" "miss" "Seconds from a request's head to the last byte of its answer; 0 for what was served without a wait.";
-    Pass "request_seconds" "pass" "Seconds from a request's head to the last byte of its answer; 0 for what was served without a wait.";
-    Error "request_seconds" "error" "Seconds from a request's head to the last byte of its answer; 0 for what was served without a wait.";
-    Origin "origin_head_seconds" "" "Seconds from asking the origins of a rule to the head of an answer, or to their failure; connecting, waiting for a place and asking another one included.";
+    Hit "request_seconds" "hit" "Seconds from a request's head to the last byte of its answer; 0 for answers that were sent without a wait.";
+    Miss "request_seconds" "miss" "Seconds from a request's head to the last byte of its answer; 0 for answers that were sent without a wait.";
+    Pass "request_seconds" "pass" "Seconds from a request's head to the last byte of its answer; 0 for answers that were sent without a wait.";
+    Error "request_seconds" "error" "Seconds from a request's head to the last byte of its answer; 0 for answers that were sent without a wait.";
+    Origin "origin_head_seconds" "" "Seconds from asking the origins of a rule to the head of an answer, or to their failure; includes connecting, waiting for a connection and asking another origin.";
 }
 
 /// One worker's cells.

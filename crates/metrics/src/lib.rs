@@ -51,18 +51,18 @@ macro_rules! counters {
 
 counters! {
     Connections "connections" "Connections accepted from clients.";
-    Requests "requests" "Requests answered, whatever the answer: the sum of hits, misses, passes and errors.";
+    Requests "requests" "All requests that were answered: the sum of hits, misses, passes and errors.";
     Hits "hits" "Requests answered from the cache without asking the origin, stale ones included.";
-    Misses "misses" "Requests for which the origin was asked, or another request's answer awaited, and whose answer could be stored; and those whose client left before anybody knew.";
-    Passes "passes" "Requests that went to the origin because neither they nor their answer may be cached; and those that Kasoku itself is asked to answer: PURGE, and OPTIONS that may go no further.";
-    Errors "errors" "Requests answered by an error of our own: bad requests, unreachable origins, no site, purges that were refused.";
+    Misses "misses" "Requests that asked the origin or waited for another request's answer, and whose answer could be stored; and those whose client left before that was known.";
+    Passes "passes" "Requests that went to the origin, and whose answer could not be stored; and those that Kasoku itself has to answer: PURGE, and OPTIONS with Max-Forwards: 0.";
+    Errors "errors" "Requests that Kasoku answered with an error of its own: malformed requests, unreachable origins, no site, refused purges.";
     Revalidations "revalidations" "Stored responses that the origin confirmed with 304.";
     StaleServed "stale_served" "Hits that were served stale.";
-    Collapsed "collapsed" "Misses that waited for another client's fill.";
+    Collapsed "collapsed" "Misses that joined another request's fill.";
     Stored "stored" "Responses stored.";
     Invalidated "invalidated" "Stored responses dropped because an unsafe method succeeded.";
-    Changes "changes" "Requests that have changed pages, whose tags were dropped (changes).";
-    PossibleChanges "possible_changes" "Requests that may have changed pages, whose tags are dropped at most once a second (changes).";
+    Changes "changes" "Requests that have changed pages, and dropped the pages with their tags (changes).";
+    PossibleChanges "possible_changes" "Requests that may have changed pages, and drop the pages with their tags, at most once a second (changes).";
     Purges "purges" "Purges that were carried out: by the method PURGE, and by the operator.";
     OriginRequests "origin_requests" "Requests sent to origins.";
     OriginConnections "origin_connections" "Connections opened to origins.";
@@ -70,24 +70,24 @@ counters! {
     OriginFailovers "origin_failovers" "Requests sent to another origin because the one before could not be reached or lost the connection.";
     OriginErrors "origin_errors" "Requests to origins that failed: unreachable, too slow, cut short or malformed.";
     BodyBytesSent "body_bytes_sent" "Bytes of response bodies sent to clients.";
-    CompressedResponses "compressed_responses" "Responses sent in a content coding that was made here.";
-    CompressionBytesSaved "compression_bytes_saved" "Bytes of bodies that need not be sent because of it.";
+    CompressedResponses "compressed_responses" "Responses sent in a content coding that Kasoku made.";
+    CompressionBytesSaved "compression_bytes_saved" "Bytes of response bodies that these content codings saved.";
     Compressions "compressions" "Content codings (br, zstd, gzip) made of stored responses.";
-    CompressionsDiscarded "compressions_discarded" "Content codings that were not kept, since they saved less than a tenth or made the response larger than any may be.";
+    CompressionsDiscarded "compressions_discarded" "Content codings that were thrown away because they saved less than a tenth, or made the stored response too large.";
     CompressionsDeferred "compressions_deferred" "Hits sent as they are stored because their coding could not be made yet: too many waited already, or there was no memory for it.";
-    SessionProbes "session_probes" "Questions to applications whether a session is anonymous (session.probe).";
+    SessionProbes "session_probes" "Requests that asked an application whether a session is anonymous (session.probe).";
     Beacons "beacons" "Requests by which the application hears of visitors who are served from memory (beacon, view-beacon).";
-    BeaconsDropped "beacons_dropped" "The same that were not sent: too many waited already, or the origin was down.";
-    PageTextMissing "page_text_missing" "Answers that were not kept because they lack the text of a page (page-text).";
-    Outages "outages" "Answers that were not kept because the application is out of order (outage-text).";
-    GuardChecks "guard_checks" "Pages that were compared with another visitor's (guard).";
-    GuardBlocked "guard_blocked" "URL patterns whose pages were found to differ by visitor, and are not shared (guard).";
+    BeaconsDropped "beacons_dropped" "Beacons that were not sent: too many waited already, or the origin was down.";
+    PageTextMissing "page_text_missing" "Answers that were not stored because they lack the text of a page (page-text).";
+    Outages "outages" "Answers that were not stored because they say that the application is out of order (outage-text).";
+    GuardChecks "guard_checks" "Pages that the leak guard compared with a test visitor's (guard).";
+    GuardBlocked "guard_blocked" "Times that the leak guard blocked a URL pattern, since its pages differ by visitor (guard).";
     SlowReadersCut "slow_readers_cut" "Responses cut while memory was short, because the client took less than 4 KiB a second.";
-    Aborted "aborted" "Responses cut before their end, by the client or because the origin's was.";
+    Aborted "aborted" "Responses cut before their end: the client left, or the origin's response was cut.";
     Spans "spans" "Spans sent to the collector (traces.otlp).";
     SpansDropped "spans_dropped" "Spans that were not sent: too many waited already, or the collector did not take them.";
     LogLines "log_lines" "Lines written to the access log.";
-    LogLinesDropped "log_lines_dropped" "Lines that the access log lost, because it could not be written, or not as fast as they came.";
+    LogLinesDropped "log_lines_dropped" "Lines of the access log that were lost because it could not be written, or not fast enough.";
 }
 
 /// One worker's cells.

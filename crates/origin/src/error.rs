@@ -145,8 +145,8 @@ impl fmt::Display for Error {
             Self::Overloaded => f.write_str("the FastCGI application server is overloaded"),
             Self::Refused => f.write_str("the FastCGI application server refuses to answer requests"),
             Self::MalformedBody(error) => write!(f, "the body of the origin's answer is malformed: {error}"),
-            Self::UnexpectedInterim => f.write_str("the origin sent interim answers that nobody asked for"),
-            Self::RedirectsForEver => f.write_str("the origin's local redirects come to no end"),
+            Self::UnexpectedInterim => f.write_str("the origin sent an unexpected 101, or too many interim answers"),
+            Self::RedirectsForEver => f.write_str("the origin answered with too many local redirects in a row"),
             Self::NotStarted(error) => write!(f, "the program can't be run: {error}"),
             Self::ProgramEnded(Ending::Exit(code)) => {
                 write!(f, "the program ended with code {code} before its answer was complete")
@@ -155,10 +155,12 @@ impl fmt::Display for Error {
                 write!(f, "the program was ended by signal {signal} before its answer was complete")
             }
             Self::ProgramEnded(Ending::Unknown) => f.write_str("the program ended before its answer was complete"),
-            Self::ProgramTimeout => f.write_str("the program ran for longer than it may"),
-            Self::Upload(error) => write!(f, "the body of the request did not come to its end: {error:?}"),
-            Self::SendfileOff(field) => write!(f, "the origin names a file by {field}, which is not set up here"),
-            Self::SendfileMalformed(why) => write!(f, "the origin names a file that can't be understood: {why}"),
+            Self::ProgramTimeout => f.write_str("the program ran for longer than the configuration allows"),
+            Self::Upload(error) => write!(f, "the body of the request could not be received: {error:?}"),
+            Self::SendfileOff(field) => {
+                write!(f, "the origin names a file in {field}, which the configuration does not allow (`sendfile`)")
+            }
+            Self::SendfileMalformed(why) => write!(f, "the origin names a file in a form that can't be read: {why}"),
             Self::FileChanged => f.write_str("the file changed while it was read"),
             Self::Io(error) => write!(f, "the connection to the origin failed: {error}"),
         }

@@ -32,88 +32,83 @@ pub enum Advice {
     Nothing(&'static str),
 }
 
-const VARIES_BY_VISITOR: &str = "the application says that the page depends on such a field; where a lifetime is granted, `key-device` and `key-languages` make a few classes of \
-     its values";
-const UNSURE: &str = "nothing that is sure to help";
-const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor's would be shown to others";
-const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
-const ASKS_EACH_TIME: &str = "browsers ask each time then: what they keep themselves, no purge reaches";
+const VARIES_BY_VISITOR: &str = "by its Vary, the page depends on a field that differs with nearly every visitor; where a lifetime is granted, `key-device` and `key-languages` reduce the values to a few classes";
+const UNSURE: &str = "no change is sure to help";
+const NOT_PRIVATE: &str = "only if `private` is wrong here: otherwise one visitor's page is shown to others";
+const KEEPS_BROWSERS: &str = "if the page is the same for all visitors; what browsers are told does not change";
+const ASKS_EACH_TIME: &str = "browsers then ask each time, since no purge reaches their own caches";
 const KEPT_HERE: &str =
-    "if the page is the same for everybody; caches like this one go by it, and keep the page for a minute";
+    "if the page is the same for all visitors; caches such as Kasoku read this field, and store the page for a minute";
 /// Why sharing a page with a token against forgery is never suggested.
-pub const HAS_FORGERY_TOKEN: &str = "it brings a token against forgery (csrf, xsrf), which each visitor needs for their own: who sends a form of a shared page is refused, so it has to pass (`pass-urls`)";
-const SHARED_LIFETIME: &str = "if the page is the same for everybody, whoever asks for it";
+pub const HAS_FORGERY_TOKEN: &str = "the page has a token against forgery (csrf, xsrf), and each visitor needs their own: a form sent from a shared page would be refused, so the page has to pass (`pass-urls`)";
+const SHARED_LIFETIME: &str = "if the page is the same for all visitors";
 
 /// Why no change can be suggested for a reason; `None`: one can.
 fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
     Some(match reason {
-        Reason::Method => "a request of this method does something: each one has to reach the application",
-        Reason::HeadOnly => "a response to HEAD has nothing to keep: a GET of the same URL fills the cache",
-        Reason::RequestNoStore => "the client asks that nothing is stored, and that is honoured",
-        Reason::OriginCondition => "the client's condition is for the application to judge",
-        Reason::RequestBodyOnGet => "a GET with content means something that only the application knows",
-        Reason::Upgrade => "another protocol is not HTTP, and is not cached",
+        Reason::Method => "a request with this method may change something, so each one has to reach the application",
+        Reason::HeadOnly => "a response to HEAD has no content to store: a GET of the same URL fills the cache",
+        Reason::RequestNoStore => "the client's no-store forbids storing the response, and Kasoku obeys it",
+        Reason::OriginCondition => "only the application can evaluate the client's condition",
+        Reason::RequestBodyOnGet => "only the application knows what a GET with content means",
+        Reason::Upgrade => "the request asks for another protocol than HTTP, which can't be cached",
         Reason::PassRule => "the configuration says that these requests pass",
         Reason::PassUrl => "the configuration says that this URL passes",
-        Reason::PassTagValue => "a link to the page itself has the value as the application writes it",
-        Reason::PassParameter => {
-            "the configuration lists the parameters that shared pages take, and this is none of them"
-        }
+        Reason::PassTagValue => "requests that write the value as the application's own links do are not affected",
+        Reason::PassParameter => "`query.known` lists the parameters of shared pages, and this one is not among them",
         Reason::PageTextMissing => {
-            "what the application says to nobody here is no page: each visitor is answered by the application itself; if it is one all the same, \
-             `page-text` has to name a text of it"
+            "the answer to an anonymous request lacks the text of `page-text`, so the application answers each visitor itself; if that answer is a page to be shared, list a text of it in `page-text`"
         }
         Reason::PageUnchecked => {
-            "a page that is shorter than a mebibyte, and not compressed by the application, can be looked through"
+            "Kasoku can search and compare only pages that are shorter than 1 MiB and not compressed by the application"
         }
         Reason::LeakGuard => {
-            "what differs has to go out of the page, or is named in `guard-noise` where it is a clock or a counter; a token in a form, a meta or a \
-             script is never noise: such a page is its visitor's"
+            "take out of the page what differs, or list it in `guard-noise` if it is a clock or a counter; a token in a form, a meta or a script is never noise: a page with a token has to pass"
         }
-        Reason::PersonalPage => "the configuration says by a text that such a page is its visitor's",
+        Reason::PersonalPage => "the page has a text of `private-text`, so it is made for one visitor",
         Reason::LeakGuardPending => {
-            "the first page of a URL pattern is compared with another visitor's; the next ones are shared"
+            "the leak guard first compares one page of the URL pattern with a test visitor's; if they are the same, the next pages are shared"
         }
-        Reason::EndlessStream => "a stream of events begins with the client that asks for it, and ends with it",
+        Reason::EndlessStream => "each client needs a stream of its own, which begins and ends with its request",
         Reason::Outage => "the application is out of order",
-        Reason::RefusedUrl => "the configuration says that this URL is refused",
+        Reason::RefusedUrl => "the configuration refuses this URL",
         Reason::PassSession => {
-            "what a session sees is its visitor's; where the application can tell that one is anonymous, `session.probe` says how to ask"
+            "pages of a session may be made for its visitor; if the application can tell that a session is anonymous, set `session.probe`"
         }
         Reason::PassCredentialInUrl => {
-            "who has such a URL is somebody; a parameter that is none may be removed with `query.ignore`"
+            "a credential in the URL identifies a visitor; if the parameter is not a credential, list it in `query.ignore`"
         }
         Reason::CookieValueInResponse => {
-            "the page is made for one session: an application that leaves the session's id out of its pages lets them be kept"
+            "the page is made for one session; pages can be stored if the application leaves the session's id out of them"
         }
-        Reason::PassAuthorization => "credentials are for the application to judge",
+        Reason::PassAuthorization => "only the application can check credentials",
         Reason::PassCookie => {
-            "the cookie may say who somebody is; if it chooses among a few pages that are the same for everybody, `cookies.key` may name it"
+            "the cookie may identify a visitor; if it only chooses among a few pages that are the same for all visitors, list it in `cookies.key`"
         }
         Reason::VaryStar => {
-            "the application says that the page depends on more than a request shows; one that names the fields it depends on can be kept"
+            "the application says that the page depends on more than the request shows; with a Vary that names the fields it depends on, the page can be stored"
         }
         Reason::OnlyIfCachedMiss => {
-            "the client wants a stored response or none; the same without only-if-cached fetches it"
+            "the client accepts only a stored response; the same request without only-if-cached fetches one"
         }
         Reason::RequestSpecificStatus
         | Reason::StatusNotModified
         | Reason::InterimStatus
-        | Reason::RangeUnsatisfiable => "this status answers this one request",
+        | Reason::RangeUnsatisfiable => "a response with this status is for this one request",
         Reason::Sendfile => {
-            "the application decides anew for each request who may have the file; if all may have it, it may say for how long (max-age)"
+            "the application decides for each request whether the client may have the file; if all clients may, it can state a lifetime (max-age)"
         }
         Reason::SendfileMissing | Reason::SendfileDenied | Reason::SendfileFailed => {
-            "the application decides anew for each request who may have the file"
+            "the application decides for each request whether the client may have the file"
         }
         Reason::NotCacheable if is_failure(status) => {
-            "an error is the application's to mend; nobody else should get this one"
+            "the application has to fix the error, and no other client should get it"
         }
-        Reason::RequestSpecificError => "an error is the application's to mend; nobody else should get this one",
+        Reason::RequestSpecificError => "the application has to fix the error, and no other client should get it",
         Reason::ContentTypeMismatch => {
-            "a page under the name of a file may be one visitor's: send it under a name of its own; where a file should be, see whether `root` leads to it"
+            "a page at the URL of a file may be one visitor's: send it at another URL; if a file should be there, check that `root` leads to it"
         }
-        Reason::MustUnderstand => "the application wants this status to be kept only by caches that understand it",
+        Reason::MustUnderstand => "by must-understand, only caches that know this status may store the response",
         Reason::NoStore
         | Reason::Private
         | Reason::Authorization
@@ -171,12 +166,12 @@ pub fn advice_without_messages(reason: Reason) -> Advice {
     match reason {
         Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh => {
             let change = SuggestedChange::Set("cache.client-may-revalidate", "false".to_owned());
-            Advice::Changes(vec![Suggestion::of(change, "then no client can make the application work")])
+            Advice::Changes(vec![Suggestion::of(change, "then no client can force a request to the application")])
         }
         Reason::ObjectTooLarge => {
-            Advice::Nothing("a larger `memory.object-bytes-max` keeps it, where there is memory for it")
+            Advice::Nothing("with a larger `memory.object-bytes-max` it is stored, if there is memory for it")
         }
-        Reason::MemoryFull => Advice::Nothing("it may pass by itself; if it stays, a larger `memory.size` helps"),
+        Reason::MemoryFull => Advice::Nothing("this may be temporary; if it lasts, a larger `memory.size` helps"),
         reason => {
             hopeless(reason, StatusCode::OK).filter(|why| *why != UNSURE).map_or(Advice::Needless, Advice::Nothing)
         }
@@ -197,7 +192,7 @@ fn of_line(reason: Reason) -> Option<Suggestion> {
     match reason {
         Reason::SetCookie => Some(Suggestion::of(
             SuggestedChange::Omit("Set-Cookie".to_owned()),
-            "the cookie belongs to one visitor: set it where somebody logs in or writes, not on each page",
+            "the cookie belongs to one visitor: set it where visitors log in or write, not on each page",
         )),
         _ => None,
     }

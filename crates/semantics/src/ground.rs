@@ -29,74 +29,74 @@ macro_rules! grounds {
 
 grounds! {
     // Lines that give a lifetime.
-    Targeted, "RFC 9213 section 2.2", "A field for this cache says how long it is fresh.";
-    SMaxage, "RFC 9111 section 5.2.2.10", "Its s-maxage says how long a shared cache may use it.";
-    MaxAge, "RFC 9111 section 5.2.2.1", "Its max-age says how long it is fresh.";
-    AccelExpires, "nginx: X-Accel-Expires", "It says to the proxy in front how long it may be kept.";
-    Expires, "RFC 9111 section 5.3", "It says until when it is fresh.";
-    Heuristic, "RFC 9111 section 4.2.2", "It states no expiry, so it is fresh for a share of the time since it was modified.";
+    Targeted, "RFC 9213 section 2.2", "This field is for caches such as Kasoku, and states the lifetime.";
+    SMaxage, "RFC 9111 section 5.2.2.10", "s-maxage states the lifetime for shared caches.";
+    MaxAge, "RFC 9111 section 5.2.2.1", "max-age states the lifetime.";
+    AccelExpires, "nginx: X-Accel-Expires", "This field states the lifetime for the proxy in front of the application.";
+    Expires, "RFC 9111 section 5.3", "Expires states until when the response is fresh.";
+    Heuristic, "RFC 9111 section 4.2.2", "The response states no expiry, so its lifetime is a share of the time since it was modified.";
     NegativeTtl, "configuration", "The configuration gives this status a lifetime.";
-    MaxAgeOverruled, "RFC 9111 section 5.2.2.10", "Its max-age does not count here: s-maxage is for shared caches, and counts before it.";
+    MaxAgeOverruled, "RFC 9111 section 5.2.2.10", "max-age does not count: s-maxage, which is for shared caches, overrules it.";
     // Lines that give a lifetime of 0.
-    TargetedZero, "RFC 9213 section 2.2", "The application says itself that it is expired at once, in a field for this cache.";
-    SMaxageZero, "RFC 9111 section 5.2.2.10", "The application says itself that it is expired at once: its s-maxage is 0.";
-    MaxAgeZero, "RFC 9111 section 5.2.2.1", "The application says itself that it is expired at once: its max-age is 0.";
-    AccelExpiresZero, "nginx: X-Accel-Expires", "The application says itself that the proxy in front may not keep it.";
-    ExpiresPast, "RFC 9111 section 5.3", "The application says itself that it is expired at once: this time is not later than its Date, or is no time.";
+    TargetedZero, "RFC 9213 section 2.2", "The application itself states a lifetime of 0, in this field for caches such as Kasoku.";
+    SMaxageZero, "RFC 9111 section 5.2.2.10", "The application itself states a lifetime of 0: s-maxage is 0.";
+    MaxAgeZero, "RFC 9111 section 5.2.2.1", "The application itself states a lifetime of 0: max-age is 0.";
+    AccelExpiresZero, "nginx: X-Accel-Expires", "The application itself says that the proxy in front may not store the response.";
+    ExpiresPast, "RFC 9111 section 5.3", "The application itself states a lifetime of 0: Expires is not later than Date, or is not a valid time.";
     // Lifetimes that the configuration gives, not the application.
-    Ttl, "configuration", "It states no expiry, and the configuration grants it a lifetime.";
-    TtlOverride, "configuration", "The configuration grants it a lifetime, in the place of what it says itself.";
+    Ttl, "configuration", "The response states no expiry, and the configuration grants it a lifetime.";
+    TtlOverride, "configuration", "The configuration grants a lifetime in place of what the response states.";
     TtlStatus, "configuration", "The configuration grants a lifetime to this status.";
-    TtlMin, "configuration", "The time since it was modified gives less than the least lifetime of the configuration.";
-    TtlMax, "configuration", "It would be fresh for longer: the configuration bounds all lifetimes.";
+    TtlMin, "configuration", "The heuristic lifetime is shorter than the least lifetime of the configuration, which counts instead.";
+    TtlMax, "configuration", "The lifetime is cut to the configuration's limit for all lifetimes.";
     Ignored, "configuration", "The configuration says that this does not count.";
     Announced, "configuration", "Clients are told the lifetime that the configuration grants.";
     // Other facts that help.
-    Validator, "RFC 9111 section 4.3", "The application can confirm it without sending it again.";
-    Shared, "RFC 9111 section 3.5", "It may be shared although the request says who sent it.";
+    Validator, "RFC 9111 section 4.3", "With this validator, the application can confirm the response without sending it again.";
+    Shared, "RFC 9111 section 3.5", "The response may be shared although the request has Authorization or a cookie.";
     ForAVisitor, "Kasoku: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
-    StaleWhileRevalidate, "RFC 5861 section 3", "It may be served stale while it is refreshed.";
-    SMaxageForbidsStale, "RFC 9111 section 5.2.2.10", "It is never served stale all the same: s-maxage forbids it.";
-    StaleForbidden, "RFC 9111 section 4.2.4", "It is never served stale all the same: no-cache, must-revalidate or proxy-revalidate forbids it.";
-    StaleWhileRevalidateSet, "configuration", "It may be served stale while it is refreshed.";
-    StaleIfErrorSet, "configuration", "It may be served stale instead of an error.";
-    Grace, "configuration", "It may be served stale while it is refreshed, and instead of an error.";
-    StaleIfError, "RFC 5861 section 4", "It may be served stale instead of an error.";
+    StaleWhileRevalidate, "RFC 5861 section 3", "The response may be served stale while it is refreshed.";
+    SMaxageForbidsStale, "RFC 9111 section 5.2.2.10", "The response is still never served stale, because s-maxage forbids that.";
+    StaleForbidden, "RFC 9111 section 4.2.4", "The response is still never served stale: no-cache, must-revalidate or proxy-revalidate forbids that.";
+    StaleWhileRevalidateSet, "configuration", "The response may be served stale while it is refreshed.";
+    StaleIfErrorSet, "configuration", "The response may be served stale instead of an error.";
+    Grace, "configuration", "The response may be served stale while it is refreshed, and instead of an error.";
+    StaleIfError, "RFC 5861 section 4", "The response may be served stale instead of an error.";
     MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
-    NamedFile, "configuration", "What is stored is that the application named this file, and which one that was: it is opened anew each time.";
+    NamedFile, "configuration", "The stored response holds only the name and the identity of this file; Kasoku opens the file for each request.";
     // Facts that divide a response into variants, or deny it a lifetime.
     Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
-    VariesByVisitor, "RFC 9111 section 4.1", "Nearly each visitor sends another value of such a field, and each value is a variant of its own.";
-    PragmaNoCache, "RFC 9111 section 5.4", "What HTTP/1.0 calls no-cache: no lifetime is granted to it, and none guessed.";
+    VariesByVisitor, "RFC 9111 section 4.1", "Nearly every visitor sends another value of such a field, and each value has its own variant.";
+    PragmaNoCache, "RFC 9111 section 5.4", "Pragma is the no-cache of HTTP/1.0: the response gets no granted and no heuristic lifetime.";
     // How the request is read.
-    TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules: it passes.";
-    EndsSession, "configuration", "The configuration says that this URL ends a session, of which the application has to hear: it passes.";
-    LinkOfAVisitor, "configuration", "The configuration says that links to this URL are made for one visitor: it passes, with a link that the application makes for this one.";
-    WritesIntoSession, "configuration", "The configuration says that this URL writes into a session what no shared page shows: it passes.";
-    ChoosesMobile, "configuration", "The configuration says that this URL chooses the version for small devices: it passes.";
-    ChoosesDesktop, "configuration", "The configuration says that this URL chooses the version for large devices: it passes.";
-    ChangesPages, "configuration", "The configuration says that this URL changes pages: it passes, and drops what has their tags.";
+    TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules, so the request passes.";
+    EndsSession, "configuration", "The configuration says that this URL ends a session: the request passes, so that the application ends it.";
+    LinkOfAVisitor, "configuration", "The configuration says that links to this URL are made for one visitor: the request passes, with a link made for this visitor.";
+    WritesIntoSession, "configuration", "The configuration says that this URL changes nothing in the session that a shared page shows: the request passes.";
+    ChoosesMobile, "configuration", "The configuration says that this URL chooses the version for small devices: the request passes.";
+    ChoosesDesktop, "configuration", "The configuration says that this URL chooses the version for large devices: the request passes.";
+    ChangesPages, "configuration", "The configuration says that this URL changes pages: the request passes, and drops the pages with their tags.";
     QueryIgnored, "configuration", "These parameters are left out of the key, and of the request to the application.";
     QuerySorted, "configuration", "The parameters are sorted by name in the key.";
     PathParametersStripped, "configuration", "These parameters of the path are left out of the key, and of the request to the application.";
-    HostInKey, "configuration", "The configuration names the host of the key, which the application sees as well.";
+    HostInKey, "configuration", "The configuration sets this host in the key and in the request to the application.";
     // What keeps visitors apart where a lifetime is granted.
-    NotSentOn, "Kasoku: what is not in the key", "It is not sent on, so what the application answers can't depend on it.";
-    FieldInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
-    CookieInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
-    CookieNoise, "configuration", "It counts as noise and is not sent on: what the application answers can't depend on it.";
-    NotAnnounced, "configuration", "It is told to nobody: a page goes out with no-cache and Vary: Cookie, so that no browser shows it after a login.";
-    CookieOfAnonymous, "configuration", "Its session is known to be anonymous, so it is not sent on: what the application answers can't depend on it.";
-    CookieDropped, "configuration", "It is dropped where the page is kept: nobody gets a session from what everybody gets.";
-    NoiseDropped, "configuration", "It counts as noise, and is dropped where the page is kept.";
-    FormSentBack, "configuration", "What this form sends may be checked against the session that is dropped, as a token is: then the page has to pass.";
-    CookieNotListed, "configuration", "It is not one with which requests pass, and is not sent on: what the application answers can't depend on it.";
+    NotSentOn, "Kasoku: what is not in the key", "This field is not sent to the application, so the answer can't depend on it.";
+    FieldInKey, "configuration", "This field is sent to the application and is in the key: each value has its own variant.";
+    CookieInKey, "configuration", "This cookie is sent to the application and is in the key: each value has its own variant.";
+    CookieNoise, "configuration", "This cookie is noise and is not sent to the application, so the answer can't depend on it.";
+    NotAnnounced, "configuration", "Clients are not told this lifetime: pages go out with no-cache and Vary: Cookie, so that no browser shows one after a login.";
+    CookieOfAnonymous, "configuration", "The session of this cookie is known to be anonymous. The cookie is not sent to the application, so the answer can't depend on it.";
+    CookieDropped, "configuration", "This cookie is dropped when the page is stored, so that no visitor gets a session from a shared page.";
+    NoiseDropped, "configuration", "This cookie is noise, and is dropped when the page is stored.";
+    FormSentBack, "configuration", "The application may check this form against the session that is dropped, as with a token. Then the page has to pass.";
+    CookieNotListed, "configuration", "`cookies.pass` does not list this cookie. It is not sent to the application, so the answer can't depend on it.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
-    CookieRemoved, "configuration", "It is not sent on, so what the application answers can't depend on it.";
+    CookieRemoved, "configuration", "This cookie is not sent to the application, so the answer can't depend on it.";
     // Lines that do not count.
-    Overruled, "RFC 9213 section 2.2", "It does not count here, since there is a field for this cache.";
-    ExpiresOverruled, "RFC 9111 section 5.3", "It does not count, since Cache-Control says how long it is fresh.";
-    ClientIgnored, "configuration", "What the client wants of a cache does not count, or any client could make the origin work.";
+    Overruled, "RFC 9213 section 2.2", "This line does not count: the field for caches such as Kasoku overrules it.";
+    ExpiresOverruled, "RFC 9111 section 5.3", "Expires does not count: Cache-Control states the lifetime.";
+    ClientIgnored, "configuration", "Kasoku ignores what the client asks of caches: otherwise any client could make the origin work.";
 }
 
 impl Ground {

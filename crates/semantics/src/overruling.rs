@@ -18,12 +18,11 @@ use kasoku_wire::{RequestHead, ResponseHead};
 /// Whether a cookie of that name may be noise: it tells nothing about the visitor who has it.
 pub type MayBeNoise<'n> = &'n dyn Fn(&str) -> bool;
 
-const SESSION: &str =
-    "what it opens for somebody without cookies is nobody's, and is dropped; who has a session passes";
+const SESSION: &str = "a session that begins for a visitor without cookies is anonymous, and its cookie is dropped; requests with a session pass";
 const NOISE: &str = "if the cookie changes no page: it is dropped, and no request passes because of it";
 const NEGATIVE: &str =
-    "if the page is the same for everybody; an application that is busy answers such requests once a minute";
-const OVERRULED: &str = "what is listed does not count any more, and then:";
+    "if the page is the same for all visitors; a busy application then answers such requests once a minute";
+const OVERRULED: &str = "the listed parts of the response no longer count, with these risks:";
 
 /// The settings that make the next request a hit while the application stays as it is; `None`: no setting helps. `before` is the
 /// response's freshness under `policy`.

@@ -38,7 +38,7 @@ pub(crate) const SECONDS: u64 = 60;
 pub(crate) const GRANTED_MINUTE: &str = "\"1m\"";
 
 pub(crate) const GRANTED: &str =
-    "if the page is the same for everybody; it is asked for anonymously then, without cookies and such";
+    "if the page is the same for all visitors; Kasoku then requests it anonymously, without the client's cookies";
 /// Whether a status is an error that says nothing lasting about the page.
 pub(crate) fn is_failure(status: StatusCode) -> bool {
     (status.is_client_error() || status.is_server_error()) && !is_negative(status)

@@ -77,17 +77,17 @@ impl fmt::Display for PurgeError {
                 write!(f, "not an http or https URL: {url}")?;
                 match meant::host_alone(url) {
                     Some(host) => {
-                        write!(f, " (a page is written like http://{host}/page, and all of a host is --site {host})")
+                        write!(f, " (write a page like http://{host}/page, or --site {host} for the whole host)")
                     }
                     None => Ok(()),
                 }
             }
             Self::Scope(error) => write!(f, "{error}"),
-            Self::NoTags => {
-                f.write_str("no such site has tags: `tags` in its configuration says which responses get them")
-            }
+            Self::NoTags => f.write_str(
+                "no such site has tags: `tags` in the configuration of a site says which tags its responses get",
+            ),
             Self::UnknownTag(tag) => {
-                write!(f, "no response has the tag {tag}: `tags` in the configuration makes none like it")
+                write!(f, "no response can have the tag {tag}: `tags` in the configuration makes no such tag")
             }
             Self::NoSite(host, named) => {
                 write!(f, "no site is configured for the host {host} (sites: {named})")
@@ -101,7 +101,7 @@ impl fmt::Display for PurgeError {
             Self::ManyHosts(name) => {
                 write!(
                     f,
-                    "the site {name} serves many hosts beside those of others: name one of its hosts, or purge all (--all)"
+                    "the site {name} serves many hosts and is not the only site: name one of its hosts, or purge everything (--all)"
                 )
             }
         }
@@ -282,9 +282,11 @@ pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String
             let what = match (&target, purged.was_stored) {
                 (PurgeTarget::Url(url), Some(true)) => format!("Purged {url}"),
                 (PurgeTarget::Url(url), _) => format!("Purged {url}: nothing was stored for it"),
-                (PurgeTarget::Prefix(prefix), _) => format!("Purged all that begins with {prefix}"),
+                (PurgeTarget::Prefix(prefix), _) => format!("Purged all URLs that begin with {prefix}"),
                 (PurgeTarget::Site(host), _) => format!("Purged all of {host}"),
-                (PurgeTarget::Tags(tags, _), _) => format!("Purged all that has the tags {}", tags.join(" ")),
+                (PurgeTarget::Tags(tags, _), _) => {
+                    format!("Purged all responses with one of the tags {}", tags.join(" "))
+                }
                 (PurgeTarget::All, _) => "Purged everything".to_owned(),
             };
             (StatusCode::OK, what)
@@ -340,13 +342,13 @@ fn refusal(exchange: &Exchange) -> Option<&'static str> {
     if FROM_PROXIES.iter().any(|name| fields.contains(name)) {
         if !peer.is_trusted {
             return Some(
-                "This PURGE came through a proxy that is not one of `trusted-proxies`, so nobody knows from whom.",
+                "This purge came through a proxy that is not in `trusted-proxies`, so its sender is not known.",
             );
         }
         // Without the proxy's own address: it is often listed, and would count for each visitor.
         if client(&Peer { address: None, ..*peer }, fields).is_none() {
             return Some(
-                "This PURGE came through a proxy that names no client in X-Forwarded-For or Forwarded, so nobody knows from whom.",
+                "This purge came through a proxy that names no client in X-Forwarded-For or Forwarded, so its sender is not known.",
             );
         }
     }
@@ -397,10 +399,10 @@ fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(PurgeTarget, Purge), 
         return Ok((PurgeTarget::Tags(tags, Some(host)), kind(makes_stale || is_soft)));
     }
     if let Some(name) = OTHERS.into_iter().find(|name| fields.contains(name)) {
-        return Err(format!("Nothing was purged: what {name} stands for is not known here."));
+        return Err(format!("Nothing was purged: Kasoku does not know what {name} means."));
     }
     if exchange.request.head.method.as_str() == "BAN" {
-        return Err("Nothing was purged: what a BAN without tags stands for is written in a site's VCL. PURGE drops a URL, and with X-Purge-Method: prefix all that begins like it.".to_owned());
+        return Err("Nothing was purged: Kasoku understands BAN only with tags. PURGE drops a URL, and with X-Purge-Method: prefix all URLs that begin like it.".to_owned());
     }
     let url = routed.key.uri();
     let unsaid: &[u8] = if url.ends_with("/.*") || url.contains('\\') { b"regex" } else { b"exact" };
@@ -413,7 +415,7 @@ fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(PurgeTarget, Purge), 
                 PurgeTarget::Prefix(prefix.to_owned())
             }
             _ => {
-                return Err("Nothing was purged: of regular expressions only those are known that end in `.*` and are plain before it.".to_owned());
+                return Err("Nothing was purged: Kasoku understands only regular expressions that are plain text and end in `.*`.".to_owned());
             }
         },
         _ => return Err("Nothing was purged: X-Purge-Method is one of exact, default, prefix and regex.".to_owned()),

@@ -63,7 +63,7 @@ impl HealthChecks {
             let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
             let runtime = match runtime {
                 Ok(runtime) => runtime,
-                Err(error) => return tracing::error!(%error, "origins are not checked"),
+                Err(error) => return tracing::error!(%error, "the checks of origins could not be started"),
             };
             // The end must not wait for a look-up of a name that is still under way.
             runtime.block_on(async {

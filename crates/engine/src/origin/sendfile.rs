@@ -157,11 +157,15 @@ async fn file_instead(
             (Reason::Sendfile, said, response)
         }
         Ok(SendfileTarget::Malformed(why)) => {
-            tracing::warn!(uri, named = shown(&name), "the application names a file: {why}");
+            tracing::warn!(
+                uri,
+                named = shown(&name),
+                "the application names a file in a form that can't be read: {why}"
+            );
             return Error::SendfileMalformed(why).into();
         }
         Ok(SendfileTarget::Missing) => {
-            tracing::info!(uri, named = shown(&name), "the file that the application names is not there");
+            tracing::info!(uri, named = shown(&name), "the file that the application names does not exist");
             (Reason::SendfileMissing, None, refused(rules.missing, &asked.method))
         }
         Ok(SendfileTarget::Denied(why)) => {
@@ -181,7 +185,7 @@ fn named<'f>(route: &ActiveRoute, fields: &'f Fields) -> Result<(&'static str, &
     let mut namings = namings(fields);
     let Some((field, value)) = namings.next() else { return Err(Error::SendfileMalformed("nothing is named")) };
     if namings.next().is_some() {
-        return Err(Error::SendfileMalformed("it is named more than once"));
+        return Err(Error::SendfileMalformed("several fields name a file"));
     }
     let is_set_up = if field == URI {
         !route.sendfile.internal.is_empty()

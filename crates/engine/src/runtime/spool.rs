@@ -163,7 +163,7 @@ async fn call<T: Send + 'static>(job: impl FnOnce() -> io::Result<T> + Send + 's
 }
 
 fn fault(error: &io::Error) -> UploadError {
-    tracing::warn!(%error, "a request's body could not be kept on disk");
+    tracing::warn!(%error, "a request's body could not be buffered on disk");
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => UploadError::NoRoom,
         _ => UploadError::NotKept,

@@ -264,7 +264,7 @@ impl Engine {
         self.checks = None;
         match HealthChecks::start(&options, origins, self.handle.clock()) {
             Ok(checks) => self.checks = checks,
-            Err(error) => tracing::error!(%error, "origins are not checked"),
+            Err(error) => tracing::error!(%error, "the checks of origins could not be started"),
         }
     }
 

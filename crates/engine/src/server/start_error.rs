@@ -15,7 +15,7 @@ pub struct StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.error.kind() {
-            io::ErrorKind::AddrInUse => write!(f, "{}: somebody listens there already", self.what),
+            io::ErrorKind::AddrInUse => write!(f, "{}: another process listens there already", self.what),
             _ => write!(f, "{}: {}", self.what, self.error),
         }
     }

@@ -205,7 +205,7 @@ fn plugins_purge_a_prefix_with_a_regular_expression() {
     assert_eq!(regex(&mut client, "/blog/?.*").0, 501, "an optional slash, or a query?");
     assert!(client.get("/blog/1").is_hit());
     let purged = regex(&mut client, "/.*");
-    assert_eq!(purged, (200, "Purged all that begins with http://example.org/\n".to_owned()));
+    assert_eq!(purged, (200, "Purged all URLs that begin with http://example.org/\n".to_owned()));
     assert!(!client.get("/blog/1").is_hit());
 }
 
@@ -221,7 +221,7 @@ fn a_plugin_that_names_no_method_empties_the_site_by_a_path() {
     // The plugin's settings have this pattern for sitemaps; the plugin sends it as a URL.
     assert_eq!(client.ask("PURGE", r"/sitemap(_index)?\.xml(\.gz)?", &[]).response().status, 501);
     let purged = client.ask("PURGE", "/blog/.*", &[]).response().short();
-    assert_eq!(purged, (200, "Purged all that begins with http://example.org/blog/\n".to_owned()));
+    assert_eq!(purged, (200, "Purged all URLs that begin with http://example.org/blog/\n".to_owned()));
     assert!(client.get("/other").is_hit());
     assert!(!client.get("/blog/1").is_hit());
 }
@@ -300,7 +300,7 @@ fn what_lacks_a_host_or_a_path_says_how_it_is_written() {
     let without_host =
         "/blog/ has no host: write http://HOST/blog/ as visitors write it, a port included (sites: a.org)";
     let without_path =
-        "not an http or https URL: a.org (a page is written like http://a.org/page, and all of a host is --site a.org)";
+        "not an http or https URL: a.org (write a page like http://a.org/page, or --site a.org for the whole host)";
     for (target, said) in [
         (url("/blog/"), without_host),
         (prefix("/blog/"), without_host),

@@ -142,6 +142,6 @@ fn explain_says_what_happens_and_names_the_line() {
     let told = (point.part, point.line.as_str(), point.side, point.source.as_str(), point.reason);
     let expected = ("configuration", "/a?key=***", Side::Against, "refuse-urls (kasoku.toml:7)", Some("refused-url"));
     assert_eq!(told, expected);
-    assert_eq!(explained.tips, Tips::Nothing("the configuration says that this URL is refused"));
+    assert_eq!(explained.tips, Tips::Nothing("the configuration refuses this URL"));
     assert_ne!(explain(&scene, "/a").outcome.kind(), "refused");
 }

@@ -255,7 +255,7 @@ fn a_reload_that_fails_changes_nothing() {
     let address = ListenAddress::Tcp(taken.local_addr().unwrap());
     options.listeners.push(Listener::at(address));
     let failed = scene.engine.reload(options.clone()).unwrap_err();
-    assert!(failed.to_string().ends_with("somebody listens there already"), "{failed}");
+    assert!(failed.to_string().ends_with("another process listens there already"), "{failed}");
     options.listeners.pop();
     let target = Some(LogTarget::File("/proc/nothing/can/be/here".into()));
     options.access_log = AccessLogOptions { target, format: LogFormat::Common };

@@ -15,10 +15,10 @@ pub(crate) fn render(said: &Value) -> String {
     let (blocked, findings) = (list("/blocked"), list("/findings"));
     let (helpless, findings): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|one| text(one, "/verdict/kind") == "nothing");
-    lines.push(format!("What was not served from memory in the last {}", duration(seconds)));
+    lines.push(format!("Requests that were not served from memory in the last {}", duration(seconds)));
     if blocked.is_empty() && findings.is_empty() && helpless.is_empty() {
         lines.push(String::new());
-        lines.push("nothing".to_owned());
+        lines.push("none".to_owned());
     }
     for one in &blocked {
         lines.push(String::new());
@@ -53,11 +53,11 @@ fn ways_out(state: &Value) -> &'static str {
     let is_in = |places: &[&str]| differences.iter().any(|one| places.contains(&text(one, "/place").as_str()));
     match () {
         () if is_in(&["form", "meta"]) => {
-            "let the application fetch it by a script, or list the page in pass-urls (docs/guard.md#tokens-in-forms)"
+            "let a script of the page fetch this, or list the page in pass-urls (docs/guard.md#tokens-in-forms)"
         }
-        () if is_in(&["head"]) => "let the application send this to nobody, or list the page in pass-urls",
+        () if is_in(&["head"]) => "let the application send the same to all visitors, or list the page in pass-urls",
         () => {
-            "take it out of the page, or name it in guard-noise if it is a clock, a counter or an id of the request (docs/guard.md#noise)"
+            "remove this from the page, or list it in guard-noise if it is a clock, a counter or the id of a request (docs/guard.md#noise)"
         }
     }
 }
@@ -91,7 +91,7 @@ fn verdict(lines: &mut Vec<String>, said: &Value) {
             }
             let saved = |pointer: &str| said.pointer(pointer).and_then(Value::as_f64).unwrap_or_default();
             let (requests, seconds) = (saved("/saved_requests_per_hour"), saved("/saved_origin_seconds_per_hour"));
-            row(lines, "gain", &format!("{requests:.0} requests and {seconds:.1} s of the application in an hour"));
+            row(lines, "gain", &format!("{requests:.0} requests and {seconds:.1} s of the application per hour"));
             for change in &changes {
                 row(lines, "risk", &text(change, "/text"));
                 let dangers = change.pointer("/dangers").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -103,12 +103,16 @@ fn verdict(lines: &mut Vec<String>, said: &Value) {
             row(lines, "", &text(said, "/order"));
         }
         "differs" => {
-            row(lines, "but", "looks as if it could be kept, and differs by visitor:");
+            row(lines, "but", "a trial showed that the page differs by visitor:");
             difference_lines(said).iter().for_each(|line| row(lines, "", line));
             row(lines, "try", ways_out(said));
         }
-        "refused" => row(lines, "but", &format!("looks as if it could be kept: {}", text(said, "/reason/text"))),
-        _ => row(lines, "try", "not known: the application gave no answer in time, or others were asked about first"),
+        "refused" => row(
+            lines,
+            "but",
+            &format!("a trial showed that the page still could not be stored: {}", text(said, "/reason/text")),
+        ),
+        _ => row(lines, "try", "not known: the application did not answer in time, or other examples were tried first"),
     }
 }
 
@@ -155,11 +159,11 @@ mod tests {
             "            path = \"/s\"\n",
             "700 requests and 140.0 s",
             "! it is shown\n            it has to stand before *.php\n",
-            "form   visitor  b",
+            "form   visitor    b",
         ] {
             at(part);
         }
-        assert!(render(&json!({ "seconds": 5 })).ends_with("nothing\n"));
+        assert!(render(&json!({ "seconds": 5 })).ends_with("none\n"));
     }
 
     #[test]

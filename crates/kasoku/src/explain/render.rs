@@ -22,14 +22,14 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
     page.row("site", &format!("{}; profile {}", named(said, "/site"), named(said, "/profile")));
     match said.pointer("/rule/name") {
         Some(_) => page.row("rule", &named(said, "/rule")),
-        None => page.row("rule", "none: what the site says holds"),
+        None => page.row("rule", "none: the site's own settings apply"),
     }
     page.row("key", &text(said, "/key"));
     page.row_unless_empty("short for", &text(said, "/stands_for"));
     page.row_unless_empty("tags", &tags(said));
     match said.pointer("/changes").and_then(Value::as_array) {
         None => {}
-        Some(tags) if tags.is_empty() => page.row("changes", "what its form and the answer to it name"),
+        Some(tags) if tags.is_empty() => page.row("changes", "the tags that its form and the answer name"),
         Some(_) => page.row("changes", &texts(said, "/changes")),
     }
     page.guard(said.pointer("/guard"));
@@ -111,7 +111,7 @@ impl ExplainPage {
         let ago = duration(number(said, "/seconds_ago"));
         match text(said, "/state").as_str() {
             "verified" => {
-                self.row("guard", &format!("the same for everybody, compared {ago} ago: {pattern}"));
+                self.row("guard", &format!("the same for all visitors, compared {ago} ago: {pattern}"));
                 if said.pointer("/account_is_logged_out").and_then(Value::as_bool) == Some(true) {
                     self.row("", "The account of guard-cookie was not logged in any more.");
                 }
@@ -133,7 +133,7 @@ impl ExplainPage {
         let word = match text(said, "/outcome").as_str() {
             "hit" => "hit: ",
             "ask" => "miss: ",
-            "pass" => "passes by: ",
+            "pass" => "pass: ",
             "refused" => "refused: ",
             _ => "error: ",
         };
@@ -142,16 +142,16 @@ impl ExplainPage {
         let is_hit = text(said, "/outcome") == "hit";
         let Some(answer) = said.pointer("/answer").filter(|answer| !answer.is_null()) else {
             if text(said, "/advice/kind") == "ask-live" {
-                self.row("", "Whether the answer is stored depends on it.");
+                self.row("", "Only the application's answer tells whether it can be stored.");
             }
             return;
         };
-        let now = if is_hit { "Asked now, its answer" } else { "The answer" };
+        let now = if is_hit { "The application's present answer" } else { "The answer" };
         let why = text(answer, "/reason/text");
         let line = match (answer.pointer("/would_be_stored").and_then(Value::as_bool), number(answer, "/lifetime")) {
             (None, _) => format!("The application gave no answer: {why}"),
             (Some(false), _) => format!("{now} would not be stored: {why}"),
-            (Some(true), 0) => format!("{now} would be stored, and asked about each time it is used."),
+            (Some(true), 0) => format!("{now} would be stored, and validated before each use."),
             (Some(true), seconds) => format!("{now} would be stored, and be a hit for {}.", duration(seconds)),
         };
         self.row("", &line);
@@ -165,9 +165,12 @@ impl ExplainPage {
             }
             "nothing" => self.row("try", &format!("nothing: {}", text(said, "/advice/why"))),
             "needless" if text(said, "/outcome") == "ask" && said.pointer("/answer").is_none_or(Value::is_null) => {
-                self.row("try", "nothing has to change: the next request fetches it anew, and it is kept as before");
+                self.row(
+                    "try",
+                    "nothing has to change: the next request fetches the page again, and it is stored as before",
+                );
             }
-            "ask-live" => self.row("try", "the same with --live, which asks the application"),
+            "ask-live" => self.row("try", "this command with --live, which asks the application"),
             _ => {}
         }
     }
@@ -177,7 +180,7 @@ impl ExplainPage {
         let Some(said) = said.filter(|said| !said.is_null()) else { return };
         let cookie = text(said, "/cookie");
         let warning = format!(
-            "Everybody gets this page, visitors with the session cookie {cookie} as well: the application says that it may be shared."
+            "All visitors get this page, also those with the session cookie {cookie}: the application says that it may be shared."
         );
         let warning = self.styled("31", &warning);
         self.row("warning", &warning);
@@ -223,10 +226,10 @@ impl ExplainPage {
 /// The heading above the lines of the response: which response it is.
 fn response_title(said: &Value) -> String {
     match said.pointer("/answer/status").and_then(Value::as_u64) {
-        Some(status) => format!("response, asked for just now: {status}"),
+        Some(status) => format!("response, fetched just now: {status}"),
         None => match said.pointer("/stored/entry/status").and_then(Value::as_u64) {
-            Some(status) => format!("response, as it is stored: {status}"),
-            None => "response, as other variants are stored".to_owned(),
+            Some(status) => format!("response, as stored: {status}"),
+            None => "response, of another stored variant".to_owned(),
         },
     }
 }
@@ -258,7 +261,7 @@ fn stored(said: &Value) -> String {
         let _ = write!(line, "; an answer {ago} ago ({status}) was not stored: {reason}");
     }
     if said.pointer("/stored/is_hit_for_miss") == Some(&Value::Bool(true)) {
-        line.push_str("; for a few seconds nobody waits for another's answer");
+        line.push_str("; for a few seconds, requests do not wait for one another");
     }
     if said.pointer("/stored/is_being_filled") == Some(&Value::Bool(true)) {
         line.push_str("; it is being fetched right now");
@@ -291,7 +294,7 @@ pub(crate) fn text(said: &Value, pointer: &str) -> String {
 fn texts(said: &Value, pointer: &str) -> String {
     let all = said.pointer(pointer).and_then(Value::as_array);
     let texts: Vec<String> = all.into_iter().flatten().filter_map(Value::as_str).map(printable).collect();
-    if texts == ["*"] { "all that has tags".to_owned() } else { texts.join(" ") }
+    if texts == ["*"] { "all pages with tags".to_owned() } else { texts.join(" ") }
 }
 
 /// The tags by which the page can be purged. An application's policy may add dozens that all of its pages share, so only the first
@@ -313,8 +316,8 @@ pub(crate) fn difference_lines(said: &Value) -> Vec<String> {
     let all = said.pointer("/differences").and_then(Value::as_array);
     let lines = |one: &Value| {
         let place = text(one, "/place");
-        let line = |who: &str, pointer: &str| format!("{place:<7}{who:<9}{}", text(one, pointer));
-        [line("nobody", "/anonymous"), line(whose, "/visitors")]
+        let line = |who: &str, pointer: &str| format!("{place:<7}{who:<11}{}", text(one, pointer));
+        [line("anonymous", "/anonymous"), line(whose, "/visitors")]
     };
     all.into_iter().flatten().flat_map(lines).collect()
 }

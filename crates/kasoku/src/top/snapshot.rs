@@ -120,7 +120,7 @@ impl TopSnapshot {
     pub(super) fn idle(&self) -> Option<String> {
         let of_late = self.rates.split_last().map_or(&[][..], |(_, of_late)| of_late);
         if self.rates.iter().all(|rates| rates.requests <= 0.0) {
-            Some(format!("none yet: started {} ago, and nobody has asked", span(self.uptime_seconds)))
+            Some(format!("none since the start, {} ago", span(self.uptime_seconds)))
         } else if of_late.iter().all(|rates| rates.requests <= 0.0) {
             of_late.last().map(|longest| format!("none in the last {}", span(longest.seconds)))
         } else {

@@ -53,7 +53,7 @@ fn a_start_that_fails_is_an_object_as_well() {
     let output = support::kasoku(&flags);
     let said: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!((output.status.code(), &said["level"]), (Some(1), &"ERROR".into()), "{said}");
-    assert_eq!(said["message"], format!("{address}: somebody listens there already"), "{said}");
+    assert_eq!(said["message"], format!("{address}: another process listens there already"), "{said}");
 }
 
 #[test]

@@ -534,7 +534,7 @@ fn kasoku_purge_drops_what_is_stored() {
     assert_eq!(with(&[&url]), (Some(0), format!("nothing was stored for {url}\n"), String::new()));
     assert!(!get(program.clients, "/page").is_hit());
     for (arguments, said) in [
-        (&["--prefix", "http://localhost/pa"][..], "purged: all that begins with http://localhost/pa\n"),
+        (&["--prefix", "http://localhost/pa"][..], "purged: all URLs that begin with http://localhost/pa\n"),
         (&["--site", "localhost"], "purged: all of localhost\n"),
         (&["--all"], "purged: everything\n"),
         (&["--site", "default"], "purged: all of default\n"),
@@ -568,12 +568,15 @@ fn a_purge_of_what_nobody_serves_fails() {
     for (arguments, error) in [
         (
             &["nonsense"][..],
-            "not an http or https URL: nonsense (a page is written like http://nonsense/page, and all of a host is --site nonsense)",
+            "not an http or https URL: nonsense (write a page like http://nonsense/page, or --site nonsense for the whole host)",
         ),
         (&["http://nohost/"], "no site is configured for the host nohost (sites: localhost)"),
         (&["--prefix", "http://nohost/"], "no site is configured for the host nohost (sites: localhost)"),
         (&["--site", "nohost"], "no site is configured for the host nohost (sites: localhost)"),
-        (&["--tag", "a"], "no such site has tags: `tags` in its configuration says which responses get them"),
+        (
+            &["--tag", "a"],
+            "no such site has tags: `tags` in the configuration of a site says which tags its responses get",
+        ),
     ] {
         let (code, out, said) = purge(&[&flags[..], arguments].concat());
         assert_eq!((code, out.as_str(), said), (Some(1), "", format!("kasoku purge: {error}\n")), "{arguments:?}");
@@ -614,7 +617,7 @@ fn plugins_purge_through_the_sites_own_listener() {
         program.clients,
         "PURGE /.* HTTP/1.1\r\nHost: localhost\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
     );
-    assert_eq!((purged.status, purged.body.as_str()), (200, "Purged all that begins with http://localhost/\n"));
+    assert_eq!((purged.status, purged.body.as_str()), (200, "Purged all URLs that begin with http://localhost/\n"));
     assert!(!get(program.clients, "/page").is_hit());
     assert_eq!(program.metrics_after(3)["purges_total"], 1);
 }

@@ -202,10 +202,13 @@ fn a_port_in_use_is_exit_status_1_and_says_which() {
     let address = taken.local_addr().unwrap().to_string();
     let origin = ["serve", "--origin", "http://127.0.0.1:9"];
     for (flags, words) in [
-        (["--listen", &address, "--admin", ANY_PORT], format!("kasoku: {address}: somebody listens there already\n")),
+        (
+            ["--listen", &address, "--admin", ANY_PORT],
+            format!("kasoku: {address}: another process listens there already\n"),
+        ),
         (
             ["--listen", ANY_PORT, "--admin", &address],
-            format!("kasoku: the admin listener can't use {address}: somebody listens there already\n"),
+            format!("kasoku: the admin listener can't use {address}: another process listens there already\n"),
         ),
     ] {
         let output = kasoku(&[&origin[..], &flags[..]].concat());

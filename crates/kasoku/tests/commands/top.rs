@@ -76,7 +76,7 @@ fn a_diagnosis_is_of_what_was_missed() {
             break text;
         }
     };
-    assert!(text.contains("Nothing to add: not tried: no URL of it was asked for by three visitors"), "{text}");
+    assert!(text.contains("Nothing to add: not tried: none of these URLs was requested by three visitors"), "{text}");
     assert!(text.contains("  localhost/private?id: 2 requests") && text.contains("(no-store)\n"), "{text}");
     let json = doctor(&["--json", "--site", "other.example"]).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();

@@ -125,9 +125,9 @@ impl RunningProgram {
     pub(super) fn log_doubt(&self, ending: Ending) {
         let how = match ending {
             Ending::Exit(code) => format!("it exited with {code}"),
-            _ => "nobody knows how it ended".to_owned(),
+            _ => "how it ended is not known".to_owned(),
         };
-        tracing::warn!(request = %self.request_id, "{}: {how}, so its page is given and not kept", self.program);
+        tracing::warn!(request = %self.request_id, "{}: {how}, so its page is sent to the client and not stored", self.program);
     }
 
     /// Says farewell: the program's answer is complete.

@@ -142,7 +142,7 @@ impl OpenExchange {
                 self.is_ended = true;
                 self.app_status = end.app_status;
                 if end.app_status != 0 {
-                    self.log.write(format!("it ended with status {}\n", end.app_status).as_bytes());
+                    self.log.write(format!("the program ended with status {}\n", end.app_status).as_bytes());
                 }
                 Ok(None)
             }

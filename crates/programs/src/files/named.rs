@@ -70,7 +70,9 @@ enum SendfileNameError {
 impl From<SendfileNameError> for SendfileTarget {
     fn from(unfit: SendfileNameError) -> Self {
         match unfit {
-            SendfileNameError::OutsideDirectories => Self::Denied("in no directory that is set for it"),
+            SendfileNameError::OutsideDirectories => {
+                Self::Denied("it is not below `sendfile.roots` or `sendfile.internal`")
+            }
             SendfileNameError::Malformed(why) => Self::Malformed(why),
         }
     }

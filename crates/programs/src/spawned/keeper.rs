@@ -97,7 +97,7 @@ fn has_failed(slots: &ProcessSlots, slot: usize) {
         while listener.accept().is_ok() {}
         // The next process shares this setting, and needs a socket that blocks.
         if let Err(error) = listener.set_nonblocking(false) {
-            tracing::error!(%error, "{}: its socket does not wait", slots.program.file.display());
+            tracing::error!(%error, "{}: its socket can't be made blocking again", slots.program.file.display());
         }
     }
 }

@@ -65,7 +65,7 @@ impl Supervisor {
                     SlotResult::Slot(slot, ended) => return Ok((slot, ended)),
                     SlotResult::Soon => gone.await,
                     SlotResult::Failing => {
-                        return Err(Error::Unreachable(io::Error::other("the program does not stay alive")));
+                        return Err(Error::Unreachable(io::Error::other("the program ends again and again")));
                     }
                 }
             }

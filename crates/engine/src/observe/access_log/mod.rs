@@ -106,7 +106,7 @@ impl AccessLog {
         if self.pages.wait_for_end(FINISH_TIMEOUT) {
             let _ = self.thread.join();
         } else {
-            tracing::warn!("the access log takes nothing; its last lines are left out");
+            tracing::warn!("the access log did not take its last lines in time; they are lost");
         }
     }
 }

@@ -15,10 +15,10 @@ use kasoku_options::glob::{matches, overlap};
 use kasoku_semantics::query::path_and_query;
 use std::sync::Arc;
 
-const NO_PATH: &str = "no rule fits these URLs alone: their path has no fixed part by which one could name them";
-const OTHERS: &str = "no rule fits these URLs alone: a path with the `*` that they need also fits what another rule or another pattern is about";
-const OWN_LINES: &str = "the rule that fits these URLs has lines of its own and fits others as well, or is an application's policy: a new rule for these alone would \
-     stand before it, and have none of its lines";
+const NO_PATH: &str = "no rule can match these URLs alone: their path can't be written as a pattern";
+const OTHERS: &str =
+    "no rule can match these URLs alone: a path that matches them also matches URLs of another rule or another pattern";
+const OWN_LINES: &str = "the rule of these URLs has lines of its own, and it matches other URLs as well or belongs to an application's policy: a new rule for these URLs alone would stand before it and lack its lines";
 
 /// Where proposed lines would stand.
 #[derive(Clone, Debug)]
@@ -66,13 +66,13 @@ pub(super) fn placement(
     }
     let place = |rule: &ActiveRule| rule.route.places.rule.as_deref().unwrap_or("the configuration").to_owned();
     let order = match (own, rule) {
-        (Some(_), _) => format!("the lines apply to all of {path}, whatever the parameters"),
+        (Some(_), _) => format!("the lines apply to all URLs with the path {path}, whatever their parameters"),
         (None, Some(rule)) => format!(
-            "the first rule that fits a URL decides: this one has to stand before the rule of {} (path = \"{}\"), which then no longer applies to {path}, whatever the parameters",
+            "the first rule that matches a URL decides: put this one before the rule of {} (path = \"{}\"), which then no longer applies to {path}, whatever its parameters",
             place(rule),
             rule.path
         ),
-        (None, None) => format!("the rule applies to all of {path}, whatever the parameters"),
+        (None, None) => format!("the rule applies to all URLs with the path {path}, whatever their parameters"),
     };
     Ok(Placement { path, place: own.map(place), order })
 }

@@ -22,8 +22,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Why the application is not asked once more for a URL that a visitor has requested.
-const ONE_TIME: &str = "not tried: by the words in its URL it may be made for one visitor and one time, and asking for it once more may do something";
-const FEW_VISITORS: &str = "not tried: no URL of it was asked for by three visitors, and asking for another's once more may do something; nor would a lifetime save much";
+const ONE_TIME: &str =
+    "not tried: by the words in its URL, it may work once for one visitor, and another request may change something";
+const FEW_VISITORS: &str = "not tried: none of these URLs was requested by three visitors, and another request for one visitor's URL may change something; a lifetime would not save much either";
 
 /// A case that may be tried.
 #[derive(Clone)]
@@ -121,9 +122,8 @@ fn attempt(handle: &EngineHandle, subject: &TrialSubject, deadline: Instant) -> 
 
 /// What an explanation proposes, where the configuration alone can do it.
 fn proposed(handle: &EngineHandle, subject: &TrialSubject) -> Result<Vec<Suggestion>, TrialOutcome> {
-    const APPLICATION: &str = "what would help, the application has to send: `kasoku explain --live` says what";
-    const KEPT: &str =
-        "such pages are kept: each is asked for when somebody wants it for the first time, or its lifetime is over";
+    const APPLICATION: &str = "only the application can help: `kasoku explain --live` says what it would have to send";
+    const KEPT: &str = "these pages are stored already: the application is asked for each at its first request, and when its lifetime is over";
     let question = Question { is_live: true, ..Question::get(&subject.url) };
     let Ok(explained) = handle.explain(&question) else { return Err(TrialOutcome::Unknown) };
     let is_ours = |all: &[Suggestion]| all.iter().all(|one| matches!(one.change, SuggestedChange::Set(..)));

@@ -42,21 +42,20 @@ const TRACKING: [(&str, &str); 6] = [
 ];
 
 /// Why sharing is not proposed for a page whose answers differ in places where tokens are.
-const HAS_TOKEN: &str = "two answers differ in a form, a meta or a script, as a token does: who sends such a form from a shared page is refused, so the page is its \
-     visitor's; `guard-noise` names a value in a script that is none";
+const HAS_TOKEN: &str = "two answers differ in a form, a meta or a script, as with a token: a form sent from a shared page would be refused, so the page has to pass; if the difference is a value in a script that is no token, list it in `guard-noise`";
 
 /// Why no setting is proposed that shares a page with a form. The application may know better, and say so.
-const HAS_FORM: &str = "the page has a form that is sent by POST, and what it sends is often checked against the visitor to whom the page was shown: such a page has to pass (`pass-urls`), unless \
-     the application says itself that it may be shared";
+const HAS_FORM: &str = "the page has a form that is sent by POST, and applications often check such a form against the visitor who got the page: it has to pass (`pass-urls`), unless the application itself says that the page may be shared";
 
 /// Why no setting is proposed that shares a page at such a URL.
-pub(crate) const IS_LOGIN: &str = "people log in there, as its URL says: such a page is its visitor's";
+pub(crate) const IS_LOGIN: &str = "by its URL, this is a page for logging in, which must not be shared";
 
 /// Why lines are not proposed that were tried.
-pub(super) const DIFFERS: &str = "it was tried, and the page differs by visitor: `kasoku doctor` shows the lines, and docs/guard.md what may be done about them";
+pub(super) const DIFFERS: &str = "a trial showed that the page differs by visitor: `kasoku doctor` shows the differences, and docs/guard.md says what to do";
 
 /// Why lines are not proposed that could not be tried.
-pub(super) const UNTRIED: &str = "it could not be tried: the application did not answer in time when it was asked anonymously and as another visitor; ask again";
+pub(super) const UNTRIED: &str =
+    "the lines could not be tried, because the application did not answer the requests of the trial in time: ask again";
 
 /// Keeps only the changes that the application would have to make. Where there are none, the result is `Nothing` for that reason.
 pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
@@ -102,7 +101,7 @@ pub(crate) fn noise(name: &str, route: &ActiveRoute, cookie_setters: &CookieSett
     let change = SuggestedChange::Set("cookies.noise", format!("[{before}\"{name}\"]"));
     Some(Suggestion::of(
         change,
-        "if the cookie changes no page: the application was seen to set it for visitors whom it does not know, and never otherwise",
+        "if the cookie changes no page: Kasoku has seen the application set it only for visitors whom the application does not know",
     ))
 }
 
@@ -226,7 +225,7 @@ impl Explaining<'_> {
         let is_hit = matches!(self.cache.inspect(&shared, self.now).outcome, LookupOutcome::Hit(_));
         is_hit.then(|| {
             let change = SuggestedChange::Set("query.ignore", format!("[{}]", globs.join(", ")));
-            Suggestion::of(change, "the same page without what others have added to the link is stored already")
+            Suggestion::of(change, "the same page without these tracking parameters is stored already")
         })
     }
 }

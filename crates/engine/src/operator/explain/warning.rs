@@ -17,7 +17,7 @@ use kasoku_semantics::{LifetimeSource, accel_expires, cookies, set_cookies};
 use kasoku_wire::ResponseHead;
 
 const BY_CONFIGURATION: &str = "requests with this cookie pass then, whatever the application says";
-const BY_APPLICATION: &str = "with each page that depends on who asks";
+const BY_APPLICATION: &str = "with each page that depends on its visitor";
 
 /// A shared page that visitors with a session get as well.
 #[derive(Clone, Debug, PartialEq, Eq)]

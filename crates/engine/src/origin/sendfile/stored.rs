@@ -44,7 +44,11 @@ pub(crate) async fn open(
         Ok(Ok(found)) => found,
         Ok(Err(Lost::ByUs(error))) => return SendfileOutcome::Failed(Error::Unreachable(error)),
         Ok(Err(Lost::Changed(why))) => {
-            tracing::info!(uri = routed.key.uri(), named = shown(&file.name), "the application is asked anew: {why}");
+            tracing::info!(
+                uri = routed.key.uri(),
+                named = shown(&file.name),
+                "the application is asked again, since the file that it named can't be sent: {why}"
+            );
             return SendfileOutcome::Changed;
         }
         Err(_) => return SendfileOutcome::Failed(Error::FirstByteTimeout),
@@ -80,8 +84,8 @@ pub(crate) async fn find_again(
 ) -> Result<OpenFile, Lost> {
     match find_named(&route.sendfile, as_named(file.field, &file.name), open_files).await {
         Ok(SendfileTarget::File(found)) if found.identity() == file.identity => Ok(found),
-        Ok(SendfileTarget::File(_)) => Err(Lost::Changed("it is another file")),
-        Ok(SendfileTarget::Missing) => Err(Lost::Changed("it is not there")),
+        Ok(SendfileTarget::File(_)) => Err(Lost::Changed("it is another file now")),
+        Ok(SendfileTarget::Missing) => Err(Lost::Changed("it does not exist")),
         Ok(SendfileTarget::Denied(why) | SendfileTarget::Malformed(why)) => Err(Lost::Changed(why)),
         Ok(SendfileTarget::Broken(_)) => Err(Lost::Changed("it can't be read")),
         Err(error) if is_shortage(&error) => Err(Lost::ByUs(error)),

@@ -415,7 +415,7 @@ fn an_operator_purges_by_tag_and_a_plugin_too() {
     assert_eq!(own.status, 200);
     let mut client = scene.client();
     client.ask("PURGE", "/", &["Surrogate-Key: board-qa post-free-6"]);
-    assert_eq!(client.response().text().trim(), "Purged all that has the tags board-qa post-free-6");
+    assert_eq!(client.response().text().trim(), "Purged all responses with one of the tags board-qa post-free-6");
     assert_eq!(stored(&scene), [LIST, POST, SHORT]);
     warm(&scene);
     // A plugin must not believe that pages are purged that are not.
@@ -439,7 +439,7 @@ fn an_operator_purges_by_tag_and_a_plugin_too() {
         ("PURGE", "Xkey-Purge: post-free-6", "post-free-6", OTHER_POST),
     ] {
         let purged = client.ask(method, "/", &[field]).response();
-        assert_eq!(purged.short(), (200, format!("Purged all that has the tags {tag}\n")), "{field}");
+        assert_eq!(purged.short(), (200, format!("Purged all responses with one of the tags {tag}\n")), "{field}");
         assert!(!stored(&scene).contains(&gone), "{field}");
     }
     assert!(matches!(purge(&["node-7"], None, Purge::Hard), Err(PurgeError::UnknownTag(_))));

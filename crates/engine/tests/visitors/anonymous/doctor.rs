@@ -69,7 +69,7 @@ fn a_page_that_is_the_same_for_everybody_is_proposed_with_its_gain() {
     assert_eq!(found.example, "http://example.org/search?q=***");
     let FindingVerdict::Proposal(proposal) = found.verdict else { panic!("{found:?}") };
     assert_eq!(proposal.toml(), "[[site.rule]]\npath = \"/search\"\nttl = \"1m\"\n");
-    assert!(proposal.changes[0].text.contains("the same for everybody"), "{proposal:?}");
+    assert!(proposal.changes[0].text.contains("the same for all visitors"), "{proposal:?}");
     // 24 requests an hour for two URLs: some 20 of them come after the minute is over, and are not saved.
     assert!((2.0..6.0).contains(&proposal.saved_requests), "{proposal:?}");
 }
@@ -350,7 +350,7 @@ fn a_diagnosis_stores_nothing_and_what_is_kept_needs_no_line() {
     }
     visitor(&scene, 1).get("/page");
     let found = finding(&scene, "example.org/page");
-    assert!(matches!(found.verdict, FindingVerdict::Nothing(why) if why.contains("are kept")), "{found:?}");
+    assert!(matches!(found.verdict, FindingVerdict::Nothing(why) if why.contains("are stored already")), "{found:?}");
     let count = application.count();
     assert!(scene.client().get("/page").is_hit());
     assert_eq!(application.count(), count);

@@ -94,7 +94,7 @@ fn what_the_configuration_could_do_is_proposed_only_by_a_live_question() {
     let scenario = Scenario::safe([page(), page()]);
     scenario.client().get("/");
     let stored = explain(&scenario, "GET", "/", &[], false);
-    assert!(stored.points.iter().any(|point| point.text.contains("expired at once")), "{:?}", stored.points);
+    assert!(stored.points.iter().any(|point| point.text.contains("states a lifetime of 0")), "{:?}", stored.points);
     let Tips::Changes(all) = &stored.tips else { panic!("{:?}", stored.tips) };
     assert!(matches!(&all[0].change, SuggestedChange::Send(name, _) if name == "CDN-Cache-Control"), "{all:?}");
     let asked = explain(&scenario, "GET", "/", &[], true).tips;

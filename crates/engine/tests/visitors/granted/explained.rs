@@ -41,7 +41,7 @@ fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
     );
     let (side, text) = said(&explained, "Cookie: session=***");
     assert_eq!(side, Side::Against);
-    assert!(text.ends_with("is for everybody. [cookies.others (kasoku.toml:1)]"), "{text}");
+    assert!(text.ends_with("are for all visitors. [cookies.others (kasoku.toml:1)]"), "{text}");
     assert!(!format!("{explained:?}").contains("hunter2"));
     let explained = explain(&scene, &["Authorization: Basic hunter2"]);
     assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-authorization");
@@ -83,11 +83,11 @@ fn what_is_not_sent_on_is_said_not_to_matter_and_what_is_in_the_key_to_matter() 
         (
             "Cookie: lang=***",
             Side::Neither,
-            "is in the key: each value has a variant of its own. [cookies.key (kasoku.toml:2)]",
+            "is in the key: each value has its own variant. [cookies.key (kasoku.toml:2)]",
         ),
         ("Cookie: _ga=***", Side::For, "can't depend on it. [cookies.noise (default)]"),
         ("Cookie: session=***", Side::For, "can't depend on it. [cookies.others (default)]"),
-        ("Accept-Language: de", Side::Neither, "each value has a variant of its own. [key-fields (kasoku.toml:3)]"),
+        ("Accept-Language: de", Side::Neither, "each value has its own variant. [key-fields (kasoku.toml:3)]"),
         ("Referer: http://a.example/", Side::For, "can't depend on it. [what is not in the key]"),
         ("User-Agent: x", Side::For, "can't depend on it. [what is not in the key]"),
     ] {
@@ -105,7 +105,10 @@ fn the_setting_that_granted_the_lifetime_is_named_with_its_line() {
     assert_eq!(explained.cache_status(), "kasoku; hit; ttl=60; detail=hit");
     let (side, text) = said(&explained, "");
     assert_eq!(side, Side::For);
-    assert_eq!(text, "It states no expiry, and the configuration grants it a lifetime. [ttl (kasoku.toml:1)]");
+    assert_eq!(
+        text,
+        "The response states no expiry, and the configuration grants it a lifetime. [ttl (kasoku.toml:1)]"
+    );
 
     let setup = grant(Setup::safe(), |grant| {
         grant.ttl_override_seconds = 60;

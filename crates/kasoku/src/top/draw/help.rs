@@ -30,8 +30,8 @@ fn kind_means(kind: ResultKind) -> &'static str {
 /// Each line fits into 60 columns.
 const NOTES: [&str; 5] = [
     "",
-    "hit ratio   hits among all but errors, each second",
-    "origin      its connections in use, of those it may have",
+    "hit ratio   hits of all requests but errors, each second",
+    "origin      its connections in use, of those allowed",
     "The list is of requests that were not hits.",
     "Any key goes back.",
 ];
