@@ -90,7 +90,9 @@ fn facts(setting: &Setting) -> String {
         facts.push(format!("- May stand {}", places.join(", ")));
     }
     facts.extend(setting.flag.map(|flag| format!("- Flag: `{flag}`")));
-    facts.extend(setting.is_read_at_start.then(|| "- A change takes effect at the next start, not at a reload".to_owned()));
+    facts.extend(
+        setting.is_read_at_start.then(|| "- A change takes effect at the next start, not at a reload".to_owned()),
+    );
     facts.join("\n")
 }
 

@@ -35,7 +35,11 @@ pub(super) static SEVERAL: Section = Section {
             example: "3",
             ..OF_ONE
         },
-        Setting { path: "backup", summary: "Whether the origin is asked only when none of the others can be asked.", ..OF_ONE },
+        Setting {
+            path: "backup",
+            summary: "Whether the origin is asked only when none of the others can be asked.",
+            ..OF_ONE
+        },
         Setting {
             path: "connections-max",
             kind: SettingKind::Integer { min: 1, max: 65_536 },

@@ -247,7 +247,7 @@ fn check_and_serve_name_a_directory_that_is_not_there() {
     // It ends at once: nobody else may have that address.
     let served = kasoku(&["serve", "--config", path.to_str().unwrap(), "--listen", "192.0.2.1:1"]);
     for said in [text(&checked.stderr), text(&served.stderr)] {
-        assert!(said.contains("warning: `/nonexistent/html` is not there") && said.contains(".toml:2:10"), "{said}");
+        assert!(said.contains("warning: `/nonexistent/html` does not exist") && said.contains(".toml:2:10"), "{said}");
     }
 }
 
