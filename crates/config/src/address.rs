@@ -67,7 +67,7 @@ fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> ValueError) -> ValueErro
         "" | "*" => bad(
             "it has no address",
             &format!(
-                "write \"127.0.0.1:{port}\" for this machine only, or \"0.0.0.0:{port}\" or \"[::]:{port}\" for everybody"
+                "write \"127.0.0.1:{port}\" for this machine only, or \"0.0.0.0:{port}\" or \"[::]:{port}\" for all machines"
             ),
         ),
         "localhost" => {
@@ -133,14 +133,19 @@ fn parse_spawned(text: &str) -> Result<SpawnedProgram, String> {
                 let number = |text: &str| text.parse().ok().filter(|number| (1..=PROCESSES_MAX).contains(number));
                 let range = number(min).zip(number(max)).filter(|(min, max)| min <= max);
                 (program.processes_min, program.processes_max) =
-                    range.ok_or_else(|| format!("processes are a number from 1 to {PROCESSES_MAX}, or two: `1-4`"))?;
+                    range.ok_or_else(|| format!("`processes` is a number from 1 to {PROCESSES_MAX}, or two: `1-4`"))?;
             }
             Some(("requests", number)) => {
                 program.requests_max =
                     number.parse().map_err(|_| format!("{} is no number of requests", quoted(number)))?;
             }
             Some(("umask", mask)) => program.umask = parse_umask(mask)?,
-            _ => return Err(format!("{} is no parameter of it: processes, requests, umask", quoted(parameter))),
+            _ => {
+                return Err(format!(
+                    "{} is no parameter of a program: there are `processes`, `requests` and `umask`",
+                    quoted(parameter)
+                ));
+            }
         }
     }
     Ok(program)
@@ -165,7 +170,7 @@ pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, ValueError> {
     }
     let components: PathBuf = PathBuf::from(path).components().collect();
     if components.parent().is_none() {
-        return Err(bad("it is the whole machine", "name the directory whose files are for everybody"));
+        return Err(bad("it is the whole machine", "name the directory whose files all clients may get"));
     }
     Ok(components)
 }
@@ -196,7 +201,7 @@ fn parse_authority(text: &str, default_port: Option<u16>) -> Result<OriginEndpoi
     }
     if let Some(start) = text.find(['/', '?', '#']) {
         let path = text.get(start..).unwrap_or_default();
-        return Err(format!("it has a path, {}, but the path is the client's", quoted(path)));
+        return Err(format!("it has a path, {}, but the path comes from the client's request", quoted(path)));
     }
     let (host, port) = split_port(text)?;
     let port = port.or(default_port).ok_or("it has no port")?;
@@ -238,7 +243,7 @@ pub(crate) fn parse_origin_host(text: &str) -> Result<String, ValueError> {
         )
     };
     if text.contains(['/', '@']) {
-        return Err(bad("it is a name with or without a port, and no more"));
+        return Err(bad("it must be a name, with or without a port, and nothing else"));
     }
     parse_authority(text, Some(HTTP_PORT)).map_err(|why| bad(&why))?;
     Ok(text.to_ascii_lowercase())
@@ -262,7 +267,7 @@ pub(crate) fn parse_range(text: &str) -> Result<AddressRange, ValueError> {
     let prefix_bits = match bits.map(str::parse::<u8>) {
         None => bits_max,
         Some(Ok(bits)) if bits <= bits_max => bits,
-        Some(_) => return Err(bad(&format!("behind the `/` there must be a number from 0 to {bits_max}"))),
+        Some(_) => return Err(bad(&format!("after the `/` there must be a number from 0 to {bits_max}"))),
     };
     Ok(AddressRange::Ip { address, prefix_bits })
 }

@@ -36,7 +36,7 @@ fn syntax_issue(error: &Error, document: &str) -> Issue {
         ("duplicate key", _) if at == "site" => {
             "a `[[site.rule]]` stands below the `[[site]]` that it belongs to".to_owned()
         }
-        ("duplicate key", _) => "a key stands once in its table: remove one of the two".to_owned(),
+        ("duplicate key", _) => "a key can stand only once in its table: remove one of the two".to_owned(),
         (_, "") => "texts stand in quotes, tables begin with `[name]`, lists of tables with `[[name]]`".to_owned(),
         (_, expected) => format!("expected {expected}"),
     };

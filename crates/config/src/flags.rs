@@ -289,7 +289,7 @@ fn read_file(path: &Path) -> Result<String, String> {
 fn why_unread(error: io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "it may not be read by this user".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         _ => error.to_string(),
     }

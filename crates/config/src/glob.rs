@@ -31,7 +31,7 @@ pub(crate) fn parse_path_pattern(text: &str) -> Result<String, ValueError> {
         ));
     }
     if text.len() > PATTERN_BYTES_MAX {
-        return Err(bad("it is too long", "4096 bytes are the most"));
+        return Err(bad("it is too long", "write at most 4096 bytes"));
     }
     Ok(text.to_owned())
 }

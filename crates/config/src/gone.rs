@@ -23,7 +23,7 @@ pub(crate) static GONE: [Gone; 52] = [
     moved(
         "cache.heuristic-max",
         "gone: it is always 1 day, or 1 second for files",
-        "write `ttl-max` for a shorter lifetime; for files, `cache.heuristic-percent` makes it 1 day",
+        "write `ttl-max` for a shorter lifetime; for files, any `cache.heuristic-percent` makes it 1 day",
     ),
     moved(
         "cache.stale-if-error",
@@ -49,8 +49,8 @@ pub(crate) static GONE: [Gone; 52] = [
     constant("compress.bytes-min", "gone: it is always 1 KiB"),
     moved(
         "compress.enabled",
-        "gone: `compress.codings` says it as well",
-        "write `compress.codings = []` where nothing is to be compressed",
+        "gone: `compress.codings` replaces it",
+        "write `compress.codings = []` to compress nothing",
     ),
     moved(
         "compress.gzip-level",
@@ -113,7 +113,7 @@ pub(crate) static GONE: [Gone; 52] = [
     moved(
         "nobody-cookies",
         "now `anonymous-request-cookies`",
-        "write `anonymous-request-cookies`: they go along with each anonymous request",
+        "write `anonymous-request-cookies`: Kasoku adds them to each anonymous request",
     ),
     moved("noise-cookies", "now `cookies.noise`", "write `cookies.noise`"),
     constant(
@@ -148,15 +148,15 @@ pub(crate) static GONE: [Gone; 52] = [
     moved(
         "session.probe-status",
         "now a part of `session.probe`",
-        "write it behind the path: `session.probe = \"/login.php => 200\"`",
+        "write it after the path: `session.probe = \"/login.php => 200\"`",
     ),
     moved(
         "session.probe-text",
         "now a part of `session.probe`",
-        "write it behind the status: `session.probe = \"/login.php => 200 </form>\"`",
+        "write it after the status: `session.probe = \"/login.php => 200 </form>\"`",
     ),
-    constant("traces.parents", "gone: a trace goes on where it comes from one of `trusted-proxies`"),
-    moved("ttl-min", "gone: `ttl` comes before the lifetime that Last-Modified would give", "write `ttl`"),
+    constant("traces.parents", "gone: a trace that comes from one of `trusted-proxies` is always continued"),
+    moved("ttl-min", "gone: `ttl` takes precedence over the lifetime that Last-Modified would give", "write `ttl`"),
     constant("upgrades", "gone: clients may always switch to WebSocket, and to nothing else"),
 ];
 

@@ -29,7 +29,7 @@ pub(crate) fn parse_pattern(text: &str) -> Result<HostPattern, ValueError> {
     if text.starts_with('[') {
         return parse_bracketed(text).map(HostPattern::Exact).ok_or_else(|| {
             bad(
-                "between the brackets there must be an IPv6 address, and nothing behind them",
+                "between the brackets there must be an IPv6 address, and nothing after them",
                 "like \"[::1]\"".to_owned(),
             )
         });
@@ -50,7 +50,7 @@ pub(crate) fn parse_pattern(text: &str) -> Result<HostPattern, ValueError> {
     if let Some(name) = name.strip_prefix('.') {
         return Err(bad(
             "it starts with a dot",
-            format!("for everything below the name write {}", quoted(&format!("*.{name}"))),
+            format!("for all hosts below the name write {}", quoted(&format!("*.{name}"))),
         ));
     }
     if name.contains('*') {

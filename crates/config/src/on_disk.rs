@@ -44,16 +44,16 @@ struct RequiredPath<'r> {
 }
 
 /// What fails without the directory or program of an origin.
-const REQUESTS_FAIL: &str = "requests that lead there fail as long as that is so";
+const REQUESTS_FAIL: &str = "until that changes, requests that lead there fail";
 
 /// What fails without a directory of named files.
-const FILES_FAIL: &str = "files that the application names there are 500 as long as that is so";
+const FILES_FAIL: &str = "until that changes, files that the application names there are 500";
 
 /// What fails without the directory of the access log.
-const START_FAILS: &str = "the program does not start as long as that is so";
+const START_FAILS: &str = "until that changes, the program does not start";
 
 /// What fails without the directory for request bodies.
-const BODIES_FAIL: &str = "requests to programs with a body of more than 64 KiB are 503 as long as that is so";
+const BODIES_FAIL: &str = "until that changes, requests to programs with a body of more than 64 KiB get 503";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PathKind {
@@ -89,7 +89,7 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
             Some(None) => continue,
             Some(Some(what)) => (format!("{path} {what}"), *fails),
             None => {
-                (format!("{path} was not looked at: the disk does not answer"), "see whether a network disk is away")
+                (format!("{path} was not checked: the disk does not answer"), "check whether a network disk is down")
             }
         };
         issues.push(Issue::warning(message).at(&written.place).help(help));
@@ -166,10 +166,10 @@ fn in_time<J: Send + 'static, F: Send + 'static>(
 fn fault(path: &Path, kind: PathKind) -> Option<&'static str> {
     match (std::fs::metadata(path), kind) {
         (Err(error), _) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Some("is not there")
+            Some("does not exist")
         }
         (Err(_), _) => None,
-        (Ok(found), PathKind::Directory) => (!found.is_dir()).then_some("is no directory"),
+        (Ok(found), PathKind::Directory) => (!found.is_dir()).then_some("is not a directory"),
         (Ok(found), PathKind::Programs) => {
             (!found.is_dir() && !found.is_file()).then_some("is neither a directory nor a program")
         }

@@ -298,7 +298,9 @@ impl<'a, 'i> Keys<'a, 'i> {
         };
         if let Some(surplus) = items.get(LIST_LEN_MAX) {
             let message = format!("the list is longer than {LIST_LEN_MAX}");
-            self.push(Issue::error(message).at(&place(surplus.span())).help("this is the first that is too many"));
+            self.push(
+                Issue::error(message).at(&place(surplus.span())).help("this entry is the first that is too many"),
+            );
         }
         items.into_iter().take(LIST_LEN_MAX)
     }

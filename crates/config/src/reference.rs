@@ -9,7 +9,7 @@ const INTRO: &str = "\
 
 # Configuration
 
-Kasoku reads one TOML file: `kasoku serve --config kasoku.toml`. Every key has a default or says what holds without it;
+Kasoku reads one TOML file: `kasoku serve --config kasoku.toml`. Every key has a default, or says what holds without it;
 only a site's `origin` must be given. The few settings that are also flags are marked; a flag wins over the file.
 `kasoku check kasoku.toml` says what is wrong, with line, column and the fix, and exits with 1.
 
@@ -23,7 +23,7 @@ const AFTER_SAMPLE: &str = "```
 - A **size** is a number of bytes, or a text with a unit: `\"64KiB\"` (1024), `\"10MB\"` (1000).
 - A **duration** is a text with a unit: `\"500ms\"`, `\"5s\"`, `\"10m\"`, `\"1h30m\"`, `\"7d\"`.
 - Where a list is expected, one text alone is a list of one.
-- A key that may stand at the top, in a `[[site]]` and in a `[[site.rule]]` holds for all that is below; the innermost wins.
+- A key that may stand at the top, in a `[[site]]` and in a `[[site.rule]]` holds for everything below it; the innermost wins.
 ";
 
 /// The configuration of a small site, as the reference page shows it.
@@ -90,7 +90,9 @@ fn facts(setting: &Setting) -> String {
         facts.push(format!("- May stand {}", places.join(", ")));
     }
     facts.extend(setting.flag.map(|flag| format!("- Flag: `{flag}`")));
-    facts.extend(setting.is_read_at_start.then(|| "- A reload leaves it as it is until the next start".to_owned()));
+    facts.extend(
+        setting.is_read_at_start.then(|| "- A change takes effect at the next start, not at a reload".to_owned()),
+    );
     facts.join("\n")
 }
 

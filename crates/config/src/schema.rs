@@ -29,7 +29,7 @@ pub fn schema_json() -> String {
     site.properties.insert(
         "rule".to_owned(),
         json!({
-            "description": "Each `[[site.rule]]` belongs to the `[[site]]` above it. The first whose path matches decides.",
+            "description": "Each `[[site.rule]]` belongs to the `[[site]]` above it. The first rule whose path matches decides.",
             "type": "array",
             "maxItems": LIST_LEN_MAX,
             "items": { "$ref": "#/definitions/rule" },
@@ -38,7 +38,7 @@ pub fn schema_json() -> String {
     top.properties.insert(
         "site".to_owned(),
         json!({
-            "description": "Each `[[site]]` answers for some hosts. The first whose hosts match serves the request.",
+            "description": "Each `[[site]]` serves some hosts. The first site whose hosts match serves the request.",
             "type": "array",
             "maxItems": LIST_LEN_MAX,
             "items": { "$ref": "#/definitions/site" },
@@ -57,7 +57,7 @@ pub fn schema_json() -> String {
     let mut schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Kasoku's configuration",
-        "description": "Made from the table of settings; `kasoku check` knows more than a schema can say.",
+        "description": "Made from the table of settings; `kasoku check` finds more mistakes than a schema can.",
         "definitions": definitions,
     });
     if let (Value::Object(schema), Value::Object(top)) = (&mut schema, top.schema()) {

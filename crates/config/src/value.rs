@@ -33,7 +33,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, ValueError> {
         return Err(bad("it must start with a number", SIZE_HELP));
     }
     if unit.starts_with(['.', ',']) {
-        return Err(bad("only whole numbers are", "take the next smaller unit: \"1536MiB\" is one and a half GiB"));
+        return Err(bad("it must be a whole number", "take the next smaller unit: \"1536MiB\" is one and a half GiB"));
     }
     let named = SIZE_UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, bytes)| *bytes);
     let factor = match (named, unit) {
@@ -45,7 +45,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, ValueError> {
                 format!("write \"{number}{letter}iB\" (powers of 1024) or \"{number}{letter}B\" (powers of 1000)");
             return Err(bad(&format!("the unit {} can mean two things", quoted(unit)), &help));
         }
-        (None, _) => return Err(bad(&format!("{} is no unit of it", quoted(unit)), SIZE_HELP)),
+        (None, _) => return Err(bad(&format!("{} is no unit of size", quoted(unit)), SIZE_HELP)),
     };
     let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     size.ok_or_else(|| bad("it is too large a number", SIZE_HELP))
@@ -63,7 +63,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, ValueError> {
         }
         if after.starts_with(['.', ',']) {
             return Err(bad(
-                "only whole numbers are",
+                "it must be a whole number",
                 "take the next smaller unit: \"1500ms\" is one and a half seconds",
             ));
         }
@@ -77,7 +77,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, ValueError> {
             ));
         }
         let Some((_, factor)) = DURATION_UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(bad(&format!("{} is no unit of it", quoted(unit)), DURATION_HELP));
+            return Err(bad(&format!("{} is no unit of time", quoted(unit)), DURATION_HELP));
         };
         let part_ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor));
         let sum_ms = part_ms.and_then(|part| total_ms.checked_add(part));
@@ -149,7 +149,7 @@ mod tests {
     fn what_is_no_size_is_said_in_words() {
         for (text, words) in [
             ("64k", "two things"),
-            ("1.5GiB", "whole numbers"),
+            ("1.5GiB", "whole number"),
             ("-1", "start with a number"),
             ("", "start with a number"),
             ("5 apples", "`apples` is no unit"),
@@ -166,7 +166,7 @@ mod tests {
         for (text, words) in [
             ("5", "no unit"),
             ("5 sec", "`sec` is no unit"),
-            ("1.5s", "whole numbers"),
+            ("1.5s", "whole number"),
             ("", "number with a unit"),
             ("5s!", "`s!` is no unit"),
             ("5s !", "number with a unit"),

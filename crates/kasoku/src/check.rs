@@ -21,7 +21,7 @@ pub(crate) struct CheckFlags {
     /// The configuration file (TOML); `-`: standard input
     #[arg(value_name = "FILE")]
     config: PathBuf,
-    /// Write it for programs: one object on standard output
+    /// Write the result as JSON: one object on standard output
     #[arg(long)]
     json: bool,
 }

@@ -12,13 +12,13 @@ use std::process::ExitCode;
 pub(crate) enum Generated {
     /// Manual pages (section 1), a file for each command
     Man {
-        /// Where they are written; it must be there
+        /// The directory for the pages; it must exist
         #[arg(value_name = "DIRECTORY")]
         directory: PathBuf,
     },
-    /// Completions, to standard output
+    /// Completions for a shell, to standard output
     Completions {
-        /// For that shell
+        /// The shell
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },

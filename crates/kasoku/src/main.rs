@@ -63,44 +63,46 @@ enum Command {
     #[command(after_help = "Everything else is set in the configuration file: docs/configuration.md.\n\
         RUST_LOG=debug shows each request on standard error.")]
     Serve(Box<ServeFlags>),
-    /// Say what is wrong with a configuration file: line, column and the fix; else what it comes to
+    /// Say what is wrong with a configuration file, with line, column and the fix; if nothing is wrong, sum it up
     #[command(
-        after_help = "Exit status: 0 where the program can start with it, warnings included; 1 where something is wrong with it, or it \
-        can't be read; 2 where the command line is wrong. No origin is asked: `kasoku explain` and `kasoku top` say whether they \
-        answer."
+        after_help = "Exit status: 0 if the program can start with the file, also with warnings; 1 if something is wrong with it, or it \
+        can't be read; 2 if the command line is wrong. No origin is asked: `kasoku explain` and `kasoku top` say whether the \
+        origins answer."
     )]
     Check(CheckFlags),
-    /// Print what `application = "NAME"` lays under a site: each line with its reason; without a name, list them
+    /// Print the policy that `application = "NAME"` gives to a site, each line with its reason; without a name, list the names
     Application {
-        /// One of the names
+        /// The name of an application
         name: Option<String>,
     },
     /// Drop what the running program has stored, or make it stale
     #[command(
-        after_help = "Nothing is scanned: a prefix or a site takes as long as one URL. What is being fetched meanwhile is \
-        not stored."
+        after_help = "Nothing is scanned: a prefix or a site takes as long as one URL. A response that is being fetched \
+        meanwhile is not stored."
     )]
     Purge(PurgeFlags),
     /// Show what the running program does: requests, hits, memory, origins, and which URLs are no hits or slow
     #[command(
-        after_help = "URLs are those of visitors, with their queries. `?` shows the keys, `q` or Ctrl-C ends it. NO_COLOR \
-        is respected; in a pipe it is plain text."
+        after_help = "The URLs are those of visitors, with their queries. `?` shows the keys, `q` or Ctrl-C quits. NO_COLOR \
+        turns colours off; in a pipe the output is plain text."
     )]
     Top(TopFlags),
     /// Say what a request gets, why, and what would make it a hit
     #[command(
-        after_help = "The running program is asked; nothing is stored, dropped or counted by it. Values of cookies and \
-        credentials are not shown. Examples: docs/explain.md."
+        after_help = "The command asks the running program, which stores, drops and counts nothing for that. Values of cookies \
+        and credentials are not shown. Examples: docs/explain.md."
     )]
     Explain(ExplainFlags),
-    /// Say what keeps requests from being served from memory, what that costs, and which lines would help
+    /// Say what keeps requests from being served from memory, what that costs, and which lines of configuration would help
     #[command(
-        after_help = "The running program is asked; it tries each line on an example before it proposes it, which asks the \
-        application, and stores nothing. More: docs/doctor.md."
+        after_help = "The command asks the running program. Before the program proposes a line, it tries the line on an \
+        example: it asks the application, and stores nothing. More: docs/doctor.md."
     )]
     Doctor(DoctorFlags),
-    /// Have the running program read its configuration again, and say what that changed; exit status 1 if something is wrong with it
-    #[command(after_help = "What is wrong changes nothing. SIGHUP does the same, and says so in the program's log.")]
+    /// Have the running program read its configuration again, and say what that changed; exit status 1 if the configuration is wrong
+    #[command(
+        after_help = "A configuration that is wrong changes nothing. SIGHUP does the same; the program's log then says what changed."
+    )]
     Reload(ReloadFlags),
     /// Make manual pages, or completions for a shell
     #[command(subcommand, hide = true)]

@@ -35,13 +35,13 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// How to reach the program that runs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OperatorFlags {
-    /// Where the running program answers, like 127.0.0.1:8081 or unix:/run/kasoku/blog.sock; without it, the configuration's
+    /// The address of the running program, like 127.0.0.1:8081 or unix:/run/kasoku/blog.sock; by default the address in the configuration
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<String>,
-    /// The file with its token; else the configuration's
+    /// The file with the token of that address; by default the file that the configuration names
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
-    /// The configuration of the running program; without it and without --admin the program's control socket is asked
+    /// The configuration of the running program; without --config and --admin, the command asks at the program's control socket
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

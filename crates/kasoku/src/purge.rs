@@ -8,34 +8,34 @@ use std::process::ExitCode;
 #[derive(Clone, Debug, Args)]
 #[command(group = clap::ArgGroup::new("target").required(true).multiple(true))]
 pub(crate) struct PurgeFlags {
-    /// URLs, in all variants and under http and https
+    /// The URLs to purge, in all variants, under http and https
     #[arg(
         value_name = "URL",
         group = "target",
-        help = "URLs, in all variants and under http and https, such as http://example.org/blog/"
+        help = "The URLs to purge, in all variants, under http and https, such as http://example.org/blog/"
     )]
     urls: Vec<String>,
-    /// All URLs that begin like this one
+    /// Purge all URLs that begin like this one
     #[arg(
         long,
         value_name = "URL",
         group = "target",
-        help = "All URLs that begin like this one, such as http://example.org/blog/"
+        help = "Purge all URLs that begin like this one, such as http://example.org/blog/"
     )]
     prefix: Vec<String>,
-    /// All of a host, such as example.org; the only site has its name as well, which is `default` where it has no hosts
+    /// Purge all URLs of a host, such as example.org; if there is only one site, its name will do (`default` for a site without hosts)
     #[arg(long, value_name = "HOST", group = "target")]
     site: Vec<String>,
-    /// All that has this tag (`tags` in the configuration), such as board-free
+    /// Purge all responses with this tag (`tags` in the configuration), such as board-free
     #[arg(long, value_name = "TAG", group = "target")]
     tag: Vec<String>,
     /// With --tag: only in the site that serves this host
     #[arg(long = "in", value_name = "HOST", requires = "tag")]
     host: Option<String>,
-    /// Everything
+    /// Purge everything
     #[arg(long, group = "target")]
     all: bool,
-    /// Make it stale instead of dropping it: it is validated before it is used, and may be served stale meanwhile
+    /// Make responses stale instead of dropping them: they are validated before they are used, and may be served stale meanwhile
     #[arg(long)]
     soft: bool,
     #[command(flatten)]

@@ -40,13 +40,13 @@ const INTERVAL_MAX_SECONDS: f64 = 3600.0;
 /// The arguments of `kasoku top`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TopFlags {
-    /// Write it once instead of drawing it again and again; so it is as well where the output is no terminal
+    /// Write it once as text, and end; the default if standard output is not a terminal
     #[arg(long)]
     once: bool,
-    /// Write it once as JSON
+    /// Write it once as JSON, and end
     #[arg(long)]
     json: bool,
-    /// How often it is drawn: 500ms, 2s, 1m
+    /// How often the screen is drawn: 500ms, 2s, 1m
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
     #[command(flatten)]

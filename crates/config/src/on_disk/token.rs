@@ -11,7 +11,7 @@ pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
     let is_tcp = matches!(options.admin, Some(ListenAddress::Tcp(_)));
     let Some(written) = raw.admin.as_ref().filter(|_| is_tcp && raw.admin_token_file.is_none()) else { return };
     let issue = Issue::warning("without a token, `admin` answers only `/healthz`, `/metrics` and `/stats` here");
-    let help = "all users of the machine can connect: write `admin-token-file = \"/etc/kasoku/admin.token\"` (made where it \
-                is not there), or listen on a Unix socket: `admin = \"unix:/run/kasoku/admin.sock\"`";
+    let help = "all users of the machine can connect: write `admin-token-file = \"/etc/kasoku/admin.token\"` (Kasoku makes the \
+                file if it does not exist), or listen on a Unix socket: `admin = \"unix:/run/kasoku/admin.sock\"`";
     issues.push(issue.at(&written.place).help(help));
 }

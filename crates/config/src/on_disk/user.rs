@@ -16,7 +16,7 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     };
     if let Some(Some(what)) = found.into_iter().next() {
         let issue = Issue::warning(format!("this machine has no {what}")).at(&written.place);
-        issues.push(issue.help("the program does not start as long as that is so: `useradd --system` makes one"));
+        issues.push(issue.help("until that changes, the program does not start: `useradd --system` makes a user, `groupadd --system` a group"));
     }
 }
 

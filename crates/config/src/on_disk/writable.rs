@@ -178,9 +178,9 @@ impl WalkJob {
         let is_writers = |(_, of): &&(String, WriteAccess)| *of == writer;
         let below: Vec<&str> = found.directories.iter().filter(is_writers).map(|(below, _)| below.as_str()).collect();
         let who = match (writer, user) {
-            (WriteAccess::Anybody, _) => "anybody".to_owned(),
-            (WriteAccess::User, Some(name)) => format!("{}, as whom Kasoku runs,", quoted(name)),
-            (WriteAccess::User, None) => "the user as whom Kasoku runs".to_owned(),
+            (WriteAccess::Anybody, _) => "any user".to_owned(),
+            (WriteAccess::User, Some(name)) => format!("Kasoku's user {}", quoted(name)),
+            (WriteAccess::User, None) => "Kasoku's user".to_owned(),
         };
         let (first, others) = below.split_first()?;
         let named = below.iter().take(NAMED_MAX).map(|below| quoted(&format!("{}{below}", self.at.root.display())));
@@ -190,9 +190,9 @@ impl WalkJob {
         }
         let mut help = if first.is_empty() { self.help_for_root() } else { self.help(&below) };
         if found.is_cut_short {
-            help.push_str("; there may be more: not all that lies below the root was looked at");
+            help.push_str("; there may be more: Kasoku did not look at everything below the root");
         }
-        let issue = Issue::warning(format!("{who} may write to {directories}, and programs there run")).help(help);
+        let issue = Issue::warning(format!("{who} may write to {directories}, and programs run there")).help(help);
         Some(match &self.place {
             Some(place) => issue.at(place),
             None => issue,
@@ -205,15 +205,15 @@ impl WalkJob {
         let patterns = below.iter().take(NAMED_MAX).map(pattern).collect::<Vec<_>>().join(", ");
         let has_list = self.routes.all().any(|runner| !runner.no_programs.is_empty());
         match has_list {
-            false => format!("none runs there with `no-programs = [{patterns}]`"),
-            true => format!("none runs there with {patterns} in `no-programs`"),
+            false => format!("with `no-programs = [{patterns}]`, no program runs there"),
+            true => format!("with {patterns} in `no-programs`, no program runs there"),
         }
     }
 
     fn help_for_root(&self) -> String {
         let pattern = format!("{}/data/*", encoded(&self.at.prefix));
         format!(
-            "let another user own it, but for directories of uploads, where none runs with `no-programs = [\"{pattern}\"]`"
+            "let another user own it, except directories of uploads; for these, write `no-programs = [\"{pattern}\"]`"
         )
     }
 }

@@ -23,9 +23,10 @@ pub(super) fn warn(raw: &RawRule, route: &Route, outer: [&RawRoute; 2], issues: 
     let written = outer.into_iter().find_map(|raw| raw.expiry.ttl_override.as_ref());
     let whose = if written.is_some() { "" } else { " of its `application`" };
     let message = format!(
-        "`ttl` is for responses that state no expiry: where `ignore` overrules what one states, `ttl-override`{whose} keeps it for {held} here"
+        "`ttl` is for responses that state no lifetime: one that states something which `ignore` lists is fresh for {held} here, by `ttl-override`{whose}"
     );
-    let issue = with_related(Issue::warning(message).at(&ttl.place), written.map(|it| &it.place), "this beats it");
+    let issue =
+        with_related(Issue::warning(message).at(&ttl.place), written.map(|it| &it.place), "this counts instead");
     let short = show_duration(ttl.value);
     issues.push(issue.help(format!("write `ttl-override = \"{short}\"` into the rule, instead of `ttl` or beside it")));
 }

@@ -109,38 +109,38 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         let (why, help) = match fault {
             ChangeError::NoArrow => ("has no `=>`".to_owned(), "write \"POST /save => tag\""),
             ChangeError::Request => (
-                "says too much, or nothing, of the request".to_owned(),
+                "needs a URL, with at most a method before it and a status after it".to_owned(),
                 "write \"POST /save => tag\", or \"POST /save 3xx => tag\"",
             ),
             ChangeError::Status(text) => (
                 format!("names {}, which is no status", quoted(text)),
-                "write \"302\", or \"3xx\" for all that begin so",
+                "write a status, like \"302\", or a class, like \"3xx\"",
             ),
             ChangeError::Method(method) => (
-                format!("has no method before its URL, but {}", quoted(method)),
-                "write it in capitals, like \"POST\", or leave it out",
+                format!("names {}, which is not a method", quoted(method)),
+                "write the method in capitals, like \"POST\", or leave it out",
             ),
             ChangeError::Url(url) => (
-                format!("has no URL pattern, but {}", quoted(url)),
-                "a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\"",
+                format!("names {}, which is not a URL pattern", quoted(url)),
+                "write a path, and after `?` one parameter: \"/login*\", \"*?action=edit\"",
             ),
             ChangeError::NoTags => (
-                "says nothing of what is changed".to_owned(),
-                "behind `=>` stand tags, `*` for all that has tags, or `-` for nothing",
+                "does not say what is changed".to_owned(),
+                "write after `=>` the tags of the pages that change, `*` for all pages that have tags, or `-` for none",
             ),
             ChangeError::Tag(tag, error) => (
                 format!("names {}, which is not a tag: {error}", quoted(tag)),
                 "write a word, with parameters in braces: \"board-{name}\"",
             ),
             ChangeError::TooMany => {
-                (format!("has more than {TAGS_OF_A_CHANGE_MAX} tags"), "write it twice, with some of them each")
+                (format!("has more than {TAGS_OF_A_CHANGE_MAX} tags"), "write two lines, with some of the tags each")
             }
         };
         issues.push(Issue::error(format!("{} {why}", quoted(&text.value))).at(&text.place).help(help));
     }
     for text in own(&raw.no_change_redirects).filter(|text| url_pattern(&text.value).is_none()) {
         let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
-        issues.push(issue.help("a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\""));
+        issues.push(issue.help("write a path, and after `?` one parameter: \"/login*\", \"*?action=edit\""));
     }
     let lists = [(&raw.tags, TEMPLATES_MAX), (&raw.changes, CHANGES_MAX), (&raw.no_change_redirects, CHANGES_MAX)];
     super::visitors::check_lengths(&lists, issues);
@@ -152,6 +152,6 @@ pub(super) fn warn(raw: &RawChanges, route: &Route, issues: &mut Vec<Issue>) {
         && let Some(urls) = raw.no_change_redirects.as_ref().filter(|urls| !urls.value.is_empty())
     {
         let issue = Issue::warning("`no-change-redirects` has no effect without `changes`").at(&urls.place);
-        issues.push(issue.help("say which requests change what: `changes = [\"POST /save => page-{id}\"]`"));
+        issues.push(issue.help("say which requests change which pages: `changes = [\"POST /save => page-{id}\"]`"));
     }
 }

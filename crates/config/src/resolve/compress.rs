@@ -57,12 +57,11 @@ fn check_codings(codings: Option<&LocatedTexts>, issues: &mut Vec<Issue>) {
         let is_known = coding(text).is_some();
         let is_again = codings.value.iter().take(index).any(|before| before.value == text.value);
         if !is_known {
-            let issue =
-                Issue::error(format!("{} is no coding that can be made here", quoted(&text.value))).at(&text.place);
+            let issue = Issue::error(format!("{} is no coding that Kasoku makes", quoted(&text.value))).at(&text.place);
             issues.push(issue.help("write \"br\", \"zstd\" or \"gzip\""));
         } else if is_again {
-            let issue = Issue::error(format!("{} stands twice", quoted(&text.value))).at(&text.place);
-            issues.push(issue.help("the first one decides when a client gets it"));
+            let issue = Issue::error(format!("{} is listed twice", quoted(&text.value))).at(&text.place);
+            issues.push(issue.help("remove one: the order of the list decides which coding a client gets"));
         }
     }
 }

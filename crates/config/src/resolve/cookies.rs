@@ -69,14 +69,14 @@ pub(super) fn check(raw: &RawCookies, issues: &mut Vec<Issue>) {
     );
     warn_of_everything(
         &raw.noise,
-        "no cookie counts, and who is logged in gets the page for everybody",
-        "name the cookies that change no page; where nobody logs in, `cookies.others = \"remove\"` says the same",
+        "no cookie counts, and visitors who are logged in get the page for all visitors",
+        "name the cookies that change no page; if no visitor logs in, `cookies.others = \"remove\"` does the same",
         issues,
     );
     warn_of_everything(
         &raw.pass,
-        "requests with any cookie pass, be it one of analytics alone",
-        "name the cookies by which the application knows somebody; without the list noise makes no request pass",
+        "requests with any cookie pass, even if it is only one of analytics",
+        "name the cookies that tell who the visitor is; without this list, no request passes because of a cookie of `cookies.noise`",
         issues,
     );
 }
@@ -93,13 +93,13 @@ pub(super) fn warn(raw: &RawCookies, route: &Route, grants: bool, issues: &mut V
         (Some(list), _) if list.value.iter().any(|text| is_everything(&text.value)) => None,
         (Some(list), _) => Some((
             &list.place,
-            "every cookie that is not in this list or in the key is removed: who is known by another gets the page for everybody",
-            "list each cookie by which the application knows somebody: of logins, carts, drafts, passwords of pages",
+            "every cookie that is not in this list or in the key is removed: a visitor who is known by another cookie gets the page for all visitors",
+            "list each cookie that tells who the visitor is: of logins, carts, drafts, passwords of pages",
         )),
         (None, Some(text)) if route.cookies.pass.is_empty() => Some((
             &text.place,
-            "cookies that are not in the key are removed: who is logged in gets the page for everybody",
-            "right where nobody logs in; else name the cookies of logins: `cookies.pass = [\"session*\"]`",
+            "cookies that are not in the key are removed: visitors who are logged in get the page for all visitors",
+            "this is right if no visitor logs in; otherwise name the cookies of logins: `cookies.pass = [\"session*\"]`",
         )),
         (None, _) => None,
     };

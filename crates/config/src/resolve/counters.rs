@@ -39,7 +39,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     }
     if let Some(target) = raw.beacon.as_ref().filter(|target| !target.value.is_empty() && !is_target(&target.value)) {
         let issue = Issue::error(format!("{} is not a path", quoted(&target.value))).at(&target.place);
-        issues.push(issue.help("write the path of a page that counts who asks for it: \"/count.php\""));
+        issues.push(issue.help("write the path of a page that counts its visitors: \"/count.php\""));
     }
     if let Some(template) = raw.view_beacon.as_ref().filter(|template| !template.value.is_empty())
         && let Err(error) = UrlTemplate::parse(&template.value)
@@ -76,11 +76,13 @@ pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: 
 fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) {
     type CookieList = fn(&RawRoute) -> Option<&LocatedTexts>;
     let lists: [(&[String], &str, &str, CookieList); 3] = [
-        (&route.session.cookies, "cookies.session", "it would make somebody of nobody", |raw| {
+        (&route.session.cookies, "cookies.session", "an anonymous request can't have a session", |raw| {
             raw.cookies.session.as_ref()
         }),
-        (&route.cookies.pass, "cookies.pass", "it would make somebody of nobody", |raw| raw.cookies.pass.as_ref()),
-        (&route.policy.grant.key_cookies, "cookies.key", "visitors bring one of their own", |raw| {
+        (&route.cookies.pass, "cookies.pass", "an anonymous request can't tell who the visitor is", |raw| {
+            raw.cookies.pass.as_ref()
+        }),
+        (&route.policy.grant.key_cookies, "cookies.key", "the visitor's own cookie is sent", |raw| {
             raw.cookies.key.as_ref()
         }),
     ];
@@ -100,7 +102,7 @@ fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) 
         issues.push(
             Issue::error(message)
                 .at(&place)
-                .help(format!("take its name out of `anonymous-request-cookies` or of `{key}`")),
+                .help(format!("remove the cookie from `anonymous-request-cookies` or from `{key}`")),
         );
     }
 }

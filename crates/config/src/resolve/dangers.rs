@@ -59,17 +59,22 @@ fn errors_for_long(statuses: &[(Located<String>, Located<Duration>)], issues: &m
         told.push(&status.place);
         let message = match code {
             500.. => {
-                format!("an application that fails once goes on failing for everybody for {}", show_duration(ttl.value))
+                format!("an error of the application is served to all visitors for {}", show_duration(ttl.value))
             }
-            _ => format!("what one visitor is refused ({code}), everybody is refused for {}", show_duration(ttl.value)),
+            _ => {
+                format!("a refusal of one visitor ({code}) is served to all visitors for {}", show_duration(ttl.value))
+            }
         };
         let help = match status.value.parse::<u16>() {
-            Ok(_) => format!("at most \"{}\" is nothing to warn of", show_duration(max)),
+            Ok(_) => format!("up to \"{}\" there is no warning", show_duration(max)),
             Err(_) => {
-                format!("name what is to be kept for long, like `404`, and give the rest \"{}\"", show_duration(max))
+                format!(
+                    "name the statuses that are to be stored for long, like `404`, and give the rest \"{}\"",
+                    show_duration(max)
+                )
             }
         };
-        issues.push(Issue::warning(message).at(&ttl.place).related(&status.place, "for this").help(help));
+        issues.push(Issue::warning(message).at(&ttl.place).related(&status.place, "for this status").help(help));
     }
 }
 
@@ -92,7 +97,7 @@ pub(super) fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Ve
         let max = show_duration(Duration::from_secs(max_seconds));
         let issue =
             Issue::warning(format!("`{key}` is {}, but `ttl-max` ends it after {max}", show_duration(ttl.value)));
-        let issue = super::with_related(issue.at(&ttl.place), raw.ttl_max.as_ref().map(|max| &max.place), "the bound");
+        let issue = super::with_related(issue.at(&ttl.place), raw.ttl_max.as_ref().map(|max| &max.place), "the limit");
         issues.push(issue.help("write a shorter lifetime, or a longer `ttl-max` beside it"));
     }
 }
@@ -116,7 +121,7 @@ pub(super) fn shared_hosts(raw: &[RawSite], sites: &[Site], issues: &mut Vec<Iss
         });
         let Some((other, label)) = first.or(server) else { continue };
         let issue = Issue::warning(format!(
-            "{} is in the keys of another site, too: each makes misses of what the other has stored",
+            "{} is in the keys of another site, too: each replaces what the other has stored",
             quoted(&text.value)
         ));
         let help = "put their hosts into one site, or give this one a `key-host` of its own";

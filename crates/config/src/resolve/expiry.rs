@@ -22,17 +22,17 @@ const NO_KEY_FIELDS: [(&str, &str); 14] = [
     ("authorization", "a request with it always passes"),
     ("cookie", "`cookies.key` names the cookies that count"),
     ("host", "it is in the key anyway"),
-    ("range", "the application is always asked for the whole"),
-    ("if-range", "the application is always asked for the whole"),
-    ("cache-control", "it speaks to the cache"),
-    ("pragma", "it speaks to the cache"),
-    ("if-match", "it speaks to the cache"),
-    ("if-none-match", "it speaks to the cache"),
-    ("if-modified-since", "it speaks to the cache"),
-    ("if-unmodified-since", "it speaks to the cache"),
-    ("connection", "it ends at Kasoku"),
-    ("via", "Kasoku writes it"),
-    ("forwarded", "Kasoku writes it"),
+    ("range", "Kasoku always requests the whole response"),
+    ("if-range", "Kasoku always requests the whole response"),
+    ("cache-control", "it is for the cache, not for the application"),
+    ("pragma", "it is for the cache, not for the application"),
+    ("if-match", "it is for the cache, not for the application"),
+    ("if-none-match", "it is for the cache, not for the application"),
+    ("if-modified-since", "it is for the cache, not for the application"),
+    ("if-unmodified-since", "it is for the cache, not for the application"),
+    ("connection", "it is about the connection to Kasoku"),
+    ("via", "Kasoku sets it itself"),
+    ("forwarded", "Kasoku sets it itself"),
 ];
 
 /// Fields without which a stored response would have another meaning.
@@ -128,7 +128,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let lists = [&raw.key_fields, &raw.strip_fields];
     for surplus in lists.into_iter().filter_map(|list| texts(list.as_ref()).nth(NAMES_MAX)) {
         let issue = Issue::error(format!("the list is longer than {NAMES_MAX}")).at(&surplus.place);
-        issues.push(issue.help("this is the first that is too many; `*` stands for any run of characters"));
+        issues.push(issue.help("this entry is the first that is too many"));
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn warn(raw: &RawRoute, route: &Route, is_final: bool, issues: &mut V
         && grant.ignore.is_empty()
     {
         let issue = Issue::error("`ttl-override` overrules nothing: there is no `ignore`").at(&written.place);
-        let help = "list what does not count, like `ignore = [\"no-store\", \"expires\"]`; for what states no expiry write `ttl`";
+        let help = "list what does not count, like `ignore = [\"no-store\", \"expires\"]`; for responses that state no lifetime write `ttl`";
         issues.push(issue.help(help));
     }
     if !is_final || grant.is_granting() {
@@ -163,12 +163,12 @@ pub(super) fn warn(raw: &RawRoute, route: &Route, is_final: bool, issues: &mut V
 fn warning_of(ignored: Ignored, place: &SourceLocation) -> Issue {
     let issue = Issue::warning(format!("{} is ignored: {}", quoted(ignored.word()), ignored.danger())).at(place);
     issue.help(match ignored {
-        Ignored::SetCookie => "right for pages where nobody logs in, and that set a cookie without need",
-        Ignored::Vary => "right where the application names fields that change nothing",
+        Ignored::SetCookie => "this is right for pages that set a cookie without need, and on which no visitor logs in",
+        Ignored::Vary => "this is right if the application names fields that change nothing",
         Ignored::MaxAge | Ignored::SMaxage | Ignored::Expires | Ignored::MustRevalidate => {
-            "right where a page may be older than its application says"
+            "this is right if a page may be older than its application says"
         }
-        _ => "right only if each page of this rule is the same for everybody who asks without cookies",
+        _ => "this is right only if each page of this rule is the same for all visitors without cookies",
     })
 }
 
@@ -177,7 +177,7 @@ fn unknown_word(word: &Located<String>) -> Issue {
     let is_credential = ["authorization", "cookie"].contains(&word.value.to_ascii_lowercase().as_str());
     if is_credential {
         return issue.help(
-            "no lifetime is granted to who says who they are; for cookies there are `cookies.key` and `cookies.noise`",
+            "a request that tells who sends it always passes; for cookies there are `cookies.key` and `cookies.noise`",
         );
     }
     let words: Vec<String> = Ignored::ALL.iter().map(|one| format!("\"{}\"", one.word())).collect();
@@ -196,7 +196,7 @@ fn status_fault(status: &Located<String>) -> Option<Issue> {
             Some(issue.help(HELP))
         }
         Some((206 | 304 | 407 | 412 | 416, last)) if status.value.parse() == Ok(last) => {
-            let message = format!("{} answers one request, and is never kept", quoted(&status.value));
+            let message = format!("{} answers one request, and is never stored", quoted(&status.value));
             Some(Issue::error(message).at(&status.place).help("leave it out"))
         }
         Some(_) => None,
@@ -210,7 +210,7 @@ fn key_field_fault(field: &Located<String>) -> Option<Issue> {
         return Some(issue.help("like \"Accept-Language\""));
     }
     let known = NO_KEY_FIELDS.iter().find(|(one, _)| *one == name).map(|(_, why)| *why);
-    let why = known.or(name.starts_with("x-forwarded-").then_some("Kasoku writes it"))?;
+    let why = known.or(name.starts_with("x-forwarded-").then_some("Kasoku sets it itself"))?;
     let issue = Issue::error(format!("`key-fields` can't list {}: {why}", quoted(&field.value))).at(&field.place);
     Some(issue.help("leave it out"))
 }
@@ -221,8 +221,8 @@ fn strip_field_fault(field: &Located<String>) -> Option<Issue> {
         return Some(issue.help("like \"X-Debug-Token\""));
     }
     NEEDED_FIELDS.contains(&field.value.to_ascii_lowercase().as_str()).then(|| {
-        let message = format!("{} can't be stripped: a stored response is nothing without it", quoted(&field.value));
-        let help = "what of it does not count, where a lifetime is granted, is for `ignore`; else leave it out";
+        let message = format!("{} can't be stripped: a stored response needs it", quoted(&field.value));
+        let help = "leave it out; `ignore` overrules what it says, where a lifetime is granted";
         Issue::error(message).at(&field.place).help(help)
     })
 }

@@ -54,16 +54,16 @@ pub(super) fn check(raw: &RawVisitors, issues: &mut Vec<Issue>) {
         let (why, help) = match fault {
             FreshLinkError::NoArrow => ("has no `=>`".to_owned(), "write \"/download.php => /post.php?id={id} token\""),
             FreshLinkError::Url(url) => (
-                format!("has no URL pattern, but {}", quoted(url)),
-                "a path, and behind `?` one parameter: \"/download*\", \"*?act=download\"",
+                format!("names {}, which is not a URL pattern", quoted(url)),
+                "write a path, and after `?` one parameter: \"/download*\", \"*?act=download\"",
             ),
             FreshLinkError::Page(page, error) => (
-                format!("has no page behind `=>`, but {}: {error}", quoted(page)),
+                format!("has {} after `=>`, which is not a page: {error}", quoted(page)),
                 "write path and query, with parameters of the link's query in braces: \"/post.php?id={id}\"",
             ),
             FreshLinkError::NoParameters => (
                 "does not say which parameters are made for one visitor".to_owned(),
-                "write their names behind the page: \"/download.php => /post.php?id={id} token\"",
+                "write their names after the page: \"/download.php => /post.php?id={id} token\"",
             ),
             FreshLinkError::Parameter(name) => (
                 format!("names {}, which is not the name of a parameter", quoted(name)),
@@ -71,7 +71,7 @@ pub(super) fn check(raw: &RawVisitors, issues: &mut Vec<Issue>) {
             ),
             FreshLinkError::TooMany => (
                 format!("names more than {PARAMETERS_MAX} parameters"),
-                "name those alone that are made for one visitor",
+                "name only those that are made for one visitor",
             ),
         };
         issues.push(Issue::error(format!("{} {why}", quoted(&text.value))).at(&text.place).help(help));

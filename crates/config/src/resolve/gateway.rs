@@ -118,7 +118,7 @@ pub(super) fn check(raw: &RawGateway, issues: &mut Vec<Issue>) {
     for (key, list) in [("index", &raw.index), ("try-files", &raw.try_files)] {
         if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(NAMES_MAX) {
             let issue = Issue::error(format!("there are more than {NAMES_MAX} names in `{key}`")).at(&surplus.place);
-            issues.push(issue.help("each is looked for in each request: keep those that are there"));
+            issues.push(issue.help("Kasoku looks for each of them in each request: list only those that exist"));
         }
     }
     for (key, list, max) in
@@ -126,7 +126,7 @@ pub(super) fn check(raw: &RawGateway, issues: &mut Vec<Issue>) {
     {
         if let Some(surplus) = own(list).nth(max) {
             let issue = Issue::error(format!("there are more than {max} lines in `{key}`")).at(&surplus.place);
-            issues.push(issue.help("one pattern may stand for many paths: each is compared in each request"));
+            issues.push(issue.help("each line is compared in each request: use one pattern for many paths"));
         }
     }
     let one = |text: &Option<Located<String>>, fault: fn(&str) -> Option<ValueError>| {
@@ -148,13 +148,13 @@ fn symlinks(written: Option<&Located<String>>) -> Option<Result<usize, Issue>> {
 fn index_fault(name: &str) -> Option<ValueError> {
     let is_name = !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name, "." | "..");
     let message = || format!("{} is not the name of a file", quoted(name));
-    (!is_name).then(|| ValueError::new(message(), "the name alone: \"index.html\""))
+    (!is_name).then(|| ValueError::new(message(), "write the name alone: \"index.html\""))
 }
 
 fn suffix_fault(suffix: &str) -> Option<ValueError> {
     let is_suffix = suffix.len() > 1 && suffix.starts_with('.') && !suffix.contains(['/', '*', '\0']);
-    let message = || format!("{} is not the end of a file's name", quoted(suffix));
-    (!is_suffix).then(|| ValueError::new(message(), "with the dot: \".php\""))
+    let message = || format!("{} is not the ending of a file's name", quoted(suffix));
+    (!is_suffix).then(|| ValueError::new(message(), "write it with the dot: \".php\""))
 }
 
 fn rewrite_fault(text: &str) -> Option<ValueError> {
@@ -171,7 +171,12 @@ fn no_programs_fault(text: &str) -> Option<ValueError> {
     }
     // Such a pattern would protect nothing.
     let fits_nothing = text.contains("//") || text.split('/').any(|segment| matches!(segment, "." | ".."));
-    let message = || format!("{} fits no path: doubled slashes and segments of dots are resolved before", quoted(text));
+    let message = || {
+        format!(
+            "{} fits no path: doubled slashes and dot segments are resolved before paths are compared",
+            quoted(text)
+        )
+    };
     fits_nothing.then(|| ValueError::new(message(), "write the path as it lies below the root: \"/data/*\""))
 }
 
@@ -195,7 +200,7 @@ fn try_fault(name: &str) -> Option<ValueError> {
     let bad = |why: &str, help: &str| Some(ValueError::new(format!("{} can't be tried: {why}", quoted(name)), help));
     let literal = name.replace(PATH_PLACEHOLDER, "");
     if name.starts_with('=') {
-        return bad("it is no path", "leave it out: what isn't found is 404");
+        return bad("it is no path", "leave it out: a path that is not found is 404 anyway");
     }
     if name.contains("$uri") {
         return bad(
@@ -213,7 +218,7 @@ fn try_fault(name: &str) -> Option<ValueError> {
         return bad("it must start with `/` or `{path}`", "like \"{path}\", \"{path}/\", \"/index.php\"");
     }
     if literal.split('/').any(|segment| matches!(segment, "." | "..")) || literal.contains('\0') {
-        return bad("it has a segment of dots", "write the path below the root as it is");
+        return bad("it has a dot segment", "write the path below the root as it is");
     }
     None
 }

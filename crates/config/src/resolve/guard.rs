@@ -35,14 +35,14 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         let Err(error) = Noise::parse(&text.value) else { continue };
         let help = match &error {
             NoiseError::Token(_) => {
-                "leave it out: such pages pass, or the application leaves the value out of pages for everybody"
+                "leave it out: pages with a token pass, until the application leaves the token out of them"
             }
-            NoiseError::Kind(_) => "there are {digits}, {number}, {hex}, {time} and {word}",
-            NoiseError::NoPlaceholder => "write what varies as a placeholder: \"read {digits} times\"",
+            NoiseError::Kind(_) => "the placeholders are {digits}, {number}, {hex}, {time} and {word}",
+            NoiseError::NoPlaceholder => "write the part that differs as a placeholder: \"read {digits} times\"",
             NoiseError::Adjacent | NoiseError::Bare => {
                 "write the words around the value: \"generated in {number} seconds\""
             }
-            NoiseError::Length | NoiseError::TooMany => "name one value after the other, each with the words around it",
+            NoiseError::Length | NoiseError::TooMany => "write an entry for each value, with the words around it",
         };
         let issue = Issue::error(format!("{} can't be noise: {error}", quoted(&text.value))).at(&text.place);
         issues.push(issue.help(help));
@@ -51,7 +51,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     if let Some(cookie) =
         raw.cookie.as_ref().filter(|it| !it.value.is_empty() && GuardCookie::parse(&it.value).is_none())
     {
-        let issue = Issue::error("`guard-cookie` holds no cookies").at(&cookie.place);
+        let issue = Issue::error("`guard-cookie` is not a list of cookies").at(&cookie.place);
         issues.push(issue.help("write them as a browser sends them: \"name=value; other=value\""));
     }
     check_lengths(&[(&raw.noise, NOISE_MAX)], issues);

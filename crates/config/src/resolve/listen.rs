@@ -48,10 +48,8 @@ pub(super) fn admin(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<I
         }
     };
     let refused = match &address {
-        ListenAddress::Tcp(address) if !address.ip().is_loopback() => {
-            Some("other machines could reach it, and it has no password")
-        }
-        ListenAddress::Descriptor(_) => Some("who can reach a socket that was handed over can't be checked"),
+        ListenAddress::Tcp(address) if !address.ip().is_loopback() => Some("other machines could connect to it"),
+        ListenAddress::Descriptor(_) => Some("Kasoku can't check which clients reach a socket that was handed over"),
         ListenAddress::Tcp(_) | ListenAddress::Unix(_) => None,
     };
     if let Some(why) = refused {
@@ -76,7 +74,7 @@ pub(super) fn control_socket(raw: &Raw, issues: &mut Vec<Issue>) -> ControlSocke
             ControlSocket::At(path.into())
         }
         Some((text, path)) => {
-            let issue = Issue::error(format!("{} is no place for the control socket", quoted(path))).at(&text.place);
+            let issue = Issue::error(format!("`control-socket` can't be {}", quoted(path))).at(&text.place);
             issues.push(issue.help("write \"auto\", \"off\" or an absolute path like \"/run/kasoku/control.sock\""));
             ControlSocket::Auto
         }

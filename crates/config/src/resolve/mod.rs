@@ -80,8 +80,9 @@ fn memory(raw: &RawMemory, issues: &mut Vec<Issue>) -> (u64, u64) {
                     show_size(object.value),
                     show_size(size)
                 ));
-                let issue =
-                    issue.at(&object.place).help(format!("at most \"{}\", or more memory", show_size(object_max)));
+                let issue = issue
+                    .at(&object.place)
+                    .help(format!("write at most \"{}\", or a larger `memory.size`", show_size(object_max)));
                 issues.push(with_related(issue, raw.size.as_ref().map(|size| &size.place), "the memory's size"));
             }
             object.value
@@ -125,7 +126,7 @@ fn request_buffer(raw: &RawRequestBuffer, issues: &mut Vec<Issue>) -> RequestBuf
 fn path(written: Option<&Located<String>>, issues: &mut Vec<Issue>) -> Option<PathBuf> {
     let text = written?;
     if text.value.is_empty() || text.value.contains('\0') {
-        issues.push(Issue::error("a path can't be empty, nor have a NUL").at(&text.place));
+        issues.push(Issue::error("a path can't be empty or contain a NUL").at(&text.place));
         return None;
     }
     Some(PathBuf::from(&text.value))
@@ -190,7 +191,7 @@ fn hit_headers(written: Option<&LocatedTexts>, issues: &mut Vec<Issue>) -> HitHe
             "x-cache-status" => headers.x_cache_status = true,
             "x-request-id" => headers.request_id = true,
             _ => {
-                let issue = Issue::error(format!("{} tells nothing about the cache", quoted(&text.value)));
+                let issue = Issue::error(format!("`hit-headers` can't list {}", quoted(&text.value)));
                 let help = "write \"Cache-Status\", \"X-Cache-Status\", \"X-Cache-Hit\" or \"X-Request-Id\"";
                 issues.push(issue.at(&text.place).help(help));
             }

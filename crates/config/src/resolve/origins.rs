@@ -34,7 +34,7 @@ pub(super) fn origins(
     }
     if let Some(surplus) = written.value.get(ORIGINS_MAX) {
         let issue = Issue::error(format!("there are more than {ORIGINS_MAX} origins")).at(&surplus.place);
-        issues.push(issue.help("put a load balancer of its own before the rest"));
+        issues.push(issue.help("put a load balancer in front of the rest"));
     }
     let mut first_of: HashMap<OriginAddress, &SourceLocation> = HashMap::new();
     let mut origins = Vec::new();
@@ -49,8 +49,8 @@ pub(super) fn origins(
         origins.push(origin);
     }
     if !origins.is_empty() && origins.iter().all(|origin| origin.is_backup) {
-        let issue = Issue::warning("all origins are backups, so they are asked like main ones").at(&written.place);
-        issues.push(issue.help("leave `backup` out at those that are to be asked first"));
+        let issue = Issue::warning("all origins are backups, so they are asked as if none were").at(&written.place);
+        issues.push(issue.help("remove `backup` from those that are to be asked first"));
     }
     origins
 }
@@ -84,10 +84,8 @@ fn is_same(origin: &OriginAddress, listener: &ListenAddress) -> bool {
 }
 
 fn loops(text: &Located<String>, listener: Option<&SourceLocation>) -> Issue {
-    let issue = Issue::error(format!(
-        "{} is where Kasoku itself listens: requests would go round for ever",
-        quoted(&text.value)
-    ));
+    let issue =
+        Issue::error(format!("{} is where Kasoku itself listens: requests would go in a circle", quoted(&text.value)));
     let words = if is_flag(&text.place) {
         "give the application's own address, or another `--listen`"
     } else {
@@ -108,7 +106,8 @@ pub(super) fn warn(written: Option<&RawOrigins>, raw: &RawRoute, route: &Route, 
     if let Some(weight) = weights.into_iter().next()
         && route.balance == Balance::First
     {
-        let issue = Issue::warning("the weight has no effect: the first origin that can be asked is").at(&weight.place);
+        let issue = Issue::warning("the weight has no effect: the first origin that can be asked gets all requests")
+            .at(&weight.place);
         issues.push(issue.help("write `balance = \"round-robin\"` or `balance = \"hash\"`"));
     }
 }
@@ -135,8 +134,9 @@ pub(super) fn warn_of_two_checks(sites: &[Site], issues: &mut Vec<Issue>) {
     }
     for address in told {
         let issue = Issue::warning(format!("{} is checked in two ways", quoted(&address.to_string())));
-        issues
-            .push(issue.help("an origin has one check, the first that is written: give both the same `origin-health`"));
+        issues.push(
+            issue.help("an origin has only one check, the first in the file: give both the same `origin-health`"),
+        );
     }
 }
 
@@ -196,8 +196,8 @@ fn statuses(text: &str) -> Result<(u16, u16), ValueError> {
     match (status(first), status(last)) {
         (Some(first), Some(last)) if first <= last => Ok((first, last)),
         _ => Err(ValueError::new(
-            format!("{} are no statuses from 200 to 599", quoted(text)),
-            "one, like \"200\", or the first and the last: \"200-399\"",
+            format!("{} is no status, and no range of statuses, from 200 to 599", quoted(text)),
+            "write one, like \"200\", or the first and the last, like \"200-399\"",
         )),
     }
 }

@@ -43,8 +43,7 @@ pub(super) fn check(raw: &RawPrograms, issues: &mut Vec<Issue>) {
     if let Some(umask) = &raw.limits.umask
         && let Err(why) = address::parse_umask(&umask.value)
     {
-        let help =
-            "the permissions that files of programs do not get: \"0022\", or \"0002\" for a group that writes too";
+        let help = "write the permissions that files of programs do not get: \"0022\", or \"0002\" if the group may write as well";
         issues.push(Issue::error(why).at(&umask.place).help(help));
     }
     let variables = || raw.environment.iter().flat_map(|variables| &variables.value);

@@ -55,7 +55,7 @@ pub(super) fn check(raw: &RawSendfile, issues: &mut Vec<Issue>) {
     let surplus = roots().nth(DIRECTORIES_MAX).or_else(|| internal().nth(DIRECTORIES_MAX).map(|(prefix, _)| prefix));
     if let Some(surplus) = surplus {
         let issue = Issue::error(format!("there are more than {DIRECTORIES_MAX} directories")).at(&surplus.place);
-        issues.push(issue.help("name one that has them in it"));
+        issues.push(issue.help("name a directory that contains them"));
     }
 }
 
@@ -65,9 +65,7 @@ fn directory_fault(directory: &str) -> Option<ValueError> {
     }
     // Names are compared as they are written.
     let has_dots = Path::new(directory).components().any(|one| one == Component::ParentDir);
-    has_dots.then(|| {
-        ValueError::new(format!("{} has a `..` in it", quoted(directory)), "write the path of the directory as it is")
-    })
+    has_dots.then(|| ValueError::new(format!("{} has a `..` in it", quoted(directory)), "write the path without it"))
 }
 
 fn prefix_fault(prefix: &str) -> Option<ValueError> {
@@ -92,15 +90,15 @@ pub(super) fn warn(levels: &[&RawSendfile], route: &Route, issues: &mut Vec<Issu
         if let (Some(roots), None, Some((prefix, directory))) = (&raw.roots, &raw.internal, elsewhere()) {
             let directory = quoted(&directory.display().to_string());
             let message = format!("`internal` has {directory} for {}, which lies outside of these", quoted(prefix));
-            let help = "nothing outside of `roots` is ever sent: add it, or write the `internal` that goes with these";
+            let help = "no file outside of `roots` is ever sent: add the directory to `roots`, or write an `internal` that fits these";
             tell(Issue::error(message).at(&roots.place).help(help), issues);
         }
         for root in raw.roots.iter().flat_map(|roots| &roots.value) {
             if let Some(own) = served(route).into_iter().find(|own| own.starts_with(&root.value)) {
                 let own = quoted(&own.display().to_string());
-                let message = format!("{} has {own} in it, which URLs lead to", quoted(&root.value));
-                let help = "whoever can make the application name a file gets sources and settings from there: keep what is to \
-                            be sent in a directory of its own";
+                let message = format!("{} contains {own}, to which URLs lead", quoted(&root.value));
+                let help = "a visitor who can make the application name a file gets sources and settings from there: keep the files \
+                            that are to be sent in a directory of their own";
                 tell(Issue::warning(message).at(&root.place).help(help), issues);
             }
         }
@@ -109,7 +107,7 @@ pub(super) fn warn(levels: &[&RawSendfile], route: &Route, issues: &mut Vec<Issu
             let is_below = roots.iter().any(|root| Path::new(&directory.value).starts_with(root));
             if !roots.is_empty() && !is_below && directory_fault(&directory.value).is_none() {
                 let message = format!("{} lies outside of `roots`", quoted(&directory.value));
-                let help = "nothing outside of `roots` is ever sent: add it there, or leave `roots` out where no path is named";
+                let help = "no file outside of `roots` is ever sent: add the directory there, or leave `roots` out if the application names no paths";
                 tell(Issue::error(message).at(&directory.place).help(help), issues);
             }
         }

@@ -45,7 +45,8 @@ fn warn_of_hosts<'r>(
         *pairs += earlier.len();
         let winner = earlier.iter().find(|(_, other)| *pairs <= PAIRS_MAX && host::covers(other, &pattern));
         if let Some((first, _)) = winner {
-            let issue = Issue::warning(format!("requests for {} never get here", quoted(&text.value))).at(&text.place);
+            let issue =
+                Issue::warning(format!("requests for {} never reach this site", quoted(&text.value))).at(&text.place);
             issues.push(
                 issue
                     .related(&first.place, "this matches it first")
@@ -75,7 +76,7 @@ fn warn_of_rules(rules: &[RawRule], pairs: &mut usize, issues: &mut Vec<Issue>) 
                 Issue::warning(format!("the rule for {} is never reached", quoted(&path.value))).at(&path.place);
             issues.push(
                 issue
-                    .related(&first.place, "this matches all of it first")
+                    .related(&first.place, "this matches all of its paths first")
                     .help("the first rule that matches decides: put the narrower one first"),
             );
         }

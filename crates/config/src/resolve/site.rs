@@ -105,9 +105,8 @@ fn application(raw: &RawSite, profile: Profile, issues: &mut Vec<Issue>) -> Opti
     let (text, row) = raw.application.as_ref().zip(table::find(SettingScope::Site, "application"))?;
     if profile == Profile::Rfc {
         let issue = Issue::error("`application` can't be used with `profile = \"rfc\"`").at(&text.place);
-        let issue = issue.help(
-            "what is known of an application keeps visitors apart by rules of profile safe: leave one of the two out",
-        );
+        let issue =
+            issue.help("the policy of an application needs the rules of profile safe: leave one of the two out");
         issues.push(super::with_related(issue, raw.profile.as_ref().map(|it| &it.place), "the site's profile"));
         return None;
     }

@@ -51,7 +51,8 @@ fn collector(text: &str) -> Option<String> {
 fn not_a_collector(url: &Located<String>) -> Issue {
     let issue = Issue::error(format!("{} is no collector", quoted(&url.value))).at(&url.place);
     if url.value.starts_with("https://") {
-        return issue.help("spans are sent by http, to a collector beside Kasoku, which can send them on by https");
+        return issue
+            .help("Kasoku sends spans by http: run a collector on this machine, which can send them on by https");
     }
     issue.help("write a URL like \"http://127.0.0.1:4318\"")
 }

@@ -24,7 +24,7 @@ pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, 
     let names_files = |route: &&Route| !route.sendfile.roots.is_empty() || !route.sendfile.internal.is_empty();
     let is_sending = routes.iter().any(names_files);
     for (key, place) in written(raw).filter(|(key, _)| !(is_sending && OF_NAMED_FILES.contains(key))) {
-        let issue = Issue::warning(format!("`{key}` has no effect: all origins here are servers of HTTP")).at(place);
+        let issue = Issue::warning(format!("`{key}` has no effect: all origins here are HTTP servers")).at(place);
         issues.push(issue.help("it is for `file://`, `cgi://`, `fastcgi://`, `fastcgi+spawn://` and `scgi://`"));
     }
 }

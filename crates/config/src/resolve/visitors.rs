@@ -103,17 +103,17 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.visitors;
     for text in own(&raw.session.stateful_urls).filter(|text| stateful_url(&text.value).is_none()) {
         let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
-        issues.push(issue.help("a path, and behind `=>` the pages that show it: \"/cart.php => /shop/*\""));
+        issues.push(issue.help("write a path, and after `=>` the pages that show it: \"/cart.php => /shop/*\""));
     }
     for text in own(&raw.device_urls).filter(|text| device_url(&text.value).is_none()) {
         let issue = Issue::error(format!("{} chooses no version of a page", quoted(&text.value))).at(&text.place);
-        issues.push(issue.help("a URL pattern, and behind `=>` which version: \"*?device=mobile => mobile\""));
+        issues.push(issue.help("write a URL pattern, and after `=>` the version: \"*?device=mobile => mobile\""));
     }
     let lists = [&raw.pass_urls, &raw.refuse_urls, &raw.session.logout, &raw.session.harmless_urls];
     for text in lists.into_iter().flat_map(own) {
         if url_pattern(&text.value).is_none() {
             let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
-            issues.push(issue.help("a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\""));
+            issues.push(issue.help("write a path, and after `?` one parameter: \"/login*\", \"*?action=edit\""));
         }
     }
     for text in own(&raw.session.anonymous_cookies).filter(|text| cookie_pattern(&text.value).is_none()) {
@@ -123,22 +123,24 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for text in own(&raw.session.anonymous_cookies).filter(|text| text.value.ends_with("=*")) {
         let issue =
             Issue::warning(format!("{} makes a visitor anonymous whatever the cookie says", quoted(&text.value)));
-        issues.push(issue.at(&text.place).help("write the value that only visitors have who are not logged in"));
+        issues.push(
+            issue.at(&text.place).help("write the value that the cookie has only if the visitor is not logged in"),
+        );
     }
     for text in [&raw.page_text, &raw.outage_text, &raw.private_text]
         .into_iter()
         .flat_map(own)
         .filter(|text| text.value.is_empty())
     {
-        let issue = Issue::error("an empty text stands in each answer").at(&text.place);
-        issues.push(issue.help("write a text that only such an answer holds, like \"</html>\""));
+        let issue = Issue::error("an empty text stands in every answer").at(&text.place);
+        issues.push(issue.help("write a text that only such an answer contains, like \"</html>\""));
     }
     if let Some(text) = &raw.session.probe
         && !text.value.is_empty()
         && probe(&text.value, None).is_none()
     {
-        let issue = Issue::error(format!("{} is nothing to ask about a session", quoted(&text.value))).at(&text.place);
-        let help = "a page that tells members from others, and behind `=>` the status and a text of the answer to a guest: \
+        let issue = Issue::error(format!("`session.probe` can't be {}", quoted(&text.value))).at(&text.place);
+        let help = "write the URL of a page that differs for members, and after `=>` the status and a text of the answer to a guest: \
                     \"/login.php => 200 </form>\"";
         issues.push(issue.help(help));
     }
@@ -167,7 +169,11 @@ pub(super) fn check_lengths(lists: &[(&Option<LocatedTexts>, usize)], issues: &m
     for (list, max) in lists {
         if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(*max) {
             let issue = Issue::error(format!("the list is longer than {max}")).at(&surplus.place);
-            issues.push(issue.help("this is the first that is too many; `*` stands for any run of characters"));
+            issues.push(
+                issue.help(
+                    "this entry is the first that is too many; in patterns, `*` stands for any run of characters",
+                ),
+            );
         }
     }
 }
@@ -179,7 +185,7 @@ pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
     {
         let issue = Issue::warning("`outage-text` has no effect without `page-text`").at(&texts.place);
         issues.push(issue.help(
-            "a visitor could write such words into a page: name what stands in each page, `page-text = [\"</html>\"]`",
+            "a visitor could write such words into a page: name a text that stands in each page, `page-text = [\"</html>\"]`",
         ));
     }
     let session = &raw.session;
@@ -194,7 +200,7 @@ pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
         ];
         for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
             let issue = Issue::warning(format!("{} has no effect: no cookie starts a session here", quoted(key)));
-            issues.push(issue.at(place).help("name them: `cookies.session = [\"PHPSESSID\"]`"));
+            issues.push(issue.at(place).help("name the cookies: `cookies.session = [\"PHPSESSID\"]`"));
         }
     }
 }

@@ -12,14 +12,14 @@ const GRANT: Setting = Setting {
 
 pub(super) static CACHE: Section = Section {
     title: "Caching",
-    intro: "What a response itself says in `Cache-Control` and `Expires` comes first; these settings decide where it is silent.",
+    intro: "What a response itself states in `Cache-Control` and `Expires` comes first; these settings decide where it states nothing.",
     settings: &[
         Setting {
             path: "cache.heuristic-percent",
             kind: SettingKind::Integer { min: 0, max: 100 },
             default: Default::Value("10"),
-            summary: "The freshness lifetime of a response that states none: this part of the time since its `Last-Modified` (RFC 9111 section 4.2.2). 0: none.",
-            details: "In profile `safe` only where programs make no answer of their own for each visitor, by its `Content-Type`: images, sound, video, fonts, style sheets, scripts and archives; where all origins are `file://`, any file; and any page where a lifetime is granted. At most 1 day; where all origins are `file://` and no level says this, 1 second: to ask the disk costs next to nothing, and who changes a file sees it.",
+            summary: "The lifetime of a response that states none: this percentage of the time since its `Last-Modified` (RFC 9111 section 4.2.2). 0: none.",
+            details: "In profile `safe`, only these responses have it: types (`Content-Type`) that programs rarely make for one visitor, which are images, sound, video, fonts, style sheets, scripts and archives; any file where all origins are `file://`; any page where a lifetime is granted. The longest such lifetime is 1 day. Where all origins are `file://` and no level sets this key, it is 1 second: asking the disk costs next to nothing, and a changed file shows at once.",
             example: "20",
             ..EVERYWHERE
         },
@@ -34,14 +34,14 @@ pub(super) static CACHE: Section = Section {
         Setting {
             path: "cache.negative-ttl",
             summary: "The lifetime of 404, 405, 410, 414 and 501 responses that state none.",
-            details: "Only for requests without `Cookie` and `Authorization`. Where it is set, the application is told `0.0.0.0` in the place of their address on a GET, as with `ttl`.",
+            details: "Only for requests without `Cookie` and `Authorization`. For a GET of these, the application gets the address `0.0.0.0` in the place of the client's, as with `ttl`.",
             ..GRANT
         },
         Setting {
             path: "cache.stale-disconnected",
             default: Default::Value("\"1d\""),
             summary: "How long past its lifetime a response may be served while the origin cannot be reached (RFC 9111 section 4.2.4).",
-            details: "Never when the response forbids it, as `must-revalidate` does.",
+            details: "Never if the response forbids it, as `must-revalidate` does.",
             example: "\"7d\"",
             ..GRANT
         },
@@ -50,7 +50,7 @@ pub(super) static CACHE: Section = Section {
 
 pub(super) static QUERY: Section = Section {
     title: "The query in the key",
-    intro: "What is dropped from the key is dropped from the request to the origin as well.",
+    intro: "A parameter that is removed from the key is removed from the request to the origin as well.",
     settings: &[
         Setting {
             path: "query.sort",
@@ -69,8 +69,8 @@ pub(super) static QUERY: Section = Section {
             path: "query.known",
             kind: SettingKind::Texts("patterns of parameter names"),
             default: Default::Value("[]"),
-            summary: "Where a lifetime is granted: the parameters that such pages take. A URL with any other passes. Empty: all are known.",
-            details: "For applications in which one script does many things, by its parameters. Those of `query.ignore` are gone before. In the list, `\"default\"` stands for what would hold without the line.",
+            summary: "Where a lifetime is granted: the parameters that pages take. A URL with any other parameter passes. Empty: all are known.",
+            details: "For applications in which one script does many things, by its parameters. Those of `query.ignore` are removed before. `\"default\"` in the list stands for the list that it replaces.",
             example: "[\"page\", \"s\"]",
             ..EVERYWHERE
         },

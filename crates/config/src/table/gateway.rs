@@ -8,7 +8,7 @@ const SOURCES: &str = "[\".php\", \".phtml\", \".pht\", \".phar\", \".phps\", \"
 
 pub(super) static GATEWAY: Section = Section {
     title: "Files and scripts",
-    intro: "For origins that turn URLs into files: `file://`, and those that run scripts. See [files](files.md).",
+    intro: "For origins that map URLs to files: `file://`, and those that run scripts. See [files](files.md).",
     settings: &[
         Setting {
             path: "root",
@@ -16,16 +16,16 @@ pub(super) static GATEWAY: Section = Section {
             kind: SettingKind::Text("directory"),
             default: Default::Unset("the directory of the origin's address"),
             summary: "The document root of origins whose address names none.",
-            details: "It is opened for each request, so it may be a link that a deployment turns to another release.",
+            details: "It is opened for each request, so it may be a link that a deployment changes.",
             example: "\"/var/www/html\"",
             ..EVERYWHERE
         },
         Setting {
             path: "url-prefix",
             kind: SettingKind::Text("path"),
-            default: Default::Unset("nothing; for `cgi://` in a rule, the folder of its `path`"),
-            summary: "The part of a URL's path before the path below the root: with `\"/assets\"`, `/assets/a.css` is `a.css` there.",
-            details: "A path that does not begin with it is not found.",
+            default: Default::Unset("none; for `cgi://` in a rule, the folder that its `path` names"),
+            summary: "The beginning of a URL's path that stands for the root: with `\"/assets\"`, `/assets/a.css` is `a.css` below it.",
+            details: "A path that begins otherwise is not found.",
             example: "\"/assets\"",
             ..EVERYWHERE
         },
@@ -34,8 +34,8 @@ pub(super) static GATEWAY: Section = Section {
             flag: Some("--index"),
             kind: SettingKind::Texts("file names"),
             default: Default::Value("[\"index.html\", \"index.php\"]"),
-            summary: "The files that stand for their directory; the first that is there.",
-            details: "A directory without one is 403: there are no listings. The flag takes names with blanks between them.",
+            summary: "The files that stand for their directory; the first that exists counts.",
+            details: "A directory without one gets 403: there are no listings. The flag takes names with blanks between them.",
             example: "[\"index.php\"]",
             ..EVERYWHERE
         },
@@ -45,7 +45,7 @@ pub(super) static GATEWAY: Section = Section {
             kind: SettingKind::Texts("paths below the root"),
             default: Default::Value("[]"),
             summary: "The candidates, of which the first that exists is used: `{path}` stands for the path of the URL, and a name that ends in `/` for a directory with an index file.",
-            details: "`[\"{path}\", \"{path}/\", \"/index.php\"]` gives everything that is no file to one script; the query goes with it by itself. Empty: the path as it is. The flag takes names with blanks between them.",
+            details: "`[\"{path}\", \"{path}/\", \"/index.php\"]` sends every path that is no file to one script; the query goes with it by itself. Empty: the path as it is. The flag takes names with blanks between them.",
             example: "[\"{path}\", \"{path}/\", \"/index.php\"]",
             ..EVERYWHERE
         },
@@ -53,16 +53,16 @@ pub(super) static GATEWAY: Section = Section {
             path: "rewrite",
             kind: SettingKind::Texts("short addresses, and where they lead"),
             default: Default::Value("[]"),
-            summary: "Short addresses of scripts, as the application's own .htaccess or nginx rules have them: a path, `=>`, and the path and query that take its place. The first that fits counts, where neither a file nor a directory of that path is there, and before `try-files`.",
-            details: "`{name}` takes one or more bytes of a segment, `{name:digits}`, `{name:alnum}`, `{name:word}` (`_` too) and `{name:id}` (`_` and `-` too) such characters alone. On the right, `{name}` stands for what was taken: in the query, or in the path if it has a kind. The client's own query goes behind. At most 64, with 8 placeholders each. `\"default\"` stands for the list around. Rules, and the lists of URLs that pass or are refused, hold for a short address as for the one that it stands for; in front of an origin of HTTP, which rewrites by itself, that is all this does. See [files](files.md#short-addresses).",
+            summary: "Short addresses of scripts, as an application's own .htaccess or nginx rules have them: a path, `=>`, and the path and query that take its place. The first line that fits counts, if neither a file nor a directory of that path exists, and before `try-files`.",
+            details: "`{name}` takes one or more bytes of a segment; `{name:digits}`, `{name:alnum}`, `{name:word}` (also `_`) and `{name:id}` (also `_` and `-`) take only such characters. On the right, `{name}` stands for the text that was taken: in the query, or, for a placeholder with a kind, in the path. The client's own query follows. At most 64 lines, with 8 placeholders each. `\"default\"` in the list stands for the list that it replaces. Rules, and the lists of URLs that pass or are refused, hold for a short address as for the one that it stands for; an origin of HTTP rewrites by itself, so in front of it `rewrite` does only this. See [files](files.md#short-addresses).",
             example: "[\"/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}\"]",
             ..EVERYWHERE
         },
         Setting {
             path: "script-suffixes",
-            kind: SettingKind::Texts("ends of names"),
+            kind: SettingKind::Texts("endings of names"),
             default: Default::Value("[\".php\"]"),
-            summary: "What is a script below a `root`: files whose names end so, as they are written. Other files are served as they are.",
+            summary: "How the names of scripts below a `root` end, in exactly these letters. Other files are served as they are.",
             example: "[\".php\", \".php8\"]",
             ..EVERYWHERE
         },
@@ -70,8 +70,8 @@ pub(super) static GATEWAY: Section = Section {
             path: "no-programs",
             kind: SettingKind::Texts("patterns of paths"),
             default: Default::Value("[]"),
-            summary: "Where nothing is run, by the path of the URL as in a rule: a script there, or below, is 403, whatever it is called and however it is found. For directories that visitors can have files written to.",
-            details: "Other files there are served as they are. Case does not matter. It is the path of the script that counts: `/index.php/data/x` is not below `/data`. At most 64. `\"default\"` stands for the list around. See [files](files.md#where-nothing-runs).",
+            summary: "Paths at which no program runs, as patterns of the URL's path as in a rule: a script there, or below, gets 403, whatever its name and however it is found. For directories into which visitors can have files written.",
+            details: "Other files there are served as they are. Case does not matter. The path of the script counts: `/index.php/data/x` is not below `/data`. At most 64. `\"default\"` in the list stands for the list that it replaces. See [files](files.md#where-nothing-runs).",
             example: "[\"/data/*\", \"*/uploads/*\"]",
             ..EVERYWHERE
         },
@@ -79,17 +79,17 @@ pub(super) static GATEWAY: Section = Section {
             path: "symlinks",
             kind: SettingKind::OneOf(&["beneath", "anywhere", "never"]),
             default: Default::Value("\"beneath\""),
-            summary: "Which symbolic links are followed: those that stay below the root, all, or none. Others are 403.",
-            details: "An absolute link leaves the root, wherever it leads. With `\"anywhere\"`, whoever may make a link below the root may publish any file that Kasoku may read; Debian's packages of web applications need it.",
+            summary: "Which symbolic links are followed: those that stay below the root, all, or none. Others get 403.",
+            details: "An absolute link counts as leaving the root, wherever it leads. With `\"anywhere\"`, a user who may make a link below the root can publish any file that Kasoku may read; Debian's packages of web applications need this value.",
             example: "\"anywhere\"",
             ..EVERYWHERE
         },
         Setting {
             path: "files.source-suffixes",
-            kind: SettingKind::Texts("ends of names"),
+            kind: SettingKind::Texts("endings of names"),
             default: Default::Value(SOURCES),
-            summary: "Files that hold source, by the ends of their names in whatever case: where they aren't run, they are 403.",
-            details: "Those of `script-suffixes` count as well. Dotfiles (but for `/.well-known/`) and backups (`~`, `.bak`, `.swp` and their like) are always 404.",
+            summary: "How the names of files with source end, in upper or lower case. Such a file gets 403 unless it is run.",
+            details: "Those of `script-suffixes` count as well. Dotfiles (except `/.well-known/`) and backups (`~`, `.bak`, `.swp` and the like) always get 404.",
             example: "[\".php\", \".inc\"]",
             ..EVERYWHERE
         },
@@ -97,7 +97,7 @@ pub(super) static GATEWAY: Section = Section {
             path: "files.charset",
             kind: SettingKind::Text("charset"),
             default: Default::Value("\"utf-8\""),
-            summary: "The charset that `Content-Type` names for texts, XML apart. Empty: none.",
+            summary: "The charset that `Content-Type` names for texts, except XML. Empty: none.",
             example: "\"iso-8859-1\"",
             ..EVERYWHERE
         },
@@ -105,8 +105,8 @@ pub(super) static GATEWAY: Section = Section {
             path: "files.rate-max",
             kind: SettingKind::Size { min: 0, max: TIB },
             default: Default::Value("0"),
-            summary: "How fast a file goes to its client, in bytes per second. 0: as fast as it takes it.",
-            details: "For each request by itself, as nginx's limit_rate; the bytes of one second go at once. Responses from the cache do not wait.",
+            summary: "How fast a file goes to its client, in bytes per second. 0: as fast as the client takes it.",
+            details: "It holds for each request by itself, as nginx's limit_rate does; the bytes of one second go at once. Responses from memory have no such limit.",
             example: "\"1MiB\"",
             ..EVERYWHERE
         },

@@ -4,14 +4,14 @@ use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 
 pub(super) static GUARD: Section = Section {
     title: "The leak guard",
-    intro: "Where a lifetime is granted, the first page of each URL pattern is fetched once more as a made-up visitor. Pages that differ are not shared: [guard.md](guard.md).",
+    intro: "Where a lifetime is granted, Kasoku fetches the first page of each URL pattern once more as a test visitor. If the two pages differ, they are not shared: [guard.md](guard.md).",
     settings: &[
         Setting {
             path: "guard",
             kind: SettingKind::Flag,
             default: Default::Value("true"),
-            summary: "Whether pages are compared with what another visitor gets before they are shared, and one in some 256 requests afterwards.",
-            details: "For pages that are kept because a lifetime is granted (`ttl`, `ttl-override`, …), not for those that the application itself makes public, nor for files. A pattern whose pages differ passes, and is compared again after ten minutes, then ever later, up to a day, and after a reload that changes its rules.",
+            summary: "Whether Kasoku compares pages with what another visitor gets before it shares them, and afterwards about one in 256 requests.",
+            details: "It compares pages that are stored because a lifetime is granted (`ttl`, `ttl-override`, …), not those that the application itself makes public, nor files. A pattern whose pages differ passes. It is compared again after ten minutes, then after twice as long each time, up to a day, and after a reload that changes its rules.",
             example: "false",
             ..EVERYWHERE
         },
@@ -19,18 +19,17 @@ pub(super) static GUARD: Section = Section {
             path: "guard-noise",
             kind: SettingKind::Texts("texts with placeholders"),
             default: Default::Value("[]"),
-            summary: "Text that may differ between two renderings of a page that is the same for everybody: a clock, a counter, the id of a request.",
-            details: "A text as it stands in the page, with `{digits}`, `{number}` (digits, `.` and `,`), `{hex}`, `{time}` (digits, `:`, `-`, `.`, `,`, `/`, spaces, AM and PM, names of months and days, 오전, 오후) or `{word}` for what differs. In a form, an `<input>` and a `<meta>` nothing is noise; in a script, only what begins with \
-a text of at least four letters that names the value. Texts that may be about a token (`token`, `csrf`, `nonce`, `session`, `key`, …) are refused. `\"default\"` stands for what would hold without the line. At most 64.",
+            summary: "Text that may differ between two renderings of a page that is the same for all visitors: a clock, a counter, the id of a request.",
+            details: "Write the text as it stands in the page, with `{digits}`, `{number}` (digits, `.` and `,`), `{hex}`, `{time}` (digits, `:`, `-`, `.`, `,`, `/`, spaces, AM and PM, names of months and days, 오전, 오후) or `{word}` for the part that differs. In a form, an `<input>` and a `<meta>` nothing is noise; in a script, only an entry with at least four letters before its first placeholder, which name the value. Texts that may be about a token (`token`, `csrf`, `nonce`, `session`, `key`, …) are refused. `\"default\"` in the list stands for the list that it replaces. At most 64.",
             example: "[\"generated in {number} seconds\"]",
             ..EVERYWHERE
         },
         Setting {
             path: "guard-cookie",
             kind: SettingKind::Text("cookies, as `name=value; name2=value2`"),
-            default: Default::Unset("no page is looked at as a member sees it"),
-            summary: "Cookies of a test account that is logged in. Where a request with them would not pass, its page must be the one that everybody gets.",
-            details: "For finding out that a member would get the guests' page. The cookies are told to the application alone. A session that has ended tells nothing. Empty: none.",
+            default: Default::Unset("none: no page is compared with a member's"),
+            summary: "Cookies of a test account that is logged in. If a request with them would not pass, its page must equal the page that all visitors get.",
+            details: "With it, the guard finds pages on which a member would get the guests' page. Only the application gets these cookies. If the account's session has ended, the comparison proves nothing. Empty: none.",
             example: "\"member=3f9a\"",
             ..EVERYWHERE
         },

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 pub(super) static CLIENTS: Section = Section {
     title: "Limits of clients",
-    intro: "Each is a bound on one connection or one message.",
+    intro: "Limits of clients' connections and requests.",
     settings: &[
         Setting {
             path: "limits.head-bytes-max",
             kind: SettingKind::Size { min: 1024, max: MIB },
             default: Default::Value("\"64KiB\""),
-            summary: "The largest head of a request, request line included. Over: 431.",
-            details: "The request-target, path and query, has at most 16 KiB of it: over, 414. There are at most 200 fields.",
+            summary: "The largest head of a request, request line included. A larger one gets 431.",
+            details: "The request-target, path and query, may have 16 KiB of it: a longer one gets 414. A head has at most 200 fields.",
             example: "\"32KiB\"",
             ..ROW
         },
@@ -20,7 +20,7 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.request-body-bytes-max",
             kind: SettingKind::Size { min: 1, max: 16 * TIB },
             default: Default::Value("\"1GiB\""),
-            summary: "The largest body of a request. Over: 413.",
+            summary: "The largest body of a request. A larger one gets 413.",
             example: "\"16MiB\"",
             ..ROW
         },
@@ -28,7 +28,7 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.head-timeout",
             kind: deadline(1),
             default: Default::Value("\"10s\""),
-            summary: "A head must be complete this long after its first byte. Over: 408.",
+            summary: "How long after its first byte a head must be complete. A later one gets 408.",
             example: "\"5s\"",
             ..ROW
         },
@@ -44,8 +44,8 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.body-timeout",
             kind: deadline(1),
             default: Default::Value("\"30s\""),
-            summary: "The longest pause between two pieces of a request's body. Over: 408.",
-            details: "A client that sends less than 500 bytes a second, averaged over this time, gets 408 as well. Only time in which Kasoku waits for the client counts, not that in which a slow origin holds it up. Apache's mod_reqtimeout.",
+            summary: "The longest pause between two pieces of a request's body. After a longer one, the client gets 408.",
+            details: "A client that sends less than 500 bytes a second, averaged over this time, gets 408 as well. Only time in which Kasoku waits for the client counts, not time in which a slow origin makes the client wait. It is like Apache's mod_reqtimeout.",
             example: "\"10s\"",
             ..ROW
         },
@@ -53,7 +53,7 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.send-timeout",
             kind: deadline(1),
             default: Default::Value("\"30s\""),
-            summary: "The longest pause while the client takes nothing of the response. Over: the connection is cut.",
+            summary: "The longest pause in which the client takes nothing of the response. After a longer one, the connection is cut.",
             details: "While memory is short (less than a sixteenth of `memory.size` is free), a client that takes less than 4 KiB a second, over five seconds, is cut as well.",
             example: "\"10s\"",
             ..ROW
@@ -70,7 +70,7 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.drain-timeout",
             kind: deadline(0),
             default: Default::Value("\"10s\""),
-            summary: "How long running requests may take to end after the program was told to stop.",
+            summary: "How long running requests may take to end after the program is told to stop.",
             example: "\"1m\"",
             ..ROW
         },
@@ -78,8 +78,8 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.drain-idle-timeout",
             kind: SettingKind::Duration { min: Duration::ZERO, max: Duration::from_secs(DAY) },
             default: Default::Value("\"1s\""),
-            summary: "How long a connection without a request may still send one after the program was told to stop.",
-            details: "So a request that is on its way at that moment is answered, and its connection then closed.",
+            summary: "How long a connection without a request may still send one after the program is told to stop.",
+            details: "So a request that is on its way at that moment is answered; then its connection is closed.",
             example: "\"100ms\"",
             ..ROW
         },
@@ -87,8 +87,8 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.fill-wait-max",
             kind: deadline(0),
             default: Default::Value("\"30s\""),
-            summary: "How long a client waits for the same response that another client has already asked the origin for.",
-            details: "Then a stale response answers, where it may; else the origin is asked once more, on behalf of all who wait.",
+            summary: "How long a client waits for a response that Kasoku is already fetching for another client.",
+            details: "After that a stale response answers, if it may; otherwise the origin is asked once more, for all clients that wait.",
             example: "\"5s\"",
             ..ROW
         },
@@ -97,7 +97,7 @@ pub(super) static CLIENTS: Section = Section {
 
 pub(super) static REQUEST_BUFFER: Section = Section {
     title: "Bodies of requests",
-    intro: "Whether an origin is asked before the body of a request is complete, and where it is kept until then: up to 64 KiB in memory, by the account of `memory.size`, what is longer in a file.",
+    intro: "Whether an origin is asked before the body of a request is complete, and where Kasoku keeps the body until then: up to 64 KiB in memory, counted in `memory.size`, and the rest in a file.",
     settings: &[
         Setting {
             path: "request-buffering",
@@ -105,17 +105,17 @@ pub(super) static REQUEST_BUFFER: Section = Section {
             default: Default::Unset(
                 "`true` where an origin is a program (CGI, FastCGI, SCGI), `false` where all are servers or files",
             ),
-            summary: "Whether bodies of requests are complete before an origin is asked, so that a client that sends slowly takes nobody's place there.",
-            details: "`Expect: 100-continue` is answered from here then, and the body goes on with its length, without trailers. With `false` a program gets the body while it comes, and who sends slowly holds its place; but a body in chunks, whose length a program has to be told, is completed even so. nginx's proxy_request_buffering.",
+            summary: "Whether the body of a request must be complete before an origin is asked, so that a client that sends slowly takes no place there.",
+            details: "Kasoku then answers `Expect: 100-continue` itself, and sends the body on with its length, without trailers. With `false` a program gets the body as it comes, and a slow client holds its place there. But a body in chunks is completed first even so, since a program has to be told its length. nginx calls this proxy_request_buffering.",
             example: "true",
             ..EVERYWHERE
         },
         Setting {
             path: "request-buffer.directory",
             kind: SettingKind::Text("path"),
-            default: Default::Unset("the one for temporary files: TMPDIR, else `/tmp`"),
-            summary: "Where bodies are kept that are longer than 64 KiB. Their files have no names, and nothing is left of them.",
-            details: "It should be on a disk; what is on a tmpfs is in memory. nginx's client_body_temp_path.",
+            default: Default::Unset("the directory for temporary files: TMPDIR, else `/tmp`"),
+            summary: "Where Kasoku keeps bodies that are longer than 64 KiB. Their files have no names, and leave nothing behind.",
+            details: "It should be on a disk: a tmpfs is in memory. nginx calls this client_body_temp_path.",
             example: "\"/var/tmp\"",
             ..ROW
         },
@@ -123,7 +123,7 @@ pub(super) static REQUEST_BUFFER: Section = Section {
             path: "request-buffer.bytes-max",
             kind: SettingKind::Size { min: MIB, max: 16 * TIB },
             default: Default::Value("\"4GiB\""),
-            summary: "The bound on all these files together. Over: 503. A single body that is larger is 413.",
+            summary: "The limit of all these files together. A request that finds no room gets 503; a single body that is larger than this gets 413.",
             example: "\"1GiB\"",
             ..ROW
         },
@@ -138,7 +138,7 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.connect-timeout",
             kind: deadline(1),
             default: Default::Value("\"5s\""),
-            summary: "For a new connection, the look-up of the name included. Over: 504.",
+            summary: "How long a new connection may take, the look-up of the name included. After that: 504.",
             example: "\"1s\"",
             ..EVERYWHERE
         },
@@ -146,7 +146,7 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.first-byte-timeout",
             kind: deadline(1),
             default: Default::Value("\"1m\""),
-            summary: "From the end of the request to the head of the response. Over: 504.",
+            summary: "How long the head of the response may take from the end of the request. After that: 504.",
             example: "\"10s\"",
             ..EVERYWHERE
         },
@@ -154,7 +154,7 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.between-bytes-timeout",
             kind: deadline(1),
             default: Default::Value("\"1m\""),
-            summary: "The longest pause within the response's body, or while the origin takes nothing of the request's.",
+            summary: "The longest pause within the response's body, or in which the origin takes nothing of the request's.",
             example: "\"10s\"",
             ..EVERYWHERE
         },
@@ -162,7 +162,7 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.idle-timeout",
             kind: deadline(0),
             default: Default::Value("\"30s\""),
-            summary: "How long an idle connection is kept for reuse. Stay below what the origin itself allows.",
+            summary: "How long an idle connection is kept for reuse. Stay below the limit of the origin itself.",
             example: "\"4s\"",
             ..EVERYWHERE
         },
@@ -171,7 +171,7 @@ pub(super) static ORIGINS: Section = Section {
             kind: SettingKind::Integer { min: 1, max: 65_536 },
             default: Default::Value("1024"),
             summary: "Connections in use to one origin at a time, over all workers and rules. More requests wait for a place, in order.",
-            details: "Idle connections are not counted, nor is a connection that has become a tunnel (WebSocket). A rule with a smaller number leaves the rest to the others.",
+            details: "Idle connections are not counted, nor is a connection that has become a tunnel (WebSocket). A rule with a smaller number leaves the rest to other rules.",
             example: "64",
             ..EVERYWHERE
         },
@@ -179,7 +179,7 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.queue-requests-max",
             kind: SettingKind::Integer { min: 0, max: 1_000_000 },
             default: Default::Value("1024"),
-            summary: "Requests that wait for a place among the connections in use to one origin. Over: 503.",
+            summary: "Requests that may wait for a place among the connections in use to one origin. More get 503.",
             example: "100",
             ..EVERYWHERE
         },
@@ -187,7 +187,7 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.queue-timeout",
             kind: deadline(0),
             default: Default::Value("\"10s\""),
-            summary: "How long a request waits for a place among the connections in use to its origin. Over: 503.",
+            summary: "How long a request may wait for a place among the connections in use to its origin. After that: 503.",
             example: "\"2s\"",
             ..EVERYWHERE
         },
@@ -195,8 +195,8 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.keepalive-connections-max",
             kind: SettingKind::Integer { min: 0, max: 65_536 },
             default: Default::Unset("32 for origins of HTTP, 0 for FastCGI application servers"),
-            summary: "Idle connections that are kept to one origin: of HTTP by each worker, to a FastCGI application server by the whole program. 0: a new connection for each request.",
-            details: "php-fpm gives a child to each connection, whether it is used or not: keep fewer than it has children, or requests wait for nothing.",
+            summary: "Idle connections that are kept to one origin: by each worker to an origin of HTTP, by the whole program to a FastCGI application server. 0: a new connection for each request.",
+            details: "php-fpm gives a child to each connection, used or not: keep fewer than it has children, or requests wait although children are idle.",
             example: "8",
             ..EVERYWHERE
         },
@@ -204,7 +204,7 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.head-bytes-max",
             kind: SettingKind::Size { min: 1024, max: MIB },
             default: Default::Value("\"64KiB\""),
-            summary: "The largest head of a response, with at most 200 fields. Over: 502.",
+            summary: "The largest head of a response, with at most 200 fields. A larger one makes it a 502.",
             example: "\"128KiB\"",
             ..EVERYWHERE
         },

@@ -11,8 +11,8 @@ pub(super) static SERVER: Section = Section {
             kind: SettingKind::TextsOrTables("listening addresses"),
             default: Default::Value("[\"127.0.0.1:8080\"]"),
             flag: Some("--listen"),
-            summary: "Where clients connect: `\"127.0.0.1:8080\"`, `\"[::1]:8080\"`, `\"unix:/run/kasoku.sock\"`, or `\"fd:3\"` for a socket that was handed over (LISTEN_FDS).",
-            details: "A listener that needs more than its address is a table: `{ address = \"0.0.0.0:8080\", proxy-protocol = true }`. Addresses are numbers; names are not resolved. The flag may be given several times and replaces the whole list.",
+            summary: "Where clients connect: `\"127.0.0.1:8080\"`, `\"[::1]:8080\"`, `\"unix:/run/kasoku.sock\"`, or `\"fd:3\"` for a socket that the parent process hands over (LISTEN_FDS).",
+            details: "A listener that needs more than its address is a table: `{ address = \"0.0.0.0:8080\", proxy-protocol = true }`. Write addresses as numbers: names are not resolved. The flag may be given several times, and replaces the whole list.",
             example: "[\"0.0.0.0:80\", \"unix:/run/kasoku.sock\"]",
             ..ROW
         },
@@ -30,7 +30,7 @@ pub(super) static SERVER: Section = Section {
             scopes: &[SettingScope::Listen],
             kind: SettingKind::Flag,
             summary: "Whether each connection starts with a PROXY protocol header, version 1 or 2, that names the client.",
-            details: "Then it must: a connection without one is closed. Everybody who can connect to such a listener can claim any address, so let only your load balancer reach it.",
+            details: "A connection without that header is then closed. Any client that can connect to such a listener can claim any address, so let only your load balancer reach it.",
             ..ROW
         },
         Setting {
@@ -38,8 +38,8 @@ pub(super) static SERVER: Section = Section {
             scopes: &[SettingScope::Listen],
             kind: SettingKind::Flag,
             default: Default::Value("true"),
-            summary: "Whether a connection is taken when its first bytes have come (TCP_DEFER_ACCEPT), so that it can be answered in the same moment.",
-            details: "One that says nothing is taken after a second. Elsewhere it is nginx's `deferred`, HAProxy's `defer-accept`, Apache's `AcceptFilter http data`. It holds for TCP. Switch it off where something between clients and here does not bear a handshake that is repeated.",
+            summary: "Whether a connection is accepted only when its first bytes have arrived (TCP_DEFER_ACCEPT), so that Kasoku can answer it at once.",
+            details: "A connection on which the client sends nothing is accepted after a second. nginx calls this `deferred`, HAProxy `defer-accept`, Apache `AcceptFilter http data`. It has an effect on TCP only. Write `false` if a device between clients and Kasoku does not tolerate a repeated handshake.",
             example: "false",
             ..ROW
         },
@@ -48,8 +48,8 @@ pub(super) static SERVER: Section = Section {
             kind: SettingKind::Text("listening address"),
             default: Default::Unset("no admin listener"),
             flag: Some("--admin"),
-            summary: "Where the operator connects with other programs, such as a scraper of `/metrics`: a loopback address or a Unix socket. The commands `kasoku purge`, `explain`, `top` … need only `control-socket`.",
-            details: "A Unix socket is for its owner and group. On a loopback address all users of the machine can connect: there, what changes something or shows what visitors ask for needs `admin-token-file`. Other addresses are refused.",
+            summary: "The address for other programs of the operator, such as a scraper of `/metrics`: a loopback address or a Unix socket. The commands `kasoku purge`, `explain`, `top` … need only `control-socket`.",
+            details: "A Unix socket is for its owner and group. On a loopback address all users of the machine can connect, so requests there that change something, or show what visitors request, need `admin-token-file`. Other addresses are refused.",
             example: "\"127.0.0.1:8081\"",
             is_read_at_start: true,
             ..ROW
@@ -59,8 +59,8 @@ pub(super) static SERVER: Section = Section {
             kind: SettingKind::Text("path"),
             default: Default::Unset("on a loopback address, only `/healthz`, `/metrics` and `/stats` are answered"),
             flag: Some("--admin-token-file"),
-            summary: "The file with the operator's token; one that is not there is made, with a random token that only its owner can read.",
-            details: "With it, all but `/healthz` needs `Authorization: Bearer` and the token on a loopback address. A Unix socket needs none. With `user`, the file must be one that this user can read, or no new process can take over (SIGUSR2); one that is made is that user's.",
+            summary: "The file with the operator's token. If it does not exist, Kasoku makes it, with a random token that only its owner can read.",
+            details: "With a token, every path except `/healthz` needs `Authorization: Bearer` and the token on a loopback address. A Unix socket needs no token. With `user`, that user must be able to read the file, or no new process can take over (SIGUSR2); a file that Kasoku makes belongs to that user.",
             example: "\"/etc/kasoku/admin.token\"",
             is_read_at_start: true,
             ..ROW
@@ -71,7 +71,7 @@ pub(super) static SERVER: Section = Section {
             default: Default::Value("\"auto\""),
             flag: Some("--control-socket"),
             summary: "Where the commands `kasoku purge`, `explain`, `top`, `doctor` and `reload` find the program on its own machine: an absolute path, `\"auto\"` or `\"off\"`.",
-            details: "It answers what the admin listener answers, to root and to the user that the program runs as, and needs no token. `\"auto\"` is `control.sock` in systemd's `$RUNTIME_DIRECTORY`, else `/run/kasoku/control.sock` for root, else `$XDG_RUNTIME_DIR/kasoku/control.sock`; where none of them can be used, the log says why and there is none. One that another program serves is left to that: a second program on a machine needs a path of its own, and its commands `--config`, or `--admin unix:` and the path.",
+            details: "The socket answers as the admin listener does, to root and to the user that runs the program, and needs no token. `\"auto\"` is `control.sock` in systemd's `$RUNTIME_DIRECTORY`, else `/run/kasoku/control.sock` for root, else `$XDG_RUNTIME_DIR/kasoku/control.sock`; if none of them can be used, there is no socket, and the log says why. Kasoku does not take over a socket that another program serves: a second program on a machine needs a path of its own, and its commands need `--config`, or `--admin unix:` and the path.",
             example: "\"/run/kasoku/blog.sock\"",
             is_read_at_start: true,
             ..ROW
@@ -79,10 +79,10 @@ pub(super) static SERVER: Section = Section {
         Setting {
             path: "user",
             kind: SettingKind::Text("user, or user:group"),
-            default: Default::Unset("it stays who started it"),
+            default: Default::Unset("the user that started the program"),
             flag: Some("--user"),
-            summary: "Whom the program becomes once it listens, `\"www-data\"` or `\"www-data:www-data\"`: so that ports below 1024 can be served without the rights of root.",
-            details: "Only root can become somebody else. The access log is opened after that, so its directory must be that user's.",
+            summary: "The user that the program becomes once it listens, `\"www-data\"` or `\"www-data:www-data\"`, so that it can serve ports below 1024 without the rights of root.",
+            details: "Only root can become another user. The access log is opened afterwards, so that user must be able to write to its directory.",
             example: "\"www-data\"",
             is_read_at_start: true,
             ..ROW
@@ -92,7 +92,7 @@ pub(super) static SERVER: Section = Section {
             kind: SettingKind::Text("path"),
             default: Default::Unset("no file"),
             flag: Some("--pid-file"),
-            summary: "Where the number of the process is written once it serves; the file is removed at the end.",
+            summary: "The file to which the process writes its number once it serves. The process removes it at its end.",
             example: "\"/run/kasoku/kasoku.pid\"",
             is_read_at_start: true,
             ..ROW
@@ -113,8 +113,8 @@ pub(super) static SERVER: Section = Section {
             kind: SettingKind::OneOf(&["safe", "rfc"]),
             default: Default::Value("\"safe\""),
             flag: Some("--profile"),
-            summary: "How the rules of caching are read: `\"safe\"` or `\"rfc\"`.",
-            details: "`safe` is stricter than the RFCs where they let one visitor see what was made for another: a response to a request with `Cookie` is shared only when it says so itself, stored responses never carry `Set-Cookie`, and clients cannot force a refresh. `rfc` does what RFC 9111 alone says.",
+            summary: "How strict caching is: `\"safe\"` or `\"rfc\"`.",
+            details: "`safe` is stricter than the RFCs where they let one visitor see a response that was made for another: a response to a request with `Cookie` is shared only if the response says so, stored responses never carry `Set-Cookie`, and clients cannot force a refresh. `rfc` does what RFC 9111 alone says.",
             example: "\"rfc\"",
             ..ROW
         },
@@ -122,8 +122,8 @@ pub(super) static SERVER: Section = Section {
             path: "trusted-proxies",
             kind: SettingKind::Texts("ranges of addresses"),
             default: Default::Value("[]"),
-            summary: "Proxies in front of Kasoku whose `Forwarded` and `X-Forwarded-*` fields count: `\"10.0.0.0/8\"`, `\"::1\"`, or `\"unix\"` for whoever connects through a Unix socket.",
-            details: "From anybody else these fields are removed. Kasoku adds the address of whoever connects to `X-Forwarded-For` and `Forwarded`, and writes the client's into `X-Real-IP`. What a trusted proxy says about scheme and host enters the cache key.",
+            summary: "Proxies in front of Kasoku whose `Forwarded` and `X-Forwarded-*` fields count: `\"10.0.0.0/8\"`, `\"::1\"`, or `\"unix\"` for a proxy that connects through a Unix socket.",
+            details: "Kasoku removes these fields from all other requests. It adds the address from which the connection comes to `X-Forwarded-For` and `Forwarded`, and writes the client's into `X-Real-IP`. What a trusted proxy says about scheme and host enters the cache key.",
             example: "[\"10.0.0.0/8\", \"unix\"]",
             ..ROW
         },
@@ -131,8 +131,8 @@ pub(super) static SERVER: Section = Section {
             path: "purge-from",
             kind: SettingKind::Texts("ranges of addresses"),
             default: Default::Value("[\"127.0.0.0/8\", \"::1\", \"unix\"]"),
-            summary: "From where the method `PURGE` is obeyed: ranges of addresses, or `\"unix\"` for whoever connects through a Unix socket.",
-            details: "This machine, `127.0.0.0/8` or `::1`, is this machine by its other addresses as well. Everybody else gets 403, and so does a request that came through a proxy which is not one of `trusted-proxies`. See [purging](operations.md#purging).",
+            summary: "The addresses from which the method `PURGE` is obeyed: ranges of addresses, or `\"unix\"` for clients that connect through a Unix socket.",
+            details: "`127.0.0.0/8` or `::1` stands for all addresses of this machine. All other clients get 403, and so does a request that came through a proxy which is not one of `trusted-proxies`. See [purging](operations.md#purging).",
             example: "[\"172.16.0.0/12\"]",
             ..ROW
         },
@@ -140,8 +140,8 @@ pub(super) static SERVER: Section = Section {
             path: "hit-headers",
             kind: SettingKind::Texts("response fields"),
             default: Default::Value("[\"Cache-Status\"]"),
-            summary: "The fields by which responses tell about the cache: `Cache-Status` (RFC 9211): a hit or not, and why; `X-Cache-Status`: the same in the words of nginx (`HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`); `X-Cache-Hit`: `1` or `0`; `X-Request-Id`: the id of this very request, a hit's too, as the access log has it.",
-            details: "With `X-Request-Id`, an application's own is replaced. See [request ids](operations.md#request-ids). Empty: none.",
+            summary: "The response fields that tell what the cache did: `Cache-Status` (RFC 9211): whether it was a hit, and why; `X-Cache-Status`: the same in the words of nginx (`HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`); `X-Cache-Hit`: `1` or `0`; `X-Request-Id`: the id of this request, also of a hit, as in the access log.",
+            details: "`X-Request-Id` replaces the application's own. See [request ids](operations.md#request-ids). Empty: none.",
             example: "[\"Cache-Status\", \"X-Request-Id\"]",
             ..ROW
         },
@@ -158,7 +158,7 @@ pub(super) static MEMORY: Section = Section {
             default: Default::Value("\"1GiB\""),
             flag: Some("--memory"),
             summary: "How much memory responses may hold, all overhead counted.",
-            details: "Stored responses have up to seven eighths of it. The rest is for those on their way, and for those that were evicted while slow clients still read them. When all together hold as much as they may, nothing more is stored until some of it is free, and clients that take less than 4 KiB a second are cut.",
+            details: "Stored responses have up to seven eighths of it. The rest is for responses on their way, and for evicted ones that slow clients still read. When all of it is in use, nothing more is stored until some of it is free, and clients that take less than 4 KiB a second are cut.",
             example: "\"4GiB\"",
             is_read_at_start: true,
             ..ROW
@@ -186,8 +186,8 @@ pub(super) static ACCESS_LOG: Section = Section {
             kind: SettingKind::Text("path"),
             default: Default::Unset("no access log"),
             flag: Some("--access-log"),
-            summary: "Where each request is told about: a file, to whose end lines are added, or `\"-\"` for standard output.",
-            details: "A file that is not there is made, with mode 0640; its directory must be there. Lines that can't be written as fast as they come are dropped and counted, and no request waits for them.",
+            summary: "Where each request is logged: a file, to which lines are appended, or `\"-\"` for standard output.",
+            details: "If the file does not exist, it is made with mode 0640; its directory must exist. Lines that come faster than they can be written are dropped and counted, and no request waits for them.",
             example: "\"/var/log/kasoku/access.log\"",
             ..ROW
         },
@@ -196,7 +196,7 @@ pub(super) static ACCESS_LOG: Section = Section {
             kind: SettingKind::OneOf(&["combined", "combined-cache", "common", "json"]),
             default: Default::Value("\"combined\""),
             flag: Some("--access-log-format"),
-            summary: "How a line looks: `\"combined\"` or `\"common\"`, as Apache and nginx write them, `\"combined-cache\"`: the same with `Cache-Status`, times and the request's id behind it, or `\"json\"`: an object that says all of that.",
+            summary: "The format of a line: `\"combined\"` or `\"common\"`, as Apache and nginx write them; `\"combined-cache\"`: `combined` with `Cache-Status`, times and the request's id after it; or `\"json\"`: an object with all of these.",
             example: "\"json\"",
             ..ROW
         },
@@ -211,8 +211,8 @@ pub(super) static LOG: Section = Section {
         kind: SettingKind::OneOf(&["text", "json"]),
         default: Default::Value("\"text\""),
         flag: Some("--log-format"),
-        summary: "How a line looks: `\"text\"`, for people, or `\"json\"`: an object in each line, with `timestamp`, `level`, `message` and what else is known.",
-        details: "How much is said is set by the environment: `RUST_LOG=debug`. Before the configuration has been read, and where it is wrong at the start, it is text.",
+        summary: "The format of a line: `\"text\"`, for people, or `\"json\"`: an object in each line, with `timestamp`, `level`, `message` and further fields.",
+        details: "The environment sets how much is logged: `RUST_LOG=debug`. Before the configuration has been read, and if it is wrong at the start, the log is text.",
         example: "\"json\"",
         is_read_at_start: true,
         ..ROW
@@ -228,7 +228,7 @@ pub(super) static TRACES: Section = Section {
             kind: SettingKind::Text("URL"),
             default: Default::Unset("nothing is traced"),
             summary: "The collector to which spans are sent by OTLP over HTTP (protobuf): `\"http://127.0.0.1:4318\"`.",
-            details: "Without a path, it is `/v1/traces`. It speaks no TLS: a collector beside Kasoku does, to others. A collector that is slow, or away, holds up nobody: spans that find no room are dropped and counted.",
+            details: "Without a path, the path is `/v1/traces`. Kasoku does not send spans by TLS: run a collector on the same machine, which can. A collector that is slow or down delays no request: spans that find no room are dropped and counted.",
             example: "\"http://127.0.0.1:4318\"",
             is_read_at_start: true,
             ..ROW
@@ -237,8 +237,8 @@ pub(super) static TRACES: Section = Section {
             path: "traces.sample-one-in",
             kind: SettingKind::Integer { min: 0, max: 1_000_000_000 },
             default: Default::Value("100"),
-            summary: "Of the requests that begin a trace, one in so many is recorded; `1`: each, `0`: none.",
-            details: "A request with a `traceparent` from one of `trusted-proxies` goes on with that trace, and is recorded where it says so.",
+            summary: "Of the requests that begin a trace, one in this many is recorded; `1`: all, `0`: none.",
+            details: "A request with a `traceparent` from one of `trusted-proxies` continues that trace, and is recorded if the `traceparent` says so.",
             example: "1",
             ..ROW
         },

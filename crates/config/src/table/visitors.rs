@@ -9,85 +9,83 @@ const NAMES: Setting = Setting { default: Default::Value("[]"), ..EVERYWHERE };
 
 pub(super) static VISITORS: Section = Section {
     title: "Applications and visitors",
-    intro: "Who is anonymous, and who is not: [applications.md](applications.md) tells how to choose, write and test this. In the lists here, and in \
-`ignore`, `\"default\"` stands for what would hold without the line: the application's list, or that of the site around \
-a rule.",
+    intro: "Which visitors are anonymous, and which are not: [applications.md](applications.md) tells how to choose, write and test this. In the lists here, and in `ignore`, `\"default\"` stands for the list that it replaces: the application's list, or that of the site around a rule.",
     settings: &[
         Setting {
             path: "application",
             scopes: &[SettingScope::Site],
             kind: SettingKind::OneOf(&APPLICATIONS),
             default: Default::Unset(
-                "none: an unknown cookie makes a request pass, and nothing is granted that the site does not grant",
+                "none: an unknown cookie makes a request pass, and only the site itself grants lifetimes",
             ),
-            summary: "The program that the site runs: what is known of its cookies, sessions and pages is laid under the site's own settings, and its rules stand behind the site's.",
-            details: "Each is a file in [applications](../crates/config/applications), in the words of this page, and each line of it can be overridden. Not with `profile = \"rfc\"`.",
+            summary: "The program that the site runs. Its policy (what its cookies, sessions and pages mean) holds where the site's own settings say nothing, and its rules come after the site's.",
+            details: "Each policy is a file in [applications](../crates/config/applications), with the keys of this page, and each of its lines can be overridden. Not with `profile = \"rfc\"`.",
             example: "\"wordpress\"",
             ..ROW
         },
         Setting {
             path: "pass-urls",
             kind: SettingKind::Texts("URL patterns"),
-            summary: "URLs that pass, whatever the method: where a session is opened on purpose, or a page is one visitor's.",
-            details: "A pattern of the path, as in a rule; behind `?` one parameter that the query must have, by its name or as `name=value`, `*` in both.",
+            summary: "URLs that pass, whatever the method: those that open a session on purpose, and pages for one visitor.",
+            details: "A pattern of the path, as in a rule; after `?` one parameter that the query must have, by its name or as `name=value`, `*` in both.",
             example: "[\"/login*\", \"*?action=edit\"]",
             ..NAMES
         },
         Setting {
             path: "page-text",
             kind: SettingKind::Texts("texts"),
-            summary: "By what a page is known: one of these texts must stand in an answer with status 200 that is kept because a lifetime is granted. An answer without them is not kept, what was kept before is dropped, and each visitor is answered by the application.",
-            details: "For programs that say with status 200 that something is gone, is for members only, or that the database is away. Choose a text from the end of a page: what breaks off is no page either. Files by their name (a style sheet, an image) need none.",
+            summary: "How a page is recognised: one of these texts must stand in an answer with status 200 that is stored because a lifetime is granted. An answer without any of them is not stored, the stored page is dropped, and the application answers each visitor.",
+            details: "For programs that say with status 200 that something is gone, is for members only, or that the database is away. Choose a text from the end of a page, so that an incomplete page lacks it. Files, by their name (a style sheet, an image), need none.",
             example: "[\"</html>\"]",
             ..NAMES
         },
         Setting {
             path: "outage-text",
             kind: SettingKind::Texts("texts"),
-            summary: "By what an application is known to be out of order: where no text of `page-text` stands in an answer and one of these does, it is not kept, and what was kept before stays in use for as long as `grace` lasts.",
-            details: "They count only where the text of a page is missing, so nobody can write them into a page.",
+            summary: "How an outage of the application is recognised: an answer that has no text of `page-text` and one of these is not stored, and the stored page stays in use for as long as `grace` lasts.",
+            details: "These texts count only where the text of a page is missing, so no visitor can write them into a page.",
             example: "[\"MySQL Connect Error\"]",
             ..NAMES
         },
         Setting {
             path: "private-text",
             kind: SettingKind::Texts("texts"),
-            summary: "By what a page of one visitor is known: an answer with status 200 in which one of these texts stands is not kept because a lifetime is granted, and each visitor is answered by the application.",
-            details: "For what only some pages of a kind have, such as a link to a file with a token of the visitor's session: by that one, the leak guard would find that all pages of the kind differ.",
+            summary: "How a page for one visitor is recognised: an answer with status 200 that contains one of these texts gets no granted lifetime, and the application answers each visitor.",
+            details: "For texts that only some pages of a kind have, such as a link to a file with a token of the visitor's session. Without this, the leak guard would find by such a page that all pages of the kind differ.",
             example: "[\"&amp;nonce=\"]",
             ..NAMES
         },
         Setting {
             path: "refuse-urls",
             kind: SettingKind::Texts("URL patterns"),
-            summary: "URLs that are answered 403 from here, whatever the method and the origin, which is not asked.",
-            details: "Patterns as in `pass-urls`. A path that applications may read in another way is refused if it fits in either. In the log, and for `kasoku explain`, it is `refused-url`. A `PURGE` of such a URL still works.",
+            summary: "URLs to which Kasoku answers 403 itself, whatever the method and the origin.",
+            details: "Patterns as in `pass-urls`. A path that applications may read in another way is refused if either reading fits. Its reason is `refused-url`, in the log and in `kasoku explain`. A `PURGE` of such a URL still works.",
             example: "[\"*.sql\", \"/install/*\", \"*?debug\"]",
             ..NAMES
         },
         Setting {
             path: "fresh-links",
             kind: SettingKind::Texts(
-                "URL patterns, each with the page on which such a link stands, and the names of parameters",
+                "URL patterns, each with the page that has such a link, and the names of parameters",
             ),
-            summary: "URLs of which the application makes a link for each visitor, with parameters that hold for one session or for a while: the links of a shared page work for nobody. They pass; Kasoku asks for the page as the visitor who follows such a link, takes the named parameters from the link on it, and goes on with these.",
-            details: "Behind `=>` stands the page, whose `{name}` stands for that parameter of the URL, and then the names. For GET and HEAD, where the page's rule grants a lifetime, and the visitor has at most a session that is not known to be somebody's; other requests, and those for which the page has no such link, go on as they came. The page may be 1 MiB long.",
+            summary: "URLs of links that the application makes for one visitor, with parameters that hold for one session or for a short time: on a shared page, such a link works for no visitor. A request for such a URL passes. Kasoku first requests the page on behalf of the same visitor, takes the named parameters from the link on it, and sends the request on with these.",
+            details: "After `=>` stand the page, in which `{name}` stands for that parameter of the URL, and then the names of the parameters. It holds for GET and HEAD, where the page's rule grants a lifetime, for visitors without a session or with one that is not known to be a member's. Other requests, and those for which the page has no such link, go on as they came. The page may be 1 MiB long.",
             example: "[\"/download.php => /post.php?id={id} token\"]",
             ..NAMES
         },
         Setting {
             path: "session.anonymous-cookies",
             kind: SettingKind::Texts("cookies, as `name=value`"),
-            summary: "Cookies by whose value a visitor with a session is seen to be anonymous, for applications that set one: `name=value`, `*` in both. A request that has the cookie with another value passes.",
+            summary: "Cookies whose value tells that a visitor with a session is anonymous, for applications that set one: `name=value`, `*` in both. A request that has the cookie with another value passes.",
             example: "[\"rx_login_status=none\"]",
             ..NAMES
         },
         Setting {
             path: "session.probe",
             kind: SettingKind::Text("path and query, and the answer to an anonymous session"),
-            default: Default::Unset("sessions are told apart by cookies alone"),
-            summary: "What the application is asked with a session's cookies to learn whether the session is anonymous: a URL that answers otherwise to who is logged in, like a form for logging in that sends members on. Behind `=>` stand the status of the answer to an anonymous session and a text that must stand in it as well, in its first mebibyte; without them 200 and no text, or what holds around.",
-            details: "It is asked once a page of a session has passed, by Kasoku itself, with all of that visitor's cookies, address and browser; a request of the session that passes meanwhile makes the answer void. Nothing is asked behind a script's request (`Sec-Fetch-Mode`), with a cookie that the page has just replaced, nor of another origin than the page's.",
+            default: Default::Unset("only cookies tell whether a session is anonymous"),
+            summary: "The URL that Kasoku requests with a session's cookies to learn whether the session is anonymous. Choose one that answers members differently, like a login form that redirects them. After `=>` stand the status of the answer to an anonymous session and a text that must stand in its first mebibyte; without them: 200 and no text, or those of the outer level.",
+            details: "Kasoku requests it after a page of the session has passed, with all of that visitor's cookies, address and browser; if a request of the session passes meanwhile, the answer does not count. It is not requested after a script's request (`Sec-Fetch-Mode`), with a cookie that the page has just replaced, nor from another origin than the page's.",
             example: "\"/login.php => 200 </form>\"",
             ..EVERYWHERE
         },
@@ -95,32 +93,31 @@ a rule.",
             path: "session.anonymous-for",
             kind: SettingKind::Duration { min: Duration::from_secs(1), max: Duration::from_secs(DAY) },
             default: Default::Value("\"5m\""),
-            summary: "How long what is found of a session holds. A request of it that passes for another reason (a POST, `pass-urls`, a rule) ends that at once, and so does a Set-Cookie to it.",
-            details: "Each process has findings of its own: where several stand in front of one application without sticky visitors, a login on one of them is known to the others this much later.",
+            summary: "How long a finding about a session holds. A request of the session that passes for another reason (a POST, `pass-urls`, a rule) ends it at once, and so does a Set-Cookie to the session.",
+            details: "Each process has findings of its own. If several processes stand in front of one application without sticky visitors, the others learn of a login at one of them when their finding ends.",
             example: "\"1m\"",
             ..EVERYWHERE
         },
         Setting {
             path: "session.logout",
             kind: SettingKind::Texts("URL patterns"),
-            summary: "URLs that end a session. They pass, like `pass-urls`; afterwards the session is asked about anew, or, where there is no probe, counts as anonymous.",
-            details: "Without a probe, the status is all that tells whether it has ended: list only URLs that end it with 200 or a redirection, and refuse with another status. \
-                      A request of the session that overlaps with it leaves it unknown.",
+            summary: "URLs that end a session. They pass, like `pass-urls`. Afterwards Kasoku probes the session anew; where there is no probe, the session counts as anonymous.",
+            details: "Without a probe, only the status tells whether the session has ended: list only URLs that answer 200 or a redirection when they end it, and another status when they refuse. If a request of the session overlaps with it, nothing is known of the session afterwards.",
             example: "[\"/logout.php\"]",
             ..NAMES
         },
         Setting {
             path: "session.harmless-urls",
             kind: SettingKind::Texts("URL patterns"),
-            summary: "URLs that pass and write nothing into a session that a shared page shows: captchas, tokens for forms, counters. What is found of the session goes on holding; a session that one of them opens for a visitor without one is anonymous.",
-            details: "Only where nothing else could make somebody of the visitor: the path reads as it was sent, the request has neither credentials nor a cookie that is not the session's, noise or in the key, and the answer is no redirection and sets no other cookie. A page that passes under a rule with `page-text` is such a request as well.",
+            summary: "URLs that pass and write nothing into a session that a shared page shows: captchas, tokens for forms, counters. The finding about the session still holds after them; a session that one of them opens for a visitor without one is anonymous.",
+            details: "Only if nothing else could log the visitor in: the path can be read in one way only, the request has no credentials and no cookies except the session's, noise and those in the key, and the answer is no redirection and sets no other cookie. A page that passes under a rule with `page-text` is such a request as well.",
             example: "[\"/captcha/*\", \"/ajax.token.php\"]",
             ..NAMES
         },
         Setting {
             path: "session.stateful-urls",
             kind: SettingKind::Texts("URL patterns, each with the pages that show it"),
-            summary: "URLs that leave something in a session which other pages then show, although the session stays anonymous: the password of one post, a cart. After one of them the session passes for `session.stateful-for`, whatever is known of it; behind `=>` stands a pattern of the only pages that show it.",
+            summary: "URLs that leave something in a session which other pages then show, although the session stays anonymous: the password for one post, a cart. After one of them the session passes for `session.stateful-for`, whatever is known of it. A pattern after `=>` limits that to the pages that show it.",
             details: "For URLs that pass: by their method, by `pass-urls` or by a rule.",
             example: "[\"/password_check.php\", \"/cart.php => /shop/*\"]",
             ..NAMES
@@ -137,9 +134,8 @@ a rule.",
             path: "session.expire-after",
             kind: SettingKind::Seconds { max: YEAR },
             default: Default::Value("\"0s\""),
-            summary: "A session that has done nothing but read pages for so long is ended at its visitor, where it is anonymous or nothing tells: the answer sets its cookie with an expiry in the past. `0s`: never.",
-            details: "For the sessions that an application has handed to everybody before Kasoku stood in front of it: without it, and without a probe, those visitors pass until their browsers forget. The time counts \
-                      from when this process first saw the session. Where nothing tells, a member who only reads is logged out as well.",
+            summary: "How long a session may only read pages before Kasoku ends it: the answer then sets its cookie with an expiry in the past. It ends sessions that are anonymous, and those of which neither a cookie nor a probe can tell. `0s`: never.",
+            details: "For the sessions that an application gave to all visitors before Kasoku stood in front of it. Without this and without a probe, those visitors pass until their browsers forget the cookie. The time counts from when this process first saw the session. Where neither a cookie nor a probe can tell, a member who only reads is logged out as well.",
             example: "\"30d\"",
             ..EVERYWHERE
         },
@@ -151,15 +147,15 @@ a rule.",
         Setting {
             path: "device-urls",
             kind: SettingKind::Texts("URL patterns, each with `mobile` or `desktop`"),
-            summary: "URLs by which a visitor chooses the version for phones or for desktops, where the application keeps that in a session: behind `=>` stands which, `mobile` or `desktop`.",
-            details: "They pass; with `key-device`, the choice is kept in a cookie (`kasoku-device`) as well, and outweighs User-Agent from then on.",
+            summary: "URLs by which a visitor chooses the version for phones or for desktops, where the application keeps that in a session: after `=>` stands the version, `mobile` or `desktop`.",
+            details: "They pass; with `key-device`, Kasoku also keeps the choice in a cookie (`kasoku-device`), which counts instead of User-Agent from then on.",
             example: "[\"*?device=mobile => mobile\", \"*?device=pc => desktop\"]",
             ..NAMES
         },
         Setting {
             path: "key-languages",
             kind: SettingKind::Texts("languages"),
-            summary: "The languages in which the application has its pages: the one that a visitor's Accept-Language likes best, or else the first, is in the key, and is all of it that the application gets.",
+            summary: "The languages in which the application has its pages. The one that a visitor's Accept-Language likes best, or else the first, is in the key, and is the only one that the application gets.",
             example: "[\"ko\", \"en\"]",
             ..NAMES
         },

@@ -103,13 +103,13 @@ fn what_is_not_on_the_disk_is_a_warning_with_its_path() {
     let report = serve(&["--config", file.path()]).unwrap().warnings.render(false);
     let warnings: Vec<&str> = report.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
     let expected = [
-        "`/nonexistent/bodies` is not there".to_owned(),
-        format!("`{}` is no directory", scratch.path()),
-        "`/nonexistent/cgi-bin` is not there".to_owned(),
-        "`/nonexistent/x.fcgi` is not there".to_owned(),
-        format!("`{}/nonexistent` is not there", scratch.path()),
-        "`/nonexistent/a` is not there".to_owned(),
-        "`/nonexistent/a/b` is not there".to_owned(),
+        "`/nonexistent/bodies` does not exist".to_owned(),
+        format!("`{}` is not a directory", scratch.path()),
+        "`/nonexistent/cgi-bin` does not exist".to_owned(),
+        "`/nonexistent/x.fcgi` does not exist".to_owned(),
+        format!("`{}/nonexistent` does not exist", scratch.path()),
+        "`/nonexistent/a` does not exist".to_owned(),
+        "`/nonexistent/a/b` does not exist".to_owned(),
     ];
     assert_eq!(warnings, expected, "{report}");
     let flag = serve(&["--origin", "file:///nonexistent"]).unwrap().warnings.render(false);

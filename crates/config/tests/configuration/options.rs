@@ -285,7 +285,10 @@ fn own_noise_may_be_added_to_the_default_one_and_cookies_that_pass_are_listed() 
     assert!(["_ga", "_cfuvid", "seen_banner"].iter().all(|one| noise.iter().any(|other| other == one)), "{noise:?}");
     assert_eq!(site.route.cookies.pass, ["wordpress_logged_in_*"]);
     let [issue] = issues.as_slice() else { panic!("one warning: {issues:#?}") };
-    assert!(issue.message.contains("who is known by another gets the page for everybody"), "{issue:?}");
+    assert!(
+        issue.message.contains("a visitor who is known by another cookie gets the page for all visitors"),
+        "{issue:?}"
+    );
 }
 
 #[test]

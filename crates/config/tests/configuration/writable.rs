@@ -69,8 +69,8 @@ impl Drop for Scratch {
 
 const PHP: &str = "user = \"nobody\"\n[[site]]\norigin = \"fastcgi://127.0.0.1:9000\"\nroot = \"ROOT\"\n";
 
-const BOTH: &str = "anybody may write to `ROOT/data`, `ROOT/shop/files`, and programs there run";
-const SHOP: &str = "anybody may write to `ROOT/shop/files`, and programs there run";
+const BOTH: &str = "any user may write to `ROOT/data`, `ROOT/shop/files`, and programs run there";
+const SHOP: &str = "any user may write to `ROOT/shop/files`, and programs run there";
 
 #[test]
 fn directories_that_anybody_may_write_to_are_named_with_the_line_to_add() {
@@ -78,7 +78,7 @@ fn directories_that_anybody_may_write_to_are_named_with_the_line_to_add() {
     let report = scratch.report(PHP);
     assert!(report.starts_with(&format!("warning: {BOTH}\n --> ")), "{report}");
     assert!(report.contains("kasoku.toml:4:8\n"), "{report}");
-    assert_eq!(scratch.said(PHP)[1], "none runs there with `no-programs = [\"/data/*\", \"/shop/files/*\"]`");
+    assert_eq!(scratch.said(PHP)[1], "with `no-programs = [\"/data/*\", \"/shop/files/*\"]`, no program runs there");
 }
 
 #[test]
@@ -95,12 +95,15 @@ fn the_line_that_is_named_is_the_remedy() {
 fn what_would_not_run_is_not_named() {
     let scratch = Scratch::new();
     for (added, expected) in [
-        ("no-programs = [\"/data/*\"]\n", vec![SHOP, "none runs there with \"/shop/files/*\" in `no-programs`"]),
-        ("refuse-urls = [\"/data/*\"]\n", vec![SHOP, "none runs there with `no-programs = [\"/shop/files/*\"]`"]),
+        ("no-programs = [\"/data/*\"]\n", vec![SHOP, "with \"/shop/files/*\" in `no-programs`, no program runs there"]),
+        (
+            "refuse-urls = [\"/data/*\"]\n",
+            vec![SHOP, "with `no-programs = [\"/shop/files/*\"]`, no program runs there"],
+        ),
         ("no-programs = [\"*/files\"]\nrefuse-urls = [\"*/data/*.php*\"]\n", vec![]),
         (
             "[[site.rule]]\npath = \"/data/*\"\norigin = \"file://ROOT\"\n",
-            vec![SHOP, "none runs there with `no-programs = [\"/shop/files/*\"]`"],
+            vec![SHOP, "with `no-programs = [\"/shop/files/*\"]`, no program runs there"],
         ),
         ("[[site.rule]]\npath = \"*\"\nno-programs = [\"/\"]\n", vec![]),
     ] {
@@ -124,7 +127,8 @@ fn programs_of_cgi_are_named_at_their_origin_and_with_the_prefix_of_their_rule()
     let scratch = Scratch::new();
     let text = "user = \"nobody\"\n[[site]]\norigin = \"file://ROOT/shop\"\n[[site.rule]]\npath = \"/cgi-bin/*\"\norigin = \"cgi://ROOT\"\n";
     assert!(scratch.report(text).contains("kasoku.toml:6:10\n"));
-    let expected = [BOTH, "none runs there with `no-programs = [\"/cgi-bin/data/*\", \"/cgi-bin/shop/files/*\"]`"];
+    let expected =
+        [BOTH, "with `no-programs = [\"/cgi-bin/data/*\", \"/cgi-bin/shop/files/*\"]`, no program runs there"];
     assert_eq!(scratch.said(text), expected);
 }
 
@@ -135,11 +139,11 @@ fn many_directories_are_one_warning_and_a_root_for_everybody_is_another() {
         scratch.make(&format!("www/d{number:02}"), 0o777);
     }
     let said = scratch.said(PHP);
-    assert!(said[0].ends_with(" and 14 more, and programs there run"), "{said:?}");
+    assert!(said[0].ends_with(" and 14 more, and programs run there"), "{said:?}");
     fs::set_permissions(scratch.0.join("www"), fs::Permissions::from_mode(0o777)).unwrap();
     let expected = [
-        "anybody may write to `ROOT`, and programs there run",
-        "let another user own it, but for directories of uploads, where none runs with `no-programs = [\"/data/*\"]`",
+        "any user may write to `ROOT`, and programs run there",
+        "let another user own it, except directories of uploads; for these, write `no-programs = [\"/data/*\"]`",
     ];
     assert_eq!(scratch.said(PHP), expected);
 }
@@ -150,10 +154,10 @@ fn a_tree_that_is_too_deep_is_said_not_to_have_been_looked_at_as_a_whole() {
     let deep = (0..17).map(|_| "d").collect::<Vec<_>>().join("/");
     fs::create_dir_all(scratch.0.join("www/shop/files").join(&deep)).unwrap();
     let said = scratch.said(PHP);
-    assert!(!said[1].contains("looked at"), "what lies below a directory that is named is not looked at: {said:?}");
+    assert!(!said[1].contains("look at"), "what lies below a directory that is named is not looked at: {said:?}");
     scratch.make("www/deep", 0o755);
     fs::create_dir_all(scratch.0.join("www/deep").join(&deep)).unwrap();
-    assert!(scratch.said(PHP)[1].ends_with("; there may be more: not all that lies below the root was looked at"));
+    assert!(scratch.said(PHP)[1].ends_with("; there may be more: Kasoku did not look at everything below the root"));
 }
 
 /// The user id of `nobody`.
@@ -170,8 +174,8 @@ fn what_the_program_s_user_may_write_is_named_as_well() {
     }
     let said = scratch.said(&format!("{PHP}no-programs = [\"/data\", \"/shop\"]\n"));
     let expected = [
-        "`nobody`, as whom Kasoku runs, may write to `ROOT/cache`, and programs there run",
-        "none runs there with \"/cache/*\" in `no-programs`",
+        "Kasoku's user `nobody` may write to `ROOT/cache`, and programs run there",
+        "with \"/cache/*\" in `no-programs`, no program runs there",
     ];
     assert_eq!(said, expected);
 }

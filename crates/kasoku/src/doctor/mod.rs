@@ -10,10 +10,10 @@ use std::process::ExitCode;
 /// The arguments of `kasoku doctor`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DoctorFlags {
-    /// Only this site: a host, as visitors ask for it
+    /// Only the site that serves this host
     #[arg(long, value_name = "HOST")]
     site: Option<String>,
-    /// Write it for programs
+    /// Write the diagnosis as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -12,19 +12,19 @@ use std::process::ExitCode;
 /// The arguments of `kasoku explain`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExplainFlags {
-    /// The URL, as a visitor asks for it
+    /// The URL, as a visitor requests it
     #[arg(value_name = "URL")]
     url: String,
-    /// A line of the visitor's request, such as 'Cookie: PHPSESSID=1'; more than once for more lines
+    /// A line of the visitor's request, such as 'Cookie: PHPSESSID=1'; may be given several times
     #[arg(short = 'H', long = "header", value_name = "LINE")]
     fields: Vec<String>,
     /// The method of the visitor's request
     #[arg(long, value_name = "METHOD", default_value = "GET")]
     method: String,
-    /// Ask the application as well, without storing what it answers
+    /// Ask the application as well, without storing its answer
     #[arg(long)]
     live: bool,
-    /// Write it for programs
+    /// Write the explanation as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -61,7 +61,7 @@ fn warnings_are_counted_and_many_sites_are_cut_short() {
     assert!(said.ends_with("\n  and 2 more sites\n"), "{said}");
     assert_eq!(warned.status.code(), Some(0));
     let help = text(&kasoku(&["check", "--help"]).stdout);
-    assert!(help.contains("Exit status: 0 where the program can start with it, warnings included; 1 "), "{help}");
+    assert!(help.contains("Exit status: 0 if the program can start with the file, also with warnings; 1 "), "{help}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn json_says_the_same_for_programs() {
     let fine = check_of_input(&["-", "--json"], "[[site]]\norigin = \"file:///nonexistent/html\"\n");
     let said: Value = serde_json::from_slice(&fine.stdout).unwrap();
     assert_eq!((fine.status.code(), &said["ok"]), (Some(0), &true.into()), "{said}");
-    assert_eq!(said["issues"][0]["message"], "`/nonexistent/html` is not there", "{said}");
+    assert_eq!(said["issues"][0]["message"], "`/nonexistent/html` does not exist", "{said}");
 }
 
 #[test]
@@ -96,7 +96,10 @@ fn a_user_and_a_directory_of_the_log_that_this_machine_does_not_have_are_warned_
     let said = text(&checked.stderr);
     assert_eq!(checked.status.code(), Some(0), "{said}");
     assert!(said.contains("warning: this machine has no user `nobody-is-called-so`\n"), "{said}");
-    assert!(said.contains("warning: `/nonexistent/kasoku` is not there\n") && said.contains(".toml:2:19\n"), "{said}");
+    assert!(
+        said.contains("warning: `/nonexistent/kasoku` does not exist\n") && said.contains(".toml:2:19\n"),
+        "{said}"
+    );
     let log = std::env::temp_dir().join("access.log");
     let right = file("right_machine.toml", &text_of("root:root", log.to_str().unwrap()));
     let checked = kasoku(&["check", right.to_str().unwrap()]);
