@@ -38,9 +38,9 @@ pub enum AnonymousCookieError {
 impl fmt::Display for AnonymousCookieError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Name => f.write_str("it has no `=` behind the name of a cookie"),
+            Self::Name => f.write_str("it has no `=` after the name of a cookie"),
             Self::Value(found) => write!(f, "{found:?} can't stand in a value"),
-            Self::Placeholder => write!(f, "`{ADDRESS}` and `{ADDRESS_BASE64}` are all that may stand in braces"),
+            Self::Placeholder => write!(f, "`{ADDRESS}` and `{ADDRESS_BASE64}` are the only placeholders"),
             Self::Length => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
         }
     }

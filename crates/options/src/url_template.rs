@@ -51,7 +51,7 @@ impl fmt::Display for UrlTemplateError {
             Self::Path => f.write_str("a path begins with one `/`"),
             Self::Character(found) => write!(f, "{found:?} can't stand in it"),
             Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
-            Self::InPath => f.write_str("placeholders stand behind `?` alone"),
+            Self::InPath => f.write_str("placeholders may stand only after `?`"),
             Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders"),
             Self::Length => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
         }

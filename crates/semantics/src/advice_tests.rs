@@ -132,7 +132,7 @@ fn what_the_configuration_can_do_instead_is_beside_it_with_its_dangers() {
     let Advice::Either(all, instead) = advice_for(&get(), &cached("no-store"), &safe()) else { panic!("no choice") };
     assert_eq!(all.first().map(|one| &one.change), Some(&send("CDN-Cache-Control", "max-age=60")));
     assert_eq!(instead.len(), 2);
-    assert!(instead[1].dangers[0].contains("shown to everybody"), "{instead:?}");
+    assert!(instead[1].dangers[0].contains("shown to all visitors"), "{instead:?}");
     // Without a targeted field, the configuration is still an alternative.
     let policy = Policy { targeted_fields: Vec::new(), ..safe() };
     let forbidden = cached("no-store").with("Set-Cookie", "a=b");

@@ -99,15 +99,15 @@ macro_rules! ignored {
 }
 
 ignored! {
-    NoStore, "no-store", "what the application forbids to keep is kept, and shown to everybody";
-    Private, "private", "what the application made for one visitor is shown to everybody";
-    NoCache, "no-cache", "what the application wants to confirm each time is shown without asking it";
-    MaxAge, "max-age", "what the application says is old by then goes on being shown";
-    SMaxage, "s-maxage", "what the application says is old by then goes on being shown";
-    Expires, "expires", "what the application says is old by then goes on being shown";
-    MustRevalidate, "must-revalidate", "what is old may be shown while the application fails or is asked";
-    SetCookie, "set-cookie", "no cookie that is set here reaches anybody: sessions and logins do not begin here";
-    Vary, "vary", "all get the page that the first of them got, whatever it depends on";
+    NoStore, "no-store", "a page that the application forbids to store is stored, and shown to all visitors";
+    Private, "private", "a page that the application made for one visitor is shown to all visitors";
+    NoCache, "no-cache", "a page that the application wants to confirm each time is shown without asking it";
+    MaxAge, "max-age", "a page is still shown when, by its own lifetime, it has expired";
+    SMaxage, "s-maxage", "a page is still shown when, by its own lifetime, it has expired";
+    Expires, "expires", "a page is still shown when, by its own lifetime, it has expired";
+    MustRevalidate, "must-revalidate", "a stale page may be shown while the application fails or is asked";
+    SetCookie, "set-cookie", "no cookie that a page sets here reaches a visitor, so sessions and logins do not begin here";
+    Vary, "vary", "all visitors get the page that the first of them got, whatever it depends on";
 }
 
 impl Grant {

@@ -181,7 +181,7 @@ impl fmt::Display for TemplateError {
             Self::Length => write!(f, "a tag has 1 to {TEMPLATE_BYTES_MAX} bytes"),
             Self::Character(found) => write!(f, "{found:?} can't stand in a tag"),
             Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
-            Self::Kind => f.write_str("`digits` and `word` are the kinds that a placeholder may have"),
+            Self::Kind => f.write_str("the kind of a placeholder is `digits` or `word`"),
             Self::TooMany => write!(f, "a tag has at most {PLACEHOLDERS_MAX} placeholders"),
             Self::Text => write!(f, "the text behind `unless` has 1 to {TEMPLATE_BYTES_MAX} bytes"),
         }

@@ -89,15 +89,15 @@ impl fmt::Display for RewriteError {
             Self::Name => f.write_str("a placeholder has an invalid name"),
             Self::Kind => f.write_str("there is no such kind of placeholder"),
             Self::Twice(name) => write!(f, "two placeholders are called `{name}`"),
-            Self::SideBySide => f.write_str("nothing stands between two placeholders"),
+            Self::SideBySide => f.write_str("two placeholders stand side by side"),
             Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders on a side"),
-            Self::RelativeTarget => f.write_str("what it leads to does not begin with `/`"),
-            Self::UnsafeTarget => f.write_str("the path that it leads to can be read in two ways"),
+            Self::RelativeTarget => f.write_str("the right side does not begin with `/`"),
+            Self::UnsafeTarget => f.write_str("the path on the right side can be read in two ways"),
             Self::TargetCharacter => f.write_str("the right side has a character that no request can have"),
             Self::TargetEncoding => f.write_str("the right side has a `%` without two hexadecimal digits"),
             Self::KindInTarget => f.write_str("a placeholder has a kind on the right side"),
             Self::Unknown(name) => write!(f, "no placeholder of the short address is called `{name}`"),
-            Self::AnyInPath(name) => write!(f, "`{name}` takes any bytes, and stands in the path that it leads to"),
+            Self::AnyInPath(name) => write!(f, "`{name}` takes any bytes, but stands in the path on the right side"),
         }
     }
 }

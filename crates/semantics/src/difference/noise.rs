@@ -83,10 +83,10 @@ impl fmt::Display for NoiseError {
         match self {
             Self::Length => write!(f, "it has 1 to {NOISE_BYTES_MAX} bytes"),
             Self::Kind(name) => write!(f, "there is no placeholder {{{name}}}"),
-            Self::NoPlaceholder => f.write_str("it has no placeholder, and what is the same in both pages is no noise"),
-            Self::Adjacent => f.write_str("nothing stands between two placeholders"),
+            Self::NoPlaceholder => f.write_str("it has no placeholder, but noise differs from page to page"),
+            Self::Adjacent => f.write_str("two placeholders stand side by side"),
             Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders"),
-            Self::Bare => f.write_str("it is nearly nothing but a placeholder, and fits tokens as well"),
+            Self::Bare => f.write_str("it is little more than a placeholder, so it also matches tokens"),
             Self::Token(word) => {
                 write!(f, "\"{word}\" names a token or a session, and a page that differs by those must not be shared")
             }
