@@ -60,27 +60,18 @@ pub enum PurgeScope<'a> {
 }
 
 /// Why a [`PurgeScope`] is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PurgeScopeError {
     /// A prefix without scheme, host and a path.
+    #[error("a prefix begins with scheme, host and a slash, like http://example.org/blog/")]
     IncompletePrefix,
     /// A site without a name.
+    #[error("a site is the name of a host without a port, like example.org")]
     EmptySite,
     /// A tag without a name.
+    #[error("a tag has a name")]
     EmptyTag,
 }
-
-impl std::fmt::Display for PurgeScopeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::IncompletePrefix => "a prefix begins with scheme, host and a slash, like http://example.org/blog/",
-            Self::EmptyTag => "a tag has a name",
-            Self::EmptySite => "a site is the name of a host without a port, like example.org",
-        })
-    }
-}
-
-impl std::error::Error for PurgeScopeError {}
 
 /// What the purges have left of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

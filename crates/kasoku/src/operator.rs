@@ -10,7 +10,6 @@ use clap::Args;
 use kasoku_config::ServeFlags;
 use kasoku_options::{ControlSocket, ListenAddress};
 use kasoku_wire::http1::{BodyDecoder, BodyLimits, DecodedBody, HeadLimits, parse_response, response_body_length};
-use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -55,16 +54,9 @@ pub(crate) struct Operator {
 }
 
 /// Why there is no answer: one sentence, or the report of a configuration that is wrong.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct OperatorError(String);
-
-impl fmt::Display for OperatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for OperatorError {}
 
 impl OperatorError {
     pub(crate) fn new(why: &str) -> Self {

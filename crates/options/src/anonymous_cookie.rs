@@ -23,30 +23,21 @@ pub struct AnonymousCookie {
 }
 
 /// Why a text is no such cookie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnonymousCookieError {
     /// It has no `=`, or no name that a cookie can have.
+    #[error("it has no `=` after the name of a cookie")]
     Name,
     /// Its value holds a character that no cookie's value can hold.
+    #[error("{0:?} can't stand in a value")]
     Value(char),
     /// A brace belongs to no known placeholder.
+    #[error("`{}` and `{}` are the only placeholders", ADDRESS, ADDRESS_BASE64)]
     Placeholder,
     /// The text is too long.
+    #[error("it is longer than {} bytes", TEXT_BYTES_MAX)]
     Length,
 }
-
-impl fmt::Display for AnonymousCookieError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name => f.write_str("it has no `=` after the name of a cookie"),
-            Self::Value(found) => write!(f, "{found:?} can't stand in a value"),
-            Self::Placeholder => write!(f, "`{ADDRESS}` and `{ADDRESS_BASE64}` are the only placeholders"),
-            Self::Length => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
-        }
-    }
-}
-
-impl std::error::Error for AnonymousCookieError {}
 
 impl AnonymousCookie {
     /// Reads a cookie.

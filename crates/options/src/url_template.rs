@@ -29,36 +29,27 @@ enum TemplatePart {
 }
 
 /// Why a text is no template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlTemplateError {
     /// It does not begin with one `/`.
+    #[error("a path begins with one `/`")]
     Path,
     /// It has a character that can't stand in a URL, or a `#`.
+    #[error("{0:?} can't stand in it")]
     Character(char),
     /// A brace has no partner, or the text between braces is no name of a parameter.
+    #[error("a placeholder is the name of a parameter in braces")]
     Placeholder,
     /// A placeholder stands in the path.
+    #[error("placeholders may stand only after `?`")]
     InPath,
     /// There are too many placeholders.
+    #[error("it has more than {} placeholders", PLACEHOLDERS_MAX)]
     TooMany,
     /// The text is too long.
+    #[error("it is longer than {} bytes", TEXT_BYTES_MAX)]
     Length,
 }
-
-impl fmt::Display for UrlTemplateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path => f.write_str("a path begins with one `/`"),
-            Self::Character(found) => write!(f, "{found:?} can't stand in it"),
-            Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
-            Self::InPath => f.write_str("placeholders may stand only after `?`"),
-            Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders"),
-            Self::Length => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
-        }
-    }
-}
-
-impl std::error::Error for UrlTemplateError {}
 
 impl UrlTemplate {
     /// Reads a template.

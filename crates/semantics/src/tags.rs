@@ -159,36 +159,27 @@ impl ValueKind {
 }
 
 /// Why a text is no template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// It is empty or too long.
+    #[error("a tag has 1 to {} bytes", TEMPLATE_BYTES_MAX)]
     Length,
     /// It contains a character other than letters, digits, `-`, `_`, `.`, `:` and placeholders.
+    #[error("{0:?} can't stand in a tag")]
     Character(char),
     /// A brace without its partner, or a placeholder without a name.
+    #[error("a placeholder is the name of a parameter in braces")]
     Placeholder,
     /// A kind that is neither `digits` nor `word`.
+    #[error("the kind of a placeholder is `digits` or `word`")]
     Kind,
     /// Too many placeholders.
+    #[error("a tag has at most {} placeholders", PLACEHOLDERS_MAX)]
     TooMany,
     /// The text behind ` unless ` is empty or too long.
+    #[error("the text behind `unless` has 1 to {} bytes", TEMPLATE_BYTES_MAX)]
     Text,
 }
-
-impl fmt::Display for TemplateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length => write!(f, "a tag has 1 to {TEMPLATE_BYTES_MAX} bytes"),
-            Self::Character(found) => write!(f, "{found:?} can't stand in a tag"),
-            Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
-            Self::Kind => f.write_str("the kind of a placeholder is `digits` or `word`"),
-            Self::TooMany => write!(f, "a tag has at most {PLACEHOLDERS_MAX} placeholders"),
-            Self::Text => write!(f, "the text behind `unless` has 1 to {TEMPLATE_BYTES_MAX} bytes"),
-        }
-    }
-}
-
-impl std::error::Error for TemplateError {}
 
 impl TagTemplate {
     /// Parses a template.

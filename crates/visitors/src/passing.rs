@@ -88,8 +88,7 @@ pub fn listed<'r>(request: &'r Fields, route: RouteRules<'_>) -> Option<&'r [u8]
 }
 
 /// Whether requests of the route may pass because of their sender: a lifetime is granted, or the operator has set which cookies
-/// pass. An application that ties sessions to addresses needs the client's address, and may get it only for an answer that is not
-/// shared.
+/// pass.
 pub fn may_pass_by_sender(route: RouteRules<'_>) -> bool {
     let is_said = route.declared.cookies.others == Some(OtherCookies::Pass) || !route.declared.cookies.pass.is_empty();
     route.policy.grant.is_granting() || is_said

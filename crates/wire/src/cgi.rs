@@ -21,7 +21,7 @@
 //! reads. A status line (`HTTP/1.1 200 OK`) is not a field, so it is refused here. The type of the body is not checked.
 
 use crate::http1::grammar::trim_ows;
-use crate::http1::head::{HeadLine, impl_display_from_row, split_field};
+use crate::http1::head::{HeadLine, split_field};
 use crate::http1::{HeadError, HeadLimits, connection_options};
 use crate::{Fields, ResponseHead};
 use http::StatusCode;
@@ -40,19 +40,25 @@ pub enum CgiHead {
 const FILE_NAMING_FIELDS: [&str; 3] = ["x-sendfile", "x-lighttpd-send-file", "x-accel-redirect"];
 
 /// Why the output of a program is refused. The fault lies with the origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CgiError {
     /// The lines or fields are malformed or too many.
-    Head(HeadError),
+    #[error(transparent)]
+    Head(#[from] HeadError),
     /// Neither Status nor Location nor Content-Type, nor a field that names a file.
+    #[error("it has neither Content-Type nor Status nor Location")]
     NoCgiField,
     /// Status, Location or Content-Type more than once.
+    #[error("Content-Type, Status or Location is sent twice")]
     CgiFieldRepeated,
     /// Status is not a final code (200 to 999) with an optional reason.
+    #[error("Status is not a code from 200 to 999")]
     Status,
     /// Location is empty.
+    #[error("Location is empty")]
     Location,
     /// Transfer-Encoding is present.
+    #[error("a CGI program must not send Transfer-Encoding")]
     TransferEncoding,
 }
 
@@ -61,23 +67,14 @@ impl CgiError {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Head(error) => error.name(),
-            _ => self.row().0,
-        }
-    }
-
-    fn row(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Head(_) => ("head", "the head is malformed"),
-            Self::NoCgiField => ("no-cgi-field", "it has neither Content-Type nor Status nor Location"),
-            Self::CgiFieldRepeated => ("cgi-field-repeated", "Content-Type, Status or Location is sent twice"),
-            Self::Status => ("cgi-status", "Status is not a code from 200 to 999"),
-            Self::Location => ("cgi-location", "Location is empty"),
-            Self::TransferEncoding => ("cgi-transfer-encoding", "a CGI program must not send Transfer-Encoding"),
+            Self::NoCgiField => "no-cgi-field",
+            Self::CgiFieldRepeated => "cgi-field-repeated",
+            Self::Status => "cgi-status",
+            Self::Location => "cgi-location",
+            Self::TransferEncoding => "cgi-transfer-encoding",
         }
     }
 }
-
-impl_display_from_row!(CgiError);
 
 /// Parses the head at the front of `buf`. Returns it and its length in bytes, the empty line included; `None`: need more.
 ///

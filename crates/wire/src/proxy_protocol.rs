@@ -11,7 +11,6 @@
 //! because HTTP over a stream follows.
 
 use crate::http1::head::next_line;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const V1_START: &[u8] = b"PROXY ";
@@ -35,47 +34,41 @@ pub struct ProxyHeader {
 }
 
 /// Why a PROXY header is refused. The fault lies with the load balancer, or the peer is no load balancer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ProxyProtocolError {
     /// The connection does not begin with a PROXY header.
+    #[error("the connection does not begin with a PROXY header")]
     Missing,
     /// Version 1: the line is malformed.
+    #[error("the PROXY line is malformed")]
     Line,
     /// Longer than the limit: 107 bytes in version 1, 4 KiB after the first 16 bytes in version 2.
+    #[error("the PROXY header is longer than the limit")]
     TooLong,
     /// Version 2: a version or a command that does not exist.
+    #[error("the PROXY header has an unknown version or command")]
     Command,
     /// Version 2: an address family or a protocol that does not exist or is no stream.
+    #[error("the PROXY header has an unknown address family or protocol")]
     Family,
     /// Version 2: fewer bytes than the addresses need.
+    #[error("the PROXY header is too short for its addresses")]
     Addresses,
 }
 
 impl ProxyProtocolError {
     /// A stable word for logs and metrics.
     pub fn name(&self) -> &'static str {
-        self.row().0
-    }
-
-    fn row(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Missing => ("proxy-missing", "the connection does not begin with a PROXY header"),
-            Self::Line => ("proxy-line", "the PROXY line is malformed"),
-            Self::TooLong => ("proxy-too-long", "the PROXY header is longer than the limit"),
-            Self::Command => ("proxy-command", "the PROXY header has an unknown version or command"),
-            Self::Family => ("proxy-family", "the PROXY header has an unknown address family or protocol"),
-            Self::Addresses => ("proxy-addresses", "the PROXY header is too short for its addresses"),
+            Self::Missing => "proxy-missing",
+            Self::Line => "proxy-line",
+            Self::TooLong => "proxy-too-long",
+            Self::Command => "proxy-command",
+            Self::Family => "proxy-family",
+            Self::Addresses => "proxy-addresses",
         }
     }
 }
-
-impl fmt::Display for ProxyProtocolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row().1)
-    }
-}
-
-impl std::error::Error for ProxyProtocolError {}
 
 /// Parses the header at the front of `buf`. Returns the header and its length in bytes; `None`: need more.
 ///

@@ -1,4 +1,4 @@
-//! Fetches from the origin: for one client ([`pass`]; [`fresh_link`] finds a link made for that client), or into a fill that others can
+//! Fetches from the origin: for one client ([`mod@pass`]; [`fresh_link`] finds a link made for that client), or into a fill that others can
 //! join ([`fill`], [`in_the_background`]).
 //!
 //! A fill runs in a task of its own (`fetch/fill_task.rs`), so that the client that began it can leave while others wait. That

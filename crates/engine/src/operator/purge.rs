@@ -26,7 +26,6 @@ use kasoku_semantics::tags::TAGS_MAX;
 use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use kasoku_wire::target::{RequestTarget, parse_target, write_authority};
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The target of a purge.
@@ -52,63 +51,39 @@ pub struct Purged {
 }
 
 /// Why nothing was purged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PurgeError {
     /// It is not an http or https URL.
+    #[error("not an http or https URL: {url}{hint}", url = .0, hint = url_hint(.0))]
     Url(String),
     /// The prefix, site or tag is not valid.
-    Scope(PurgeScopeError),
+    #[error(transparent)]
+    Scope(#[from] PurgeScopeError),
     /// No site here has tags, or the named site has none.
+    #[error("no such site has tags: `tags` in the configuration of a site says which tags its responses get")]
     NoTags,
     /// The configuration makes no tag of that name (`tags`).
+    #[error("no response can have the tag {0}: `tags` in the configuration makes no such tag")]
     UnknownTag(String),
     /// No site serves that host. With the names that would do.
+    #[error("no site is configured for the host {0} (sites: {1})")]
     NoSite(String, SiteNames),
     /// A path without a host. With the names that would do.
+    #[error("{0} has no host: write http://HOST{0} as visitors write it, a port included (sites: {1})")]
     NoHost(String, SiteNames),
     /// That site serves many hosts, and is not the only site.
+    #[error(
+        "the site {0} serves many hosts and is not the only site: name one of its hosts, or purge everything (--all)"
+    )]
     ManyHosts(String),
 }
 
-impl fmt::Display for PurgeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(url) => {
-                write!(f, "not an http or https URL: {url}")?;
-                match meant::host_alone(url) {
-                    Some(host) => {
-                        write!(f, " (write a page like http://{host}/page, or --site {host} for the whole host)")
-                    }
-                    None => Ok(()),
-                }
-            }
-            Self::Scope(error) => write!(f, "{error}"),
-            Self::NoTags => f.write_str(
-                "no such site has tags: `tags` in the configuration of a site says which tags its responses get",
-            ),
-            Self::UnknownTag(tag) => {
-                write!(f, "no response can have the tag {tag}: `tags` in the configuration makes no such tag")
-            }
-            Self::NoSite(host, named) => {
-                write!(f, "no site is configured for the host {host} (sites: {named})")
-            }
-            Self::NoHost(path, named) => {
-                write!(
-                    f,
-                    "{path} has no host: write http://HOST{path} as visitors write it, a port included (sites: {named})"
-                )
-            }
-            Self::ManyHosts(name) => {
-                write!(
-                    f,
-                    "the site {name} serves many hosts and is not the only site: name one of its hosts, or purge everything (--all)"
-                )
-            }
-        }
-    }
+/// What to write instead of a host alone.
+fn url_hint(url: &str) -> String {
+    meant::host_alone(url).map_or_else(String::new, |host| {
+        format!(" (write a page like http://{host}/page, or --site {host} for the whole host)")
+    })
 }
-
-impl std::error::Error for PurgeError {}
 
 impl EngineHandle {
     /// Purges for the operator.

@@ -3,48 +3,66 @@
 //! Messages repeat only names of placeholders from the line, which are letters, digits and `_`.
 
 use super::{PLACEHOLDERS_MAX, TEXT_BYTES_MAX};
-use std::fmt;
 
 /// Why a text is no [`Rewrite`](super::Rewrite).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RewriteError {
     /// The line has no `=>`.
+    #[error("it has no `=>`")]
     NoArrow,
     /// The line is longer than `TEXT_BYTES_MAX`.
+    #[error("it is longer than {} bytes", TEXT_BYTES_MAX)]
     TooLong,
     /// The left side does not begin with a slash.
+    #[error("the short address does not begin with `/`")]
     RelativePattern,
     /// The left side has a `?`.
+    #[error("the short address has a query")]
     PatternWithQuery,
     /// One of the sides has characters that only regular expressions have.
+    #[error("it looks like a regular expression")]
     RegularExpression,
     /// The left side has an empty segment, one of dots, a control character, an encoded slash or malformed encoding.
+    #[error("no path can match the short address")]
     UnreachablePattern,
     /// A brace is not closed, or closes nothing.
+    #[error("a brace has no partner")]
     Brace,
     /// A placeholder's name is empty, too long or has other characters than letters, digits and `_`.
+    #[error("a placeholder has an invalid name")]
     Name,
     /// The kind of a placeholder is unknown.
+    #[error("there is no such kind of placeholder")]
     Kind,
     /// Two placeholders have this name.
+    #[error("two placeholders are called `{0}`")]
     Twice(String),
     /// No literal separates two placeholders.
+    #[error("two placeholders stand side by side")]
     SideBySide,
     /// There are more than `PLACEHOLDERS_MAX` on a side.
+    #[error("it has more than {} placeholders on a side", PLACEHOLDERS_MAX)]
     TooMany,
     /// The right side does not begin with a slash.
+    #[error("the right side does not begin with `/`")]
     RelativeTarget,
     /// The path on the right side can be read in two ways or leads above the root.
+    #[error("the path on the right side can be read in two ways")]
     UnsafeTarget,
     /// The right side has a character that no request can have.
+    #[error("the right side has a character that no request can have")]
     TargetCharacter,
     /// The right side has a `%` without two hexadecimal digits, which a capture could complete.
+    #[error("the right side has a `%` without two hexadecimal digits")]
     TargetEncoding,
     /// A placeholder on the right side has a kind.
+    #[error("a placeholder has a kind on the right side")]
     KindInTarget,
     /// The placeholder of this name on the right side is not on the left.
+    #[error("no placeholder of the short address is called `{0}`")]
     Unknown(String),
     /// The placeholder of this name is in the path of the right side, and takes any bytes.
+    #[error("`{0}` takes any bytes, but stands in the path on the right side")]
     AnyInPath(String),
 }
 
@@ -75,31 +93,3 @@ impl RewriteError {
         }
     }
 }
-
-impl fmt::Display for RewriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoArrow => f.write_str("it has no `=>`"),
-            Self::TooLong => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
-            Self::RelativePattern => f.write_str("the short address does not begin with `/`"),
-            Self::PatternWithQuery => f.write_str("the short address has a query"),
-            Self::RegularExpression => f.write_str("it looks like a regular expression"),
-            Self::UnreachablePattern => f.write_str("no path can match the short address"),
-            Self::Brace => f.write_str("a brace has no partner"),
-            Self::Name => f.write_str("a placeholder has an invalid name"),
-            Self::Kind => f.write_str("there is no such kind of placeholder"),
-            Self::Twice(name) => write!(f, "two placeholders are called `{name}`"),
-            Self::SideBySide => f.write_str("two placeholders stand side by side"),
-            Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders on a side"),
-            Self::RelativeTarget => f.write_str("the right side does not begin with `/`"),
-            Self::UnsafeTarget => f.write_str("the path on the right side can be read in two ways"),
-            Self::TargetCharacter => f.write_str("the right side has a character that no request can have"),
-            Self::TargetEncoding => f.write_str("the right side has a `%` without two hexadecimal digits"),
-            Self::KindInTarget => f.write_str("a placeholder has a kind on the right side"),
-            Self::Unknown(name) => write!(f, "no placeholder of the short address is called `{name}`"),
-            Self::AnyInPath(name) => write!(f, "`{name}` takes any bytes, but stands in the path on the right side"),
-        }
-    }
-}
-
-impl std::error::Error for RewriteError {}

@@ -60,41 +60,30 @@ enum NoiseKind {
 }
 
 /// Why a text is no valid pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoiseError {
     /// It is empty or too long.
+    #[error("it has 1 to {} bytes", NOISE_BYTES_MAX)]
     Length,
     /// It has a placeholder of an unknown kind.
+    #[error("there is no placeholder {{{0}}}")]
     Kind(String),
     /// It has no placeholder.
+    #[error("it has no placeholder, but noise differs from page to page")]
     NoPlaceholder,
     /// It has two placeholders side by side.
+    #[error("two placeholders stand side by side")]
     Adjacent,
     /// It has too many placeholders.
+    #[error("it has more than {} placeholders", PLACEHOLDERS_MAX)]
     TooMany,
     /// It is little more than a placeholder, and fits nearly anything.
+    #[error("it is little more than a placeholder, so it also matches tokens")]
     Bare,
     /// It has a word that names a token.
+    #[error("\"{0}\" names a token or a session, and a page that differs by those must not be shared")]
     Token(String),
 }
-
-impl fmt::Display for NoiseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length => write!(f, "it has 1 to {NOISE_BYTES_MAX} bytes"),
-            Self::Kind(name) => write!(f, "there is no placeholder {{{name}}}"),
-            Self::NoPlaceholder => f.write_str("it has no placeholder, but noise differs from page to page"),
-            Self::Adjacent => f.write_str("two placeholders stand side by side"),
-            Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders"),
-            Self::Bare => f.write_str("it is little more than a placeholder, so it also matches tokens"),
-            Self::Token(word) => {
-                write!(f, "\"{word}\" names a token or a session, and a page that differs by those must not be shared")
-            }
-        }
-    }
-}
-
-impl std::error::Error for NoiseError {}
 
 impl NoiseKind {
     const ALL: [Self; 5] = [Self::Digits, Self::Hex, Self::Number, Self::Time, Self::Word];

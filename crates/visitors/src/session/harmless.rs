@@ -35,7 +35,7 @@ pub struct PassedRequest<'r> {
 
 impl PassedRequest<'_> {
     /// Whether the request, which passes for `reason`, may be harmless. Its answer decides in the end
-    /// ([`PassedRequest::is_answer`]).
+    /// ([`PassedRequest::is_harmless_answer`]).
     pub fn may_be_harmless(&self, reason: Reason) -> bool {
         (self.is_listed || self.is_of_a_page(reason)) && names_a_session_at_most(&self.head.fields, self.route)
     }

@@ -103,7 +103,7 @@ pub struct SessionStatus {
     pub is_to_be_renewed: bool,
 }
 
-/// The caller's duty to ask the application about a session, and to report the answer ([`Sessions::found`]).
+/// The caller's duty to ask the application about a session, and to report the answer ([`Sessions::report_probe`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeTicket {
     /// The session.

@@ -27,8 +27,6 @@ mod properties;
 
 pub use decode::{DecodedRecord, Decoder, EndRequest, ProtocolStatus};
 
-use std::fmt;
-
 /// The only version of the protocol.
 const VERSION: u8 = 1;
 /// A record's header, in bytes (section 3.3).
@@ -77,44 +75,38 @@ impl Header {
 }
 
 /// Why the bytes are refused as the answer of a FastCGI application server. The fault lies with the origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FastCgiError {
     /// A record of another version than 1.
+    #[error("a record is not of FastCGI version 1")]
     Version,
     /// A record with the id of another request.
+    #[error("a record belongs to another request")]
     RequestId,
     /// A type that does not exist, or that an application server does not send here.
+    #[error("a record is of a type that is not expected here")]
     RecordType,
     /// STDOUT has content after its end.
+    #[error("standard output goes on after its end")]
     StreamEnded,
     /// A record with a length that its type does not allow.
+    #[error("a record has a length that its type does not have")]
     RecordLength,
     /// A protocol status that does not exist.
+    #[error("the protocol status does not exist")]
     ProtocolStatus,
 }
 
 impl FastCgiError {
     /// A stable word for logs and metrics.
     pub fn name(&self) -> &'static str {
-        self.row().0
-    }
-
-    fn row(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Version => ("fastcgi-version", "a record is not of FastCGI version 1"),
-            Self::RequestId => ("fastcgi-request-id", "a record belongs to another request"),
-            Self::RecordType => ("fastcgi-record-type", "a record is of a type that is not expected here"),
-            Self::StreamEnded => ("fastcgi-stream-ended", "standard output goes on after its end"),
-            Self::RecordLength => ("fastcgi-record-length", "a record has a length that its type does not have"),
-            Self::ProtocolStatus => ("fastcgi-protocol-status", "the protocol status does not exist"),
+            Self::Version => "fastcgi-version",
+            Self::RequestId => "fastcgi-request-id",
+            Self::RecordType => "fastcgi-record-type",
+            Self::StreamEnded => "fastcgi-stream-ended",
+            Self::RecordLength => "fastcgi-record-length",
+            Self::ProtocolStatus => "fastcgi-protocol-status",
         }
     }
 }
-
-impl fmt::Display for FastCgiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row().1)
-    }
-}
-
-impl std::error::Error for FastCgiError {}

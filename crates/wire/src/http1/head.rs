@@ -7,39 +7,57 @@
 use super::grammar::{is_tchar, is_text, trim_ows};
 use crate::Fields;
 use http::StatusCode;
-use std::fmt;
 
 /// Most heads have no more field lines than this. The table for them is on the stack and is written for each head, so it is kept
 /// small.
 const LINES_ON_STACK: usize = 24;
 
 /// What is wrong with the lines of a head or of a trailer section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum HeadError {
     /// A CR that no LF follows.
+    #[error("a CR stands without LF")]
     BareCr,
     /// An LF that no CR precedes.
+    #[error("a line ends in LF without CR")]
     BareLf,
     /// White space between the first line and the first field.
+    #[error("white space stands before the first field")]
     SpaceBeforeFirstField,
     /// A field line that begins with white space.
+    #[error("a field is folded over several lines")]
     ObsFold,
     /// White space between a field's name and its colon.
+    #[error("white space stands before a field's colon")]
     SpaceBeforeColon,
     /// A field line without a colon, or with a name that is not a token.
+    #[error("a field's name is not a token followed by a colon")]
     FieldName,
     /// A control character other than HTAB in a field's value.
+    #[error("a field's value contains a control character")]
     FieldValue,
     /// More field lines than the limit.
+    #[error("there are more fields than the limit")]
     TooManyFields,
     /// More bytes than the limit.
+    #[error("the head is longer than the limit")]
     TooLong,
 }
 
 impl HeadError {
     /// A stable word for logs and metrics.
     pub fn name(&self) -> &'static str {
-        self.row().0
+        match self {
+            Self::BareCr => "bare-cr",
+            Self::BareLf => "bare-lf",
+            Self::SpaceBeforeFirstField => "space-before-first-field",
+            Self::ObsFold => "obs-fold",
+            Self::SpaceBeforeColon => "space-before-colon",
+            Self::FieldName => "field-name",
+            Self::FieldValue => "field-value",
+            Self::TooManyFields => "too-many-fields",
+            Self::TooLong => "head-too-long",
+        }
     }
 
     /// The status to answer with if a client sent the head.
@@ -49,29 +67,7 @@ impl HeadError {
             _ => StatusCode::BAD_REQUEST,
         }
     }
-
-    fn row(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::BareCr => ("bare-cr", "a CR stands without LF"),
-            Self::BareLf => ("bare-lf", "a line ends in LF without CR"),
-            Self::SpaceBeforeFirstField => ("space-before-first-field", "white space stands before the first field"),
-            Self::ObsFold => ("obs-fold", "a field is folded over several lines"),
-            Self::SpaceBeforeColon => ("space-before-colon", "white space stands before a field's colon"),
-            Self::FieldName => ("field-name", "a field's name is not a token followed by a colon"),
-            Self::FieldValue => ("field-value", "a field's value contains a control character"),
-            Self::TooManyFields => ("too-many-fields", "there are more fields than the limit"),
-            Self::TooLong => ("head-too-long", "the head is longer than the limit"),
-        }
-    }
 }
-
-impl fmt::Display for HeadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row().1)
-    }
-}
-
-impl std::error::Error for HeadError {}
 
 /// A complete line at the front of a buffer.
 pub(crate) struct HeadLine<'a> {
@@ -189,30 +185,6 @@ pub(super) fn parse_fields_into(section: &FieldSection<'_>, fields: &mut Fields)
         _ => Err(first_fault(section.block)),
     }
 }
-
-/// Implements `Display`, `Error` and `From<HeadError>` for an error with a variant `Head(HeadError)`. That variant prints as its
-/// [`HeadError`], any other as the text in its row.
-macro_rules! impl_display_from_row {
-    ($error:ident) => {
-        impl std::fmt::Display for $error {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                match self {
-                    Self::Head(error) => error.fmt(f),
-                    _ => f.write_str(self.row().1),
-                }
-            }
-        }
-
-        impl std::error::Error for $error {}
-
-        impl From<$crate::http1::HeadError> for $error {
-            fn from(error: $crate::http1::HeadError) -> Self {
-                Self::Head(error)
-            }
-        }
-    };
-}
-pub(crate) use impl_display_from_row;
 
 /// Which fault made httparse refuse the lines of `block`. Slow, and only for the report.
 fn first_fault(block: &[u8]) -> HeadError {

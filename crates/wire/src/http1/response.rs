@@ -4,35 +4,46 @@
 //! deviation: a status line that ends after the code, which many origins send.
 
 use super::grammar::is_text;
-use super::head::{self, HeadError, impl_display_from_row};
+use super::head::{self, HeadError};
 use super::limits::HeadLimits;
 use crate::ResponseHead;
 use http::{StatusCode, Version};
 
 /// Why a response is refused. The fault lies with the origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ResponseError {
     /// The lines or fields of the head are malformed or too many.
-    Head(HeadError),
+    #[error(transparent)]
+    Head(#[from] HeadError),
     /// The first line is not `HTTP-version SP 3DIGIT SP [reason-phrase]`.
+    #[error("the status line is not an HTTP version, a code and a reason")]
     StatusLine,
     /// An HTTP version other than 1.x.
+    #[error("the HTTP version is not 1.0 or 1.1")]
     Version,
     /// A status code outside 100 to 999.
+    #[error("the status code is not between 100 and 999")]
     Status,
     /// Content-Length is not a decimal number that fits 64 bits.
+    #[error("Content-Length is not a decimal number of 64 bits")]
     ContentLength,
     /// Content-Lengths that differ.
+    #[error("several Content-Lengths differ")]
     ContentLengthConflict,
     /// Content-Length beside Transfer-Encoding.
+    #[error("Content-Length is sent beside Transfer-Encoding")]
     ContentLengthWithTransferEncoding,
     /// Transfer-Encoding in HTTP/1.0.
+    #[error("Transfer-Encoding is sent in an HTTP/1.0 response")]
     TransferEncodingInHttp10,
     /// Transfer-Encoding without a coding, or not a list of codings.
+    #[error("Transfer-Encoding is not a list of transfer codings")]
     TransferEncoding,
     /// Chunked more than once.
+    #[error("the chunked transfer coding is applied twice")]
     ChunkedRepeated,
     /// A transfer coding that Kasoku would have to decode: any before chunked, or a compression as the last one.
+    #[error("a transfer coding other than chunked precedes chunked")]
     UnsupportedCoding,
 }
 
@@ -49,32 +60,19 @@ impl ResponseError {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Head(error) => error.name(),
-            _ => self.row().0,
-        }
-    }
-
-    fn row(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Head(_) => ("head", "the head is malformed"),
-            Self::StatusLine => ("status-line", "the status line is not an HTTP version, a code and a reason"),
-            Self::Version => ("version", "the HTTP version is not 1.0 or 1.1"),
-            Self::Status => ("status", "the status code is not between 100 and 999"),
-            Self::ContentLength => ("content-length", "Content-Length is not a decimal number of 64 bits"),
-            Self::ContentLengthConflict => ("content-length-conflict", "several Content-Lengths differ"),
-            Self::ContentLengthWithTransferEncoding => {
-                ("content-length-with-transfer-encoding", "Content-Length is sent beside Transfer-Encoding")
-            }
-            Self::TransferEncodingInHttp10 => {
-                ("transfer-encoding-in-http10", "Transfer-Encoding is sent in an HTTP/1.0 response")
-            }
-            Self::TransferEncoding => ("transfer-encoding", "Transfer-Encoding is not a list of transfer codings"),
-            Self::ChunkedRepeated => ("chunked-repeated", "the chunked transfer coding is applied twice"),
-            Self::UnsupportedCoding => ("unsupported-coding", "a transfer coding other than chunked precedes chunked"),
+            Self::StatusLine => "status-line",
+            Self::Version => "version",
+            Self::Status => "status",
+            Self::ContentLength => "content-length",
+            Self::ContentLengthConflict => "content-length-conflict",
+            Self::ContentLengthWithTransferEncoding => "content-length-with-transfer-encoding",
+            Self::TransferEncodingInHttp10 => "transfer-encoding-in-http10",
+            Self::TransferEncoding => "transfer-encoding",
+            Self::ChunkedRepeated => "chunked-repeated",
+            Self::UnsupportedCoding => "unsupported-coding",
         }
     }
 }
-
-impl_display_from_row!(ResponseError);
 
 /// Parses the head of a response, interim or final, at the front of `buf`. Returns the head and its length in bytes. `None`: need
 /// more.

@@ -14,7 +14,7 @@ use http::Version;
 use kasoku_options::LogFormat;
 use kasoku_semantics::cache_status::CacheStatus;
 
-/// Bounds of the values that clients send, in bytes as written: together less than [`LINE_BYTES_MAX`].
+/// Bounds of the values that clients send, in bytes as written: together less than `LINE_BYTES_MAX`.
 const METHOD_BYTES_MAX: usize = 64;
 const TARGET_BYTES_MAX: usize = 8 << 10;
 const HOST_BYTES_MAX: usize = 512;

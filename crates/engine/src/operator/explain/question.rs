@@ -29,16 +29,9 @@ pub struct Question {
 }
 
 /// Why there is no explanation, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct QuestionError(pub String);
-
-impl fmt::Display for QuestionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for QuestionError {}
 
 impl Question {
     /// A GET without further fields.
