@@ -168,7 +168,7 @@ pub fn of_response<'m>(
     if policy.grace_seconds > 0 && !freshness.must_revalidate && !freshness.no_cache && freshness.lifetime > 0 {
         all.push(Evidence { line: EvidenceLine::Absent, side: Side::For, because: Because::Ground(Ground::Grace) });
     }
-    all.extend(of_staleness(response, field, control, freshness, policy));
+    all.extend(of_staleness(response, field, control, freshness));
     for name in ["ETag", "Last-Modified"] {
         all.extend(response_ground(response, name, Side::For, Ground::Validator));
     }
@@ -181,13 +181,12 @@ pub fn of_response<'m>(
     all
 }
 
-/// For how long the response may be served stale, by its own directives or by the configuration.
+/// For how long the response may be served stale, by its own directives.
 fn of_staleness<'m>(
     response: &'m ResponseHead,
     field: &str,
     control: &CacheControl,
     freshness: &Freshness,
-    policy: &Policy,
 ) -> Vec<Evidence<'m>> {
     let forbidden = match () {
         () if control.s_maxage.is_some() => Some(Ground::SMaxageForbidsStale),
@@ -195,21 +194,13 @@ fn of_staleness<'m>(
         () => None,
     };
     let mut all = Vec::new();
-    let mut tell = |name, said: Option<u64>, own, (set, setting)| match (said, forbidden) {
-        (Some(0), _) => {}
+    let mut tell = |name, said: Option<u64>, own| match (said, forbidden) {
+        (None | Some(0), _) => {}
         (Some(_), Some(forbidden)) => all.extend(with_directive(response, field, &[name], Side::Neither, forbidden)),
         (Some(_), None) => all.extend(with_directive(response, field, &[name], Side::For, own)),
-        // Without a lifetime, there is no time at which it becomes stale.
-        (None, None) if set > policy.grace_seconds && freshness.source != LifetimeSource::None => {
-            all.push(Evidence { line: EvidenceLine::Absent, side: Side::For, because: Because::Ground(setting) });
-        }
-        (None, _) => {}
     };
-    let (of_refresh, of_error) = (control.stale_while_revalidate, control.stale_if_error);
-    let set = (policy.stale_while_revalidate_seconds, Ground::StaleWhileRevalidateSet);
-    tell("stale-while-revalidate", of_refresh, Ground::StaleWhileRevalidate, set);
-    let set = (policy.stale_if_error_seconds, Ground::StaleIfErrorSet);
-    tell("stale-if-error", of_error, Ground::StaleIfError, set);
+    tell("stale-while-revalidate", control.stale_while_revalidate, Ground::StaleWhileRevalidate);
+    tell("stale-if-error", control.stale_if_error, Ground::StaleIfError);
     all
 }
 
@@ -251,7 +242,6 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         LifetimeSource::Ttl => ("", &[][..], Ground::Ttl),
         LifetimeSource::Override => ("", &[][..], Ground::TtlOverride),
         LifetimeSource::Status => ("", &[][..], Ground::TtlStatus),
-        LifetimeSource::AtLeast => ("Last-Modified", &[][..], Ground::TtlMin),
     };
     let has_ended = !freshness.is_fresh(now);
     let mark = |line| match has_ended {

@@ -38,8 +38,6 @@ pub enum LifetimeSource {
     Override,
     /// The grant's `ttl_status`.
     Status,
-    /// The grant's `ttl_min_seconds`, which is more than the heuristic lifetime.
-    AtLeast,
     /// Nothing: the response can only be used when validated.
     None,
 }
@@ -80,16 +78,13 @@ pub fn freshness(
     let directives = directives(&effective, policy);
     let (source, lifetime) = lifetime(request, &effective, &directives, response_time, policy);
     let control = &directives.control;
-    let grace = policy.grace_seconds;
     Freshness {
         response_time,
         initial_age: corrected_initial_age(response, request_time, response_time),
         lifetime: if policy.ttl_max_seconds > 0 { lifetime.min(policy.ttl_max_seconds) } else { lifetime },
         source,
-        stale_while_revalidate: control
-            .stale_while_revalidate
-            .unwrap_or(policy.stale_while_revalidate_seconds.max(grace)),
-        stale_if_error: control.stale_if_error.unwrap_or(policy.stale_if_error_seconds.max(grace)),
+        stale_while_revalidate: control.stale_while_revalidate.unwrap_or(policy.grace_seconds),
+        stale_if_error: control.stale_if_error.unwrap_or(policy.grace_seconds),
         has_stale_if_error: control.stale_if_error.is_some(),
         no_cache: control.no_cache.is_all(),
         must_revalidate: control.must_revalidate || control.proxy_revalidate || control.s_maxage.is_some(),
@@ -147,8 +142,8 @@ impl Freshness {
 
     /// Whether the operator has granted the lifetime (see [`grant`](crate::grant)).
     pub fn is_granted(&self) -> bool {
-        use LifetimeSource::{AtLeast, Override, Status, Ttl};
-        matches!(self.source, Ttl | Override | Status | AtLeast)
+        use LifetimeSource::{Override, Status, Ttl};
+        matches!(self.source, Ttl | Override | Status)
     }
 
     /// Whether the response is too old to be of any use ([`Policy::keep_seconds`]).
@@ -205,9 +200,7 @@ fn lifetime(
     }
     let may_guess = !policy.is_safe() || (may_grant && is_anonymous(request, response, policy));
     let guessed = may_guess.then(|| heuristic_lifetime(response, directives, response_time, policy)).flatten();
-    let least = policy.grant.ttl_min_seconds;
     match guessed {
-        Some(seconds) if seconds < least && policy.grant.holds_for(request) => (LifetimeSource::AtLeast, least),
         Some(seconds) => (LifetimeSource::Heuristic, seconds),
         None => (LifetimeSource::None, 0),
     }
@@ -366,7 +359,7 @@ mod tests {
             assert_eq!(fresh(&page, &files).source, LifetimeSource::Heuristic, "{media_type}");
             // Where a lifetime is granted, the request carries nothing of a visitor.
             let mut granting = safe();
-            granting.grant.ttl_min_seconds = 1;
+            granting.grant.ttl_status = vec![crate::grant::StatusTtl { first: 404, last: 404, seconds: 60 }];
             assert_eq!(fresh(&page, &granting).source, LifetimeSource::Heuristic, "{media_type}");
         }
         for media_type in ["image/png", "text/css", "text/javascript", "font/woff2", "application/zip"] {

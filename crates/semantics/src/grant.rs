@@ -30,8 +30,6 @@ pub struct Grant {
     pub ignore: Vec<Ignored>,
     /// Lifetimes by status, in the place of the two above. The narrowest range that fits decides, and 0 grants nothing.
     pub ttl_status: Vec<StatusTtl>,
-    /// The least heuristic lifetime.
-    pub ttl_min_seconds: u64,
     /// Whether a granted lifetime is told to clients.
     pub announce_ttl: bool,
     /// Cookies that reach the origin and enter the key, as globs over names.
@@ -113,10 +111,7 @@ ignored! {
 impl Grant {
     /// Whether a lifetime is granted at all.
     pub fn is_granting(&self) -> bool {
-        self.ttl_seconds > 0
-            || self.ttl_override_seconds > 0
-            || self.ttl_min_seconds > 0
-            || self.ttl_status.iter().any(|one| one.seconds > 0)
+        self.ttl_seconds > 0 || self.ttl_override_seconds > 0 || self.ttl_status.iter().any(|one| one.seconds > 0)
     }
 
     /// Whether a field of that name reaches the origin: as the client sent it, as a class, or, of Cookie, in part.

@@ -47,7 +47,6 @@ grounds! {
     Ttl, "configuration", "The response states no expiry, and the configuration grants it a lifetime.";
     TtlOverride, "configuration", "The configuration grants a lifetime in place of what the response states.";
     TtlStatus, "configuration", "The configuration grants a lifetime to this status.";
-    TtlMin, "configuration", "The heuristic lifetime is shorter than the least lifetime of the configuration, which counts instead.";
     TtlMax, "configuration", "The lifetime is cut to the configuration's limit for all lifetimes.";
     Ignored, "configuration", "The configuration says that this does not count.";
     Announced, "configuration", "Clients are told the lifetime that the configuration grants.";
@@ -58,8 +57,6 @@ grounds! {
     StaleWhileRevalidate, "RFC 5861 section 3", "The response may be served stale while it is refreshed.";
     SMaxageForbidsStale, "RFC 9111 section 5.2.2.10", "The response is still never served stale, because s-maxage forbids that.";
     StaleForbidden, "RFC 9111 section 4.2.4", "The response is still never served stale: no-cache, must-revalidate or proxy-revalidate forbids that.";
-    StaleWhileRevalidateSet, "configuration", "The response may be served stale while it is refreshed.";
-    StaleIfErrorSet, "configuration", "The response may be served stale instead of an error.";
     Grace, "configuration", "The response may be served stale while it is refreshed, and instead of an error.";
     StaleIfError, "RFC 5861 section 4", "The response may be served stale instead of an error.";
     MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
@@ -152,7 +149,7 @@ impl Because {
             Self::Ground(Ground::TtlStatus) => "ttl-status",
             Self::Ground(Ground::TtlMax) => "ttl-max",
             Self::Ground(Ground::Ignored) => "ignore",
-            Self::Ground(Ground::Grace | Ground::StaleWhileRevalidateSet | Ground::StaleIfErrorSet) => "grace",
+            Self::Ground(Ground::Grace) => "grace",
             Self::Ground(Ground::Announced | Ground::NotAnnounced) => "announce-ttl",
             Self::Reason(Reason::KeepExceeded) => "keep",
             Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved | Ground::CookieNotListed) => {

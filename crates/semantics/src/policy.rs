@@ -33,12 +33,8 @@ pub struct Policy {
     /// The lifetime, in seconds, of a 404, 405, 410, 414 or 501 without an explicit one; 0: none. Only for requests
     /// without Cookie and Authorization.
     pub negative_ttl_seconds: u64,
-    /// `stale-if-error` in seconds for responses that have none (RFC 5861 section 4).
-    pub stale_if_error_seconds: u64,
-    /// `stale-while-revalidate` in seconds for responses that have none (RFC 5861 section 3).
-    pub stale_while_revalidate_seconds: u64,
     /// Grace: how long past its lifetime, in seconds, a response may be served while it is refreshed and instead of an error, if it
-    /// has no directive of its own for that. Where one of the two settings above is longer, that setting counts.
+    /// has no directive of its own for that (`stale-while-revalidate` and `stale-if-error`, RFC 5861).
     pub grace_seconds: u64,
     /// Keep: how long, in seconds, a response is kept after its lifetime and its time of being served stale, for validation and
     /// while the origin cannot be reached. `None`: as long as there is memory for it.
@@ -74,8 +70,6 @@ impl Policy {
             client_may_revalidate: profile == Profile::Rfc,
             targeted_fields: vec!["CDN-Cache-Control".to_owned()],
             negative_ttl_seconds: 0,
-            stale_if_error_seconds: 0,
-            stale_while_revalidate_seconds: 0,
             grace_seconds: 0,
             keep_seconds: None,
             ttl_max_seconds: 0,

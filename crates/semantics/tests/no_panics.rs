@@ -77,7 +77,6 @@ fn policies() -> Vec<Policy> {
             ttl_override_seconds: 90,
             ignore: Ignored::ALL.to_vec(),
             ttl_status: vec![StatusTtl { first: 200, last: 599, seconds: 5 }],
-            ttl_min_seconds: 10,
             announce_ttl: true,
             key_cookies: vec!["a*".to_owned()],
             key_fields: vec!["accept".to_owned()],

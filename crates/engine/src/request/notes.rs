@@ -45,7 +45,6 @@ impl DroppedCookies {
             LifetimeSource::Ttl => "ttl",
             LifetimeSource::Override => "ttl-override",
             LifetimeSource::Status => "ttl-status",
-            LifetimeSource::AtLeast => "ttl-min",
             _ => "",
         };
         let rule = route.places.settings.get(by).cloned();

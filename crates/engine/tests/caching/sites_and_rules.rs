@@ -117,9 +117,8 @@ fn a_rule_matches_the_path_without_the_query() {
 
 #[test]
 fn a_rule_can_have_caching_rules_of_its_own() {
-    let scene = Setup::safe()
-        .rule("/news/*", |route| std::sync::Arc::make_mut(&mut route.policy).stale_while_revalidate_seconds = 100)
-        .run([
+    let scene =
+        Setup::safe().rule("/news/*", |route| std::sync::Arc::make_mut(&mut route.policy).grace_seconds = 100).run([
             get("/news/1").answers(ok(&["Cache-Control: max-age=10"], "old")),
             get("/news/1").answers(ok(&[FRESH], "new")),
         ]);

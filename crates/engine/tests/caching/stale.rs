@@ -76,8 +76,8 @@ fn a_refresh_that_fails_leaves_the_stale_response() {
 }
 
 #[test]
-fn the_operator_can_grant_stale_while_revalidate() {
-    let scene = Setup::safe().policy(|policy| policy.stale_while_revalidate_seconds = 20).run([
+fn the_operator_can_grant_grace() {
+    let scene = Setup::safe().policy(|policy| policy.grace_seconds = 20).run([
         get("/").answers(ok(&["Cache-Control: max-age=10"], "old")),
         get("/").answers(ok(&["Cache-Control: max-age=10"], "new")),
     ]);

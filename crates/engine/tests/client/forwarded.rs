@@ -103,7 +103,6 @@ fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
         }
         for grant in [
             |policy: &mut Policy| policy.grant.ttl_seconds = 60,
-            |policy: &mut Policy| policy.grant.ttl_min_seconds = 60,
             |policy: &mut Policy| policy.grant.ttl_override_seconds = 60,
             |policy: &mut Policy| policy.grant.ttl_status = vec![StatusTtl { first: 404, last: 404, seconds: 60 }],
             |policy: &mut Policy| policy.negative_ttl_seconds = 60,
