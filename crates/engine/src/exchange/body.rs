@@ -28,6 +28,7 @@ use kasoku_wire::http1::BodyLength;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// How much of a body is read before an origin is asked, in bytes: what one read of a client's socket gives at most. Most
@@ -150,12 +151,13 @@ impl ClientBody {
             Poll::Ready(piece) => Poll::Ready(Some(piece)),
             Poll::Pending => Poll::Ready(None),
         });
-        let piece = match at_once.await {
-            Some(piece) => piece?,
+        let (piece, waited) = match at_once.await {
+            Some(piece) => (piece?, Duration::ZERO),
             None => self.wait().await?,
         };
         match piece {
             UploadPiece::Data(data) => {
+                self.pace.waited(waited, data.len());
                 self.received += data.len() as u64;
                 if self.received > self.bytes_max {
                     return Err(UploadError::TooLarge);
@@ -171,15 +173,12 @@ impl ClientBody {
         }
     }
 
-    /// Waits until the client has sent more.
-    async fn wait(&mut self) -> Result<UploadPiece, UploadError> {
+    /// Waits until the client has sent more; returns how long that took as well.
+    async fn wait(&self) -> Result<(UploadPiece, Duration), UploadError> {
         let begun = Instant::now();
         let next = poll_fn(|cx| self.door.poll_body(cx));
         let piece = tokio::time::timeout(self.pace.wait_max(), next).await.map_err(|_| UploadError::Timeout)??;
-        if let UploadPiece::Data(data) = &piece {
-            self.pace.waited(begun.elapsed(), data.len());
-        }
-        Ok(piece)
+        Ok((piece, begun.elapsed()))
     }
 
     /// The next piece of what is on disk.

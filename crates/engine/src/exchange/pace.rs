@@ -27,7 +27,7 @@ impl Pace {
         self.credit
     }
 
-    /// Notes that a wait has taken so long, and brought so many bytes.
+    /// Notes that a piece of so many bytes has come, after a wait of that time.
     pub(crate) fn waited(&mut self, took: Duration, bytes: usize) {
         if self.bytes_per_second_min == 0 {
             return;

@@ -201,6 +201,25 @@ fn a_body_that_does_not_arrive_in_time_is_408() {
 }
 
 #[test]
+fn a_body_in_bursts_of_small_chunks_is_read_to_its_end_if_the_client_keeps_the_rate() {
+    const BURSTS: usize = 30;
+    let pause = Duration::from_millis(100);
+    // A burst of 2,000 bytes earns 200 ms, each of its chunks 10 ms.
+    let scene = Setup::safe()
+        .options(|options| (options.limits.body_timeout, options.limits.body_rate_min) = (20 * pause, 10_000))
+        .run([post("/a").answers(ok(&[], "done"))]);
+    let mut client = scene.client();
+    client.ask("POST", "/a", &["Transfer-Encoding: chunked"]);
+    let burst = format!("64\r\n{}\r\n", "a".repeat(100)).repeat(20);
+    for _ in 0..BURSTS {
+        std::thread::sleep(pause);
+        client.send(&burst);
+    }
+    assert_eq!(client.send("0\r\n\r\n").response().text(), "done");
+    assert_eq!(scene.origin.request(0).body.len(), BURSTS * 2_000);
+}
+
+#[test]
 fn a_client_that_leaves_within_its_body_takes_its_request_back() {
     let scene = Scenario::safe([post("/a").answers("").closes()]);
     let mut client = scene.client();
