@@ -68,16 +68,16 @@ impl WorkerLoads {
         CountedConnection { loads: self.clone(), number }
     }
 
-    /// Gives a request to the worker with the fewest connections, to each in turn where several have as few; `false`: that worker's channel is
-    /// full, or it has ended.
-    pub(crate) fn visit(self: &Arc<Self>, visit: Box<dyn FnOnce() -> Visit + Send>) -> bool {
+    /// Gives a request to the worker with the fewest connections, to each in turn where several have as few; `false`: that worker has
+    /// `connections_max` already, its channel is full, or it has ended.
+    pub(crate) fn visit(self: &Arc<Self>, visit: Box<dyn FnOnce() -> Visit + Send>, connections_max: usize) -> bool {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len().max(1);
         let in_turn = (0..self.workers.len()).cycle().skip(first).take(self.workers.len());
         let least = in_turn.min_by_key(|number| self.load(*number));
-        least.and_then(|number| Some((number, self.workers.get(number)?))).is_some_and(|(number, one)| {
-            one.inbox
-                .try_send(HandedOverConnection { fresh: NewConnection::Visit(visit), counted: self.count(number) })
-                .is_ok()
+        let least = least.and_then(|number| Some((number, self.workers.get(number)?)));
+        least.filter(|(_, one)| one.load() < connections_max).is_some_and(|(number, one)| {
+            let counted = self.count(number);
+            one.inbox.try_send(HandedOverConnection { fresh: NewConnection::Visit(visit), counted }).is_ok()
         })
     }
 
@@ -121,14 +121,26 @@ mod tests {
         // Each visit has ended before the next one comes.
         for round in 0..2 {
             for worker in 0..3 {
-                assert!(loads.visit(never()));
+                assert!(loads.visit(never(), 9));
                 assert!(visited(worker), "round {round}, worker {worker}");
             }
         }
         let _busy = [loads.count(0), loads.count(1)];
         for _ in 0..3 {
-            assert!(loads.visit(never()));
+            assert!(loads.visit(never(), 9));
             assert!(visited(2), "the only one without a connection");
         }
+    }
+
+    #[tokio::test]
+    async fn a_visit_counts_for_the_largest_number_of_connections() {
+        let (loads, mut inboxes) = WorkerLoads::new(1);
+        let visit = || loads.visit(Box::new(|| unreachable!()), 1);
+        assert!(visit());
+        assert!(!visit(), "the first one is on its way");
+        let first = inboxes[0].try_recv().unwrap_or_else(|_| panic!("no visit came"));
+        assert!(!visit(), "the first one is served");
+        drop(first);
+        assert!(visit());
     }
 }

@@ -57,13 +57,17 @@ pub struct Engine {
 
 /// Takes requests that come through doors of the embedding program. It outlives the engine, and then takes none.
 #[derive(Clone)]
-pub struct Entrance(Arc<WorkerLoads>);
+pub struct Entrance {
+    loads: Arc<WorkerLoads>,
+    options: watch::Receiver<Arc<Options>>,
+}
 
 impl Entrance {
     /// Has a worker serve a request. `visit` runs on that worker's thread, where the door stays. Returns whether there was room
-    /// for the request.
+    /// for the request: it counts for `connections_max` until its answer has ended.
     pub fn visit(&self, visit: impl FnOnce() -> Visit + Send + 'static) -> bool {
-        self.0.visit(Box::new(visit))
+        let connections_max = self.options.borrow().limits.connections_max;
+        self.loads.visit(Box::new(visit), connections_max)
     }
 }
 
@@ -243,7 +247,7 @@ impl Engine {
 
     /// Takes requests that come through doors of the embedding program.
     pub fn entrance(&self) -> Entrance {
-        Entrance(self.loads.clone())
+        Entrance { loads: self.loads.clone(), options: self.options.subscribe() }
     }
 
     /// Stops accepting, and ends each connection when its request ends, at the latest at the workers' deadline. Waits for that.
