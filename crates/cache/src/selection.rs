@@ -78,7 +78,7 @@ impl Selection {
                 out.extend_from_slice(b"\0missing");
                 out.extend_from_slice(&range.first.to_ne_bytes());
                 out.extend_from_slice(&range.last.to_ne_bytes());
-                out.extend_from_slice(&Arc::as_ptr(of).addr().to_ne_bytes());
+                out.extend_from_slice(&of.meta.freshness.response_time.mono_ms.to_ne_bytes());
             }
         }
     }

@@ -11,6 +11,7 @@ use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::effective_uri::split;
 use kasoku_semantics::forward::{Audience, Destination, forward, make_background};
 use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::unkeyed::is_unkeyed_in_profile_rfc;
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::BodyLength;
 use std::sync::Arc;
@@ -63,12 +64,15 @@ impl SharedRequest {
         Self::forwarded(received, route, peer, Audience::Background)
     }
 
-    /// A POST whose response may be stored for later GETs (RFC 9110 section 9.3.3). `None` in profile safe and where a lifetime is
-    /// granted: there a POST reaches the origin with fields that are not in the key.
+    /// A POST whose response may be stored for later GETs (RFC 9110 section 9.3.3). A POST passes, and keeps all its fields. So the
+    /// result is `None` where a request that may be shared would lose one of them: in profile safe, where a lifetime is granted, and
+    /// where the client sent a field that could change the response without being in the key.
     pub fn post(received: &RequestHead, route: &CacheRoute<'_>, peer: &Peer) -> Option<Self> {
         let is_by_the_rfc = route.policy.profile == Profile::Rfc && !route.policy.grant.is_granting();
         let is_post = received.method == Method::POST;
-        (is_by_the_rfc && is_post).then(|| Self::forwarded(received, route, peer, Audience::OneClient))
+        let is_unkeyed = |(name, _)| is_unkeyed_in_profile_rfc(name, peer.is_trusted);
+        let is_keyed = !received.fields.iter().any(is_unkeyed);
+        (is_by_the_rfc && is_post && is_keyed).then(|| Self::forwarded(received, route, peer, Audience::OneClient))
     }
 
     fn forwarded(received: &RequestHead, route: &CacheRoute<'_>, peer: &Peer, audience: Audience) -> Self {

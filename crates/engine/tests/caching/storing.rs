@@ -109,6 +109,19 @@ fn a_post_with_content_location_of_its_target_answers_a_later_get() {
 }
 
 #[test]
+fn a_post_with_a_field_that_is_not_in_the_key_answers_no_later_get() {
+    let fields = ["Cache-Control: max-age=60", "Content-Location: /a"];
+    let scene = Scenario::rfc([
+        kasoku_testkit::post("/a").answers(ok(&fields, "of another page")),
+        get("/a").answers(ok(&fields, "page")),
+    ]);
+    let mut client = scene.client();
+    client.send_body("POST", "/a", &["X-Original-URL: /another"], "x");
+    assert_eq!(scene.origin.request(0).field("x-original-url").as_deref(), Some("/another"));
+    assert_eq!(client.get("/a").text(), "page");
+}
+
+#[test]
 fn a_response_that_is_too_large_is_served_and_not_stored() {
     let big = vec![b'x'; 100_000];
     let chunked = [

@@ -186,7 +186,7 @@ fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
 /// to be storable for later GETs (profile `rfc`). It begins before the request is sent, so that an invalidation of the key from
 /// then on prevails over the answer.
 ///
-/// Not for a POST in profile `safe`: it reaches the origin with fields that are not in the key, such as the client's address.
+/// Not for each POST ([`SharedRequest::post`]): it reaches the origin with fields that are not in the key.
 fn begin_beside(exchange: &Exchange, routed: &Routed, audience: Audience) -> Option<FillWriter> {
     let Exchange { worker, request, peer, .. } = exchange;
     let (head, route) = (&request.head, routed.cache_route(&[]));
