@@ -114,7 +114,7 @@ def with_times(page, begun, made):
     """The page with what it says of itself: when it was made, and how long that took. Both are in seconds since 1970.
 
     Whether it comes from memory, it can't know: it is made once. The visitor's browser does, since both have one clock here: a page that was
-    finished before the browser asked was made for somebody else. What a cache says (Cache-Status) no script of a page can read.
+    finished before the browser asked was made for another visitor. What a cache says (Cache-Status) no script of a page can read.
     """
     moment = datetime.datetime.fromtimestamp(made, datetime.timezone.utc)
     return page.replace(_MADE, f"""<p class="made">The program made this page at <time id="made">{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03}</time> UTC,

@@ -91,7 +91,7 @@ def print_next():
 
 def set_up(directory, port, program):
     """The program, its entries and Kasoku's configuration below `directory`; gives the configuration's path."""
-    # The program runs as somebody who may be allowed to read none of our own directories.
+    # The program runs as another user, who may be allowed to read none of our own directories.
     os.chmod(directory, 0o755)
     for name in ("blog.cgi", "entries.py", "pages.py", "style.css"):
         shutil.copy(os.path.join(HERE, name), directory)
@@ -126,7 +126,7 @@ guard-noise = [
 
 
 def free_port(preferred):
-    """The preferred port if nobody has it, else one that the kernel picks."""
+    """The preferred port if it is free, else one that the kernel picks."""
     for port in (preferred, 0):
         with contextlib.suppress(OSError), socket.socket() as probe:
             # Without SO_REUSEADDR a connection that lingers from the last run would count as taken.

@@ -68,7 +68,7 @@ def seconds(expected, author_looks, another_looks):
         while not one.by(answer := another_looks(one.path)):
             last = time.monotonic() - begun
             if last > PATIENCE_SECONDS:
-                raise AssertionError(f"somebody else does not see {one}: {answer.status} {answer.decision}")
+                raise AssertionError(f"another visitor does not see {one}: {answer.status} {answer.decision}")
             time.sleep(0.02)
     return last
 

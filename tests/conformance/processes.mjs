@@ -54,7 +54,7 @@ export async function stop (child) {
   clearTimeout(timer)
 }
 
-/** A port of 127.0.0.1 on which nobody listens now. */
+/** A port of 127.0.0.1 on which nothing listens now. */
 export async function freePort () {
   const server = net.createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -227,7 +227,7 @@ def each_download_asks_the_board_and_none_is_kept(board):
     equal((board.counted("stored") - stored, board.php()["accepted conn"] - asked), (0, 6))
 
 
-def slow_downloads_that_php_reads_leave_nobody_for_a_page(board):
+def slow_downloads_that_php_reads_leave_no_process_for_a_page(board):
     visitors = [Visitor(board, f"slow-{number}") for number in range(SLOW_VISITORS)]
     other = Visitor(board, "other")
     before = resident_bytes(board.kasoku.pid)
@@ -296,7 +296,7 @@ def waiting_for_locks():
 SCENARIOS = [
     one_line_takes_the_place_of_the_loop, both_send_the_same_files_under_the_same_names, who_may_not_download_gets_no_byte_from_either,
     parts_and_conditions_come_with_the_file_alone, each_download_asks_the_board_and_none_is_kept,
-    slow_downloads_that_php_reads_leave_nobody_for_a_page, slow_downloads_that_kasoku_sends_leave_php_to_others,
+    slow_downloads_that_php_reads_leave_no_process_for_a_page, slow_downloads_that_kasoku_sends_leave_php_to_others,
     a_visitor_s_own_pages_wait_for_a_download_that_php_reads,
 ]
 

@@ -127,7 +127,7 @@ def a_session_from_before_is_asked_about(port):
         guest.get("/")
 
 
-def without_a_policy_nothing_is_kept_and_nobody_sees_another(one, *_):
+def without_a_policy_nothing_is_stored_and_no_visitor_sees_another(one, *_):
     assert one.share() == 0 and not one.board.wrong, visits.said(one.board)
 
 
@@ -179,7 +179,7 @@ def explain_prints_what_the_page_shows(*steps):
 
 
 SCENARIOS = [
-    without_a_policy_nothing_is_kept_and_nobody_sees_another,
+    without_a_policy_nothing_is_stored_and_no_visitor_sees_another,
     what_is_suggested_brings_hits_and_has_posts_refused,
     with_the_urls_that_pass_no_post_is_refused,
     with_the_probe_nineteen_of_twenty_are_hits,

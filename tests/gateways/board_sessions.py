@@ -61,7 +61,7 @@ class Guest(visits.Visitor):
         assert self.name and not self.board.wrong, (self.name, self.board.wrong)
 
 
-def three_hundred_visits_are_served_from_memory_and_nobody_sees_another(served):
+def three_hundred_visits_are_served_from_memory_and_no_visitor_sees_another(served):
     board = visits.run(served.url)
     assert not board.wrong, board.wrong
     assert board.reasons["hit"] >= HITS_SHARE_MIN * board.asked, visits.said(board)
@@ -126,7 +126,7 @@ def soon_a_hit(visitor, path):
 
 
 SCENARIOS = [
-    three_hundred_visits_are_served_from_memory_and_nobody_sees_another,
+    three_hundred_visits_are_served_from_memory_and_no_visitor_sees_another,
     a_guest_gets_no_session_and_asks_php_for_nothing,
     a_member_logs_in_and_out_and_a_guest_sees_neither,
     a_session_of_last_week_is_seen_to_be_a_guests,

@@ -99,7 +99,7 @@ def one_member_after_the_other_sees_their_own_pages(site):
                 is_a_guests(shown(browser, site, page), f"{page} after {member} has logged out")
 
 
-def back_shows_nobody_a_members_page(site):
+def back_shows_no_visitor_a_members_page(site):
     with Profile() as profile, Browser(profile) as browser:
         browser.open(site.url + post(3))
         log_in(browser, site, FIRST)
@@ -127,7 +127,7 @@ def a_guest_comments_in_a_browser_and_sees_it_at_once(site):
         browser.click("#btn_submit")
         browser.wait_for("the comment to be there", "return document.body && document.body.innerText.includes('브라우저에서 쓴 댓글 Qx')")
         picture(browser, "gnuboard-comment")
-    holds(Guest(site, address="127.0.0.70").ask("GET", post(6)).text, "브라우저에서 쓴 댓글 Qx", "what somebody else sees")
+    holds(Guest(site, address="127.0.0.70").ask("GET", post(6)).text, "브라우저에서 쓴 댓글 Qx", "what another visitor sees")
 
 
 def the_choice_of_a_version_outlasts_pages_from_memory(site):
@@ -161,7 +161,7 @@ def reading_on_costs_php_the_captchas_alone(site):
 SCENARIOS = [
     the_next_person_in_a_browser_sees_nothing_of_a_member,
     one_member_after_the_other_sees_their_own_pages,
-    back_shows_nobody_a_members_page,
+    back_shows_no_visitor_a_members_page,
     a_guest_comments_in_a_browser_and_sees_it_at_once,
     the_choice_of_a_version_outlasts_pages_from_memory,
     reading_on_costs_php_the_captchas_alone,

@@ -71,7 +71,7 @@ def visits(site):
     return site.sql("SELECT vi_ip, vi_referer, vi_agent FROM g5_visit ORDER BY vi_id")
 
 
-def nobody_waits_for_the_counting_while_the_program_is_away(site):
+def no_visitor_waits_for_the_counting_while_the_program_is_away(site):
     path = FIRST_PAGES[1]
     for _ in range(2):
         page = Guest(site, address="127.0.0.71").look(path)
@@ -95,4 +95,4 @@ def is_counted(site, address):
     return address in [row[0] for row in visits(site)]
 
 
-SCENARIOS = [forty_visitors_are_counted_as_forty, nobody_waits_for_the_counting_while_the_program_is_away]
+SCENARIOS = [forty_visitors_are_counted_as_forty, no_visitor_waits_for_the_counting_while_the_program_is_away]

@@ -223,7 +223,7 @@ def measure(site, writes, name):
     author, expected = getattr(writes, name)()
     author_looks = author and (lambda path: author.look(path, typed=True).answer)
     cold = [one.path for one in expected if not one.is_new and one.path not in writes._warmed]
-    true(not cold, f"nobody has had these pages before, so they show nothing: {cold}")
+    true(not cold, f"no visitor has had these pages before, so they show nothing: {cold}")
     found = seconds(expected, author_looks, lambda path: stranger(site).look(path, typed=True).answer)
     if writes._later:
         writes._later()

@@ -310,15 +310,15 @@ def judge(site, seen, requests):
     true(not seen.found, "what was found:\n" + "\n".join(seen.found))
     true(seen.requests >= requests, f"requests: {seen.requests} of {requests}")
     true(seen.hits * 3 > seen.shareable, f"hits: {seen.hits} of {seen.shareable}")
-    true(seen.of_members and seen.with_cart and seen.opened, "somebody had nothing of his own to lose")
+    true(seen.of_members and seen.with_cart and seen.opened, "a visitor had nothing of their own to lose")
     true(seen.confirmed_pages and seen.from_disk and seen.went_back, "nothing came from a browser's cache")
 
 
-def two_thousand_requests_of_people_who_share_machines_show_nobody_anything_of_another(site):
+def two_thousand_requests_of_people_who_share_machines_show_no_visitor_anything_of_another(site):
     judge(site, run(site, REQUESTS, a_seed(), acts=operator(site)), REQUESTS)
 
 
-SCENARIOS = [two_thousand_requests_of_people_who_share_machines_show_nobody_anything_of_another]
+SCENARIOS = [two_thousand_requests_of_people_who_share_machines_show_no_visitor_anything_of_another]
 
 
 def main():

@@ -75,7 +75,7 @@ def a_feed_is_shared(site):
     holds(is_kept(site, "/bbs/rss.php?bo_table=free").text, "</rss>", "the feed")
 
 
-def what_the_program_refuses_is_kept_for_nobody(site):
+def what_the_program_refuses_is_not_stored(site):
     """Refusals of pages that are for members, deleted, unknown or secret: status 200 with a dialogue, or with a form for a password."""
     for path in [post(1, MEMBERS_BOARD), post(9999), "/bbs/board.php?bo_table=nosuch", post(site.content["secret_post"], "askus"), "/bbs/qalist.php"]:
         for _ in range(2):
@@ -84,7 +84,7 @@ def what_the_program_refuses_is_kept_for_nobody(site):
                 raise AssertionError(f"{path}: {answer.decision}")
 
 
-def a_member_sees_members_pages_and_nobody_else_does(site):
+def a_member_sees_members_pages_and_no_guest_does(site):
     member = Guest(site, address="127.0.0.44")
     member.log_in("member2", MEMBER_PASSWORD)
     for _ in range(3):
@@ -125,7 +125,7 @@ def an_outage_replaces_no_page(site):
         time.sleep(0.5)
 
 
-def an_outage_is_kept_for_nobody(site):
+def an_outage_is_not_stored(site):
     with no_database(site):
         for _ in range(2):
             answer = Guest(site, address="127.0.0.46").ask("GET", post(5))
@@ -185,7 +185,7 @@ def who_wrote_a_post_reads_it_again_though_reading_costs_points(site):
     for _ in range(3):
         # The URL is typed, since a dialogue leads back to the page before.
         other.look(post(number, LONG_BOARD), typed=True)
-        true(other.alerts, "somebody else is refused")
+        true(other.alerts, "another visitor is refused")
         page = author.look(post(number, LONG_BOARD), typed=True)
         holds(page.text, "내 글", f"the author's own post ({page.answer.decision})")
     equal(author.alerts, [], "what the author is told")
@@ -231,7 +231,7 @@ def a_cookie_that_a_log_in_leaves_behind_is_noise(site):
     is_from_memory_soon(guest, BOARD)
 
 
-def whoever_has_looked_at_the_shop_reads_boards_from_memory(site):
+def a_visitor_who_has_looked_at_the_shop_reads_boards_from_memory(site):
     guest = Guest(site, address="127.0.0.62")
     guest.look(f"/shop/item.php?it_id={site.content['items'][1]}")
     guest.look(f"/shop/itemuse.php?it_id={site.content['items'][1]}")
@@ -261,13 +261,13 @@ def a_cart_is_seen_by_its_guest_alone(site):
     holds(guest.cart().text, item, "the cart")
     for path in ("/shop/", "/shop/list.php?ca_id=10"):
         page = guest.look(path)
-        holds(page.answer.decision, "pass-session", f"{path} of whoever has a cart")
+        holds(page.answer.decision, "pass-session", f"{path} of a visitor with a cart")
         own = page.text
         true(own != is_kept(site, path).text, f"{path} shows the cart")
     is_from_memory_soon(guest, BOARD)
 
 
-def whoever_typed_a_password_sees_the_secret_and_nobody_else_does(site):
+def a_visitor_who_typed_a_password_sees_the_secret_and_no_other_does(site):
     number = site.content["secret_post"]
     guest = Guest(site, address="127.0.0.64")
     holds(guest.open_secret("askus", number, GUEST_PASSWORD).text, '<article id="bo_v"', "the secret post")
@@ -336,21 +336,21 @@ SCENARIOS = [
     guests_share_the_pages_that_each_spoil_with_a_session,
     telephones_have_pages_of_their_own,
     a_feed_is_shared,
-    what_the_program_refuses_is_kept_for_nobody,
-    a_member_sees_members_pages_and_nobody_else_does,
+    what_the_program_refuses_is_not_stored,
+    a_member_sees_members_pages_and_no_guest_does,
     log_ins_elsewhere_reach_the_program_with_their_cookies,
     an_outage_replaces_no_page,
-    an_outage_is_kept_for_nobody,
+    an_outage_is_not_stored,
     what_was_changed_is_not_shown_in_an_outage,
     guests_who_may_comment_are_served_from_memory,
     who_wrote_a_post_reads_it_again_though_reading_costs_points,
     the_first_download_from_a_shared_page_is_given,
     the_choice_of_a_version_is_kept,
     a_cookie_that_a_log_in_leaves_behind_is_noise,
-    whoever_has_looked_at_the_shop_reads_boards_from_memory,
+    a_visitor_who_has_looked_at_the_shop_reads_boards_from_memory,
     a_board_whose_name_is_letters_and_digits_is_shared,
     a_cart_is_seen_by_its_guest_alone,
-    whoever_typed_a_password_sees_the_secret_and_nobody_else_does,
+    a_visitor_who_typed_a_password_sees_the_secret_and_no_other_does,
     automatic_log_in_logs_in_on_any_page,
     a_wrong_password_is_refused_and_drops_little,
     short_addresses_lead_to_pages,

@@ -71,7 +71,7 @@ def an_editor_logs_in(site, editor, stranger, **_):
 def what_the_editor_saves_is_there_for_all(site, editor, stranger, **_):
     ferry = address("Ferry")
     for path in [ferry, ferry]:
-        equal(Visitor(site).get(path).status, 404, "a page that nobody has written")
+        equal(Visitor(site).get(path).status, 404, "a page that does not exist")
     edit(editor, site, "Ferry", "The ferry sails at dawn.", "mediawiki-3-form")
     holds(editor.source(), "The ferry sails at dawn.", "the editor's page")
     picture(editor, "mediawiki-4-saved")
@@ -120,7 +120,7 @@ def after_logging_out_it_is_everybodys_page(site, editor, **_):
     lacks(answer.text, ADMIN, "the page for who has logged out")
 
 
-def nobody_is_served_what_was_made_for_somebody(site, **_):
+def no_visitor_is_served_what_was_made_for_a_member(site, **_):
     for path in [*PUBLIC, address("Ferry"), address("Ferry", "&action=history")]:
         text = Visitor(site).get(path).text
         for marker in ["pt-userpage", "pt-logout", f'"wgUserName":"{ADMIN}"', "Perhaps the ferry sinks."]:
@@ -135,7 +135,7 @@ def explain_names_the_line_of_the_policy(site, **_):
     said = site.kasoku("explain", site.url + MAIN)
     holds(said, "mediawiki.toml", "which line keeps the page")
     said = site.kasoku("explain", "-H", "Cookie: mediawikiUserID=1", site.url + MAIN)
-    holds(said, "mediawikiUserID", "why somebody who is logged in passes")
+    holds(said, "mediawikiUserID", "why a logged-in visitor passes")
 
 
 def a_wiki_in_another_language_has_sessions_for_one_each(site, **_):
@@ -157,7 +157,7 @@ SCENARIOS = [
     a_preview_is_for_its_author_alone,
     an_edit_without_an_account_is_there_for_all,
     after_logging_out_it_is_everybodys_page,
-    nobody_is_served_what_was_made_for_somebody,
+    no_visitor_is_served_what_was_made_for_a_member,
     explain_names_the_line_of_the_policy,
     a_wiki_in_another_language_has_sessions_for_one_each,
 ]

@@ -49,7 +49,7 @@ def a_browser_that_was_closed_never_shows_a_members_page(site, **_):
         equal((fields.status, fields.fields.get("last-modified")), (200, None), f"{path}, not changed since 2098")
 
 
-def what_nobody_knows_passes(site, **_):
+def what_the_policy_does_not_know_passes(site, **_):
     for more in ["&sandbox=1", "&action=formedit", "&action=cargovalues", "&action=validate", "&action=raw", "&code=1&state=2", "&debug=1", "&safemode=1"]:
         for _ in range(2):
             answer = Visitor(site).get(MAIN + more)
@@ -94,13 +94,13 @@ def what_an_upload_may_hold_is_never_run_and_the_programs_directories_are_closed
                  "/LocalSettings.php", "/cache/x", "/composer.json", "/images/deleted/a/x.png", "//maintenance/update.php"]:
         answer = Visitor(site).get(path)
         equal(answer.status, 403, f"{path} ({answer.decision}) {answer.text[:100]}")
-    equal(Visitor(site).get("/index.php/Pier/includes/all").status, 404, "a page that is named so, which nobody has written")
+    equal(Visitor(site).get("/index.php/Pier/includes/all").status, 404, "a page with such a name, which does not exist")
 
 
 SCENARIOS = [
     no_page_is_taken_for_a_readers_own,
     a_browser_that_was_closed_never_shows_a_members_page,
-    what_nobody_knows_passes,
+    what_the_policy_does_not_know_passes,
     an_outage_is_not_kept_and_the_page_before_it_stays,
     no_cookie_of_a_log_in_is_noise,
     what_an_upload_may_hold_is_never_run_and_the_programs_directories_are_closed,

@@ -27,7 +27,7 @@ ANALYTICS = {"_ga": "GA1.1.1736502.1768000000", "_ga_9QX7": "GS1.1.1768000000.3.
 ELSEWHERE = {"Accept-Language": "de-CH,de;q=0.9", "Referer": "https://news.example/ferries", "Accept-Encoding": "gzip"}
 
 
-def anonymous_pages_are_hits_for_whoever_asks_second(site, **_):
+def anonymous_pages_are_hits_for_the_second_visitor(site, **_):
     for path in PUBLIC:
         first, second = Visitor(site), Visitor(site, ANALYTICS, "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Safari/605.1")
         filled = first.get(path)
@@ -90,7 +90,7 @@ def the_editor_publishes_and_sees_it_at_once(site, editor, stranger, **_):
     editor.open(site.url + "/")
     holds(editor.source(), "The ferry timetable", "the editor's front page")
     stranger.open(site.url + "/the-ferry-timetable/")
-    holds(stranger.source(), "Sails at dawn.", "the post, which nobody has asked for before")
+    holds(stranger.source(), "Sails at dawn.", "the post, which no visitor has asked for before")
     # The front page may be as old as its lifetime; a purge shows the post at once.
     site.kasoku("purge", "--prefix", site.url + "/")
     stranger.open(site.url + "/")
@@ -159,7 +159,7 @@ def a_comment_without_consent_is_seen_by_its_author_alone(site, **_):
     lacks(stranger.get("/hello-world/").text, "No cookies for me.", "what others see")
 
 
-def a_password_opens_a_post_to_whoever_gave_it(site, stranger, **_):
+def a_password_opens_a_post_to_the_visitor_who_gave_it(site, stranger, **_):
     path = "/members-evening/"
     site.post("Members evening", "The key is under the mat.", password="seagull")
     anonymous = Visitor(site)
@@ -201,7 +201,7 @@ def after_logging_out_it_is_everybodys_page_again(site, editor, **_):
     equal((answer.is_hit, site.php_requests() - before), (True, 0), f"the front page with the cookies that are left, {sorted(left)} ({answer.decision})")
 
 
-def nobody_is_served_what_was_stored_for_somebody(site, stranger, **_):
+def no_visitor_is_served_what_was_stored_for_a_member(site, stranger, **_):
     for path in [*PUBLIC, "/the-ferry-timetable/", "/members-evening/"]:
         text = Visitor(site).get(path).text
         for marker in ["wpadminbar", "logged-in", "under the mat", "Seventeen crowns", "I was on that ferry", "Perpetua", "perpetua@", "No cookies for me", "editor@example.org"]:
@@ -211,13 +211,13 @@ def nobody_is_served_what_was_stored_for_somebody(site, stranger, **_):
 
 def explain_names_the_line_of_the_policy(site, **_):
     said = site.kasoku("explain", "-H", "Cookie: wordpress_logged_in_0123=x", site.url + "/")
-    holds(said, "wordpress_logged_in_", "why somebody who is logged in passes")
+    holds(said, "wordpress_logged_in_", "why a logged-in visitor passes")
     said = site.kasoku("explain", site.url + "/hello-world/")
     holds(said, "wordpress.toml", "which line keeps the page")
 
 
 SCENARIOS = [
-    anonymous_pages_are_hits_for_whoever_asks_second,
+    anonymous_pages_are_hits_for_the_second_visitor,
     what_is_personal_passes,
     an_editor_logs_in_and_sees_the_admin_bar,
     a_draft_and_its_preview_are_for_its_author_alone,
@@ -226,9 +226,9 @@ SCENARIOS = [
     the_logged_in_editor_comments,
     a_comment_that_waits_is_seen_by_its_author_alone,
     a_comment_without_consent_is_seen_by_its_author_alone,
-    a_password_opens_a_post_to_whoever_gave_it,
+    a_password_opens_a_post_to_the_visitor_who_gave_it,
     a_members_post_is_not_stored_for_who_left,
     after_logging_out_it_is_everybodys_page_again,
-    nobody_is_served_what_was_stored_for_somebody,
+    no_visitor_is_served_what_was_stored_for_a_member,
     explain_names_the_line_of_the_policy,
 ]

@@ -225,7 +225,7 @@ def what_changes_no_page_drops_none(site, **_):
         "a comment that is refused": lambda: equal(visitor.post("/wp-comments-post.php", comment).status, 409, "the comment"),
         "a plugin's request": lambda: visitor.post("/wp-admin/admin-ajax.php", {"action": "count_visit"}),
         "a form of the administration": lambda: visitor.post("/wp-admin/options.php", {"action": "update"}),
-        "a post of nobody": lambda: visitor.post("/wp-json/wp/v2/posts", {"title": "x"}),
+        "an anonymous post": lambda: visitor.post("/wp-json/wp/v2/posts", {"title": "x"}),
         "a guessed password": lambda: visitor.ask("POST", "/xmlrpc.php", {"Content-Type": "text/xml"}, "<methodCall><methodName>demo.sayHello</methodName></methodCall>"),
     }
     for what, request in requests.items():

@@ -61,9 +61,9 @@ class Oracle:
         if is_page:
             marks = sorted(set(LOGGED_IN.findall(answer.text)))
             if person.is_logged_in and (not marks or person.display not in answer.text):
-                wrong.append(f"the page of somebody who is logged in has only {marks}, and its name: {person.display in answer.text}")
+                wrong.append(f"the page of a logged-in visitor has only {marks}, and its name: {person.display in answer.text}")
             if not person.is_logged_in and marks:
-                wrong.append(f"the page of somebody who is not logged in has {marks}")
+                wrong.append(f"the page of a visitor who is not logged in has {marks}")
         is_open = BEHIND_THE_PASSWORD in answer.text
         if is_open and not person.has_password:
             wrong.append("it has what is behind the password, which was not given")

@@ -52,7 +52,7 @@ root = "{root}"
 application = "wordpress"
 ttl = "1h"
 grace = "1h"
-# Who purges what is shown here: pages are not compared, which the scenarios before this do.
+# These scenarios show which plugin purges which pages. They compare no pages; the scenarios before this do.
 guard = false
 
 # As docs/applications.md has it for Debian's package: what WordPress writes lies outside of it.

@@ -73,7 +73,7 @@ def validators_of_wordpress_confirm_nothing(site, **_):
     equal(Visitor(site).get("/feed/", **{"If-None-Match": '"0123456789abcdef0123456789abcdef"'}).status, 200, "a feed by another tag")
 
 
-def a_parameter_that_nobody_knows_passes(site, **_):
+def an_unknown_parameter_passes(site, **_):
     for path in ["/?color=blue", f"{POST}?lang=de", "/?s=welcome&coupon=summer", "/?code=1&state=2", f"{POST}?loggedout=true", "/?p=1&action=x"]:
         for _ in range(2):
             answer = Visitor(site).get(path)
@@ -146,7 +146,7 @@ SCENARIOS = [
     no_page_is_taken_for_a_visitors_own,
     a_browser_that_was_closed_never_shows_a_members_page,
     validators_of_wordpress_confirm_nothing,
-    a_parameter_that_nobody_knows_passes,
+    an_unknown_parameter_passes,
     what_is_no_page_is_not_kept,
     while_the_database_is_away_pages_stay_and_nothing_else_is_kept,
     no_cookie_of_a_log_in_is_noise,

@@ -138,7 +138,7 @@ def the_second_visitor_gets_a_hit(site, **_):
 def who_is_logged_in_has_pages_of_their_own(site, browser):
     browser.open(site.url + "/")
     if not browser.run("return document.querySelector('#wpadminbar') !== null"):
-        raise AssertionError("the page of somebody who is logged in has no admin bar")
+        raise AssertionError("the page of a logged-in visitor has no admin bar")
     answer = get(site, "/")
     equal((answer.is_hit, "wpadminbar" in answer.text), (True, False), "everybody's page, and whether it has the admin bar")
 

@@ -16,7 +16,7 @@ REQUESTS = 2000
 REQUESTS_TO_BE_CAUGHT = 200
 
 
-def two_thousand_requests_of_forty_visitors_show_nobody_anything_of_another(site, **_):
+def two_thousand_requests_of_forty_visitors_show_no_visitor_anything_of_another(site, **_):
     seed = int(os.environ.get("KASOKU_WORDPRESS_SEED", random.SystemRandom().randrange(10**6)))
     print(f"        KASOKU_WORDPRESS_SEED={seed}", flush=True)
 
@@ -48,7 +48,7 @@ def the_oracle_catches_a_cache_that_looks_at_no_cookie(site, **_):
             return answer
 
     found = oracle.run(site, "b", REQUESTS_TO_BE_CAUGHT, 1, visitor=Careless).found
-    true([line for line in found if "it has" in line], f"somebody's bytes in another's answer, among {found}")
+    true([line for line in found if "it has" in line], f"one visitor's bytes in another's answer, among {found}")
 
 
 def the_oracle_catches_a_policy_that_forgets_the_login(site, **_):
@@ -57,7 +57,7 @@ def the_oracle_catches_a_policy_that_forgets_the_login(site, **_):
     found = oracle.run(site, "c", REQUESTS_TO_BE_CAUGHT, 1).found
     site.serve(rules(site))
     true(found, "members without their pages")
-    equal([line for line in found if "it has" in line], [], "somebody's bytes in another's answer")
+    equal([line for line in found if "it has" in line], [], "one visitor's bytes in another's answer")
 
 
 def rules(site):
@@ -65,7 +65,7 @@ def rules(site):
 
 
 SCENARIOS = [
-    two_thousand_requests_of_forty_visitors_show_nobody_anything_of_another,
+    two_thousand_requests_of_forty_visitors_show_no_visitor_anything_of_another,
     the_oracle_catches_a_cache_that_looks_at_no_cookie,
     the_oracle_catches_a_policy_that_forgets_the_login,
 ]

@@ -336,7 +336,7 @@ fn a_client_that_sends_too_slowly_is_cut() {
 }
 
 #[test]
-fn two_hundred_idle_connections_keep_nobody_from_healthz() {
+fn two_hundred_idle_connections_keep_no_client_from_healthz() {
     // No connection reaches its deadline within this test.
     let limits = AdminLimits { connection_timeout: Duration::from_secs(3600), ..AdminLimits::default() };
     let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();

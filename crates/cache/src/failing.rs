@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_nobodys_fault_is_refused_and_only_for_a_second() {
+    fn only_a_disconnect_of_a_probe_is_refused_and_only_for_a_second() {
         assert!(failed(0, false).refusal(at(0)).is_none());
         let known = Failed { period_ms: 30_000, ..failed(0, true) };
         assert_eq!(known.refusal(at(999)), Some(Reason::OriginClosedEarly));

@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(
             sorted(&possible_changes, &tags(&[5], false), 1_100 - 1),
             (vec![], vec![], 0),
-            "somebody waits for it already"
+            "another request waits for it already"
         );
         possible_changes.are_dropped(&tags(&[5], false), 1_110);
         assert_eq!(

@@ -125,7 +125,7 @@ fn a_304_keeps_what_was_made_and_a_new_body_does_not() {
     site.cache.invalidate(&site.key);
     let other = site.store(10_000);
     assert_eq!(other.body.codings().count(), 0);
-    assert_eq!(site.add(&entry, Coding::Br, 1_000), Added::Gone, "nobody would find it");
+    assert_eq!(site.add(&entry, Coding::Br, 1_000), Added::Gone, "no request would find it");
 }
 
 #[test]

@@ -187,7 +187,7 @@ async fn a_visitor_with_a_cookie_does_not_make_a_key_known_as_private() {
 }
 
 #[tokio::test]
-async fn whoever_comes_to_begin_a_fill_when_its_variant_has_just_been_stored_asks_no_more() {
+async fn a_request_that_is_about_to_fill_a_variant_that_has_just_been_stored_does_not_ask() {
     let site = Site::new();
     let request = |n: &str| get().with("X-A", n);
     let varied = ok().with("Vary", "X-A");
@@ -364,7 +364,7 @@ async fn what_grows_too_large_is_not_stored_and_goes_at_the_pace_of_its_reader()
 }
 
 #[tokio::test]
-async fn what_can_not_be_stored_and_nobody_reads_is_abandoned() {
+async fn a_fill_that_can_not_be_stored_and_has_no_reader_is_abandoned() {
     let site = Site::with_object_bytes_max(16 << 10);
     let mut body = write(site.fill(&get()), &ok());
     assert!(body.push(Bytes::from(vec![0; 64 << 10])).await.is_err());
@@ -462,7 +462,7 @@ fn look_up(site: &Site, key: &Key) -> Lookup {
 }
 
 #[tokio::test]
-async fn what_is_evicted_while_somebody_reads_it_stays_charged_and_stops_admission() {
+async fn a_body_that_is_evicted_while_a_client_reads_it_stays_charged_and_stops_admission() {
     let site = Site { cache: Cache::new(SMALL), ..Site::new() };
     let page = |number: usize| site.cache.key(format!("http://a.example/{number}"));
     let mut reading = Vec::new();

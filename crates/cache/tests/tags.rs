@@ -94,7 +94,7 @@ async fn what_has_a_tag_is_dropped_with_it_whatever_its_url() {
 }
 
 #[tokio::test]
-async fn what_has_tags_that_nobody_knows_is_dropped_with_each() {
+async fn a_response_with_unknown_tags_is_dropped_with_each() {
     let board = Board::new();
     board.store("/b?b=fr%20ee", None).await;
     board.store("/b?b=free", None).await;
@@ -105,7 +105,7 @@ async fn what_has_tags_that_nobody_knows_is_dropped_with_each() {
 }
 
 #[tokio::test]
-async fn what_was_begun_before_a_change_is_joined_by_nobody_and_not_stored() {
+async fn a_fill_that_began_before_a_change_is_joined_by_no_request_and_not_stored() {
     let board = Board::new();
     let target = "/b?b=free&id=5";
     let mut body = board.begin(target, None);

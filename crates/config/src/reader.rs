@@ -10,7 +10,7 @@ use crate::bounds;
 use crate::gone;
 use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::suggest;
-use crate::table::{self, Setting, SettingScope};
+use crate::table::{self, Setting, SettingKind, SettingScope};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -36,8 +36,6 @@ pub(crate) struct Keys<'a, 'i> {
     /// The path of this table below its scope, with a dot at the end: `limits.`; empty for the scope's own table.
     group: String,
     asked: Vec<&'static str>,
-    /// The keys of the scope that were asked for so far and are there.
-    written: &'a mut WrittenKeys,
     issues: &'a mut Vec<Issue>,
 }
 
@@ -47,9 +45,7 @@ pub(crate) fn read<'i, T>(
     issues: &mut Vec<Issue>,
     read: impl FnOnce(&mut Keys<'_, 'i>) -> T,
 ) -> T {
-    let written = &mut WrittenKeys::new();
-    Keys { table: document, scope: SettingScope::Top, group: String::new(), asked: Vec::new(), written, issues }
-        .finish(read)
+    Keys { table: document, scope: SettingScope::Top, group: String::new(), asked: Vec::new(), issues }.finish(read)
 }
 
 impl<'a, 'i> Keys<'a, 'i> {
@@ -74,13 +70,14 @@ impl<'a, 'i> Keys<'a, 'i> {
             }
         };
         let group = format!("{}{name}.", self.group);
-        let (written, issues) = (&mut *self.written, &mut *self.issues);
-        Keys { table, scope: self.scope, group, asked: Vec::new(), written, issues }.finish(read)
+        Keys { table, scope: self.scope, group, asked: Vec::new(), issues: self.issues }.finish(read)
     }
 
-    /// Takes the places of the scope's keys: all that were asked for until now.
-    pub(crate) fn written(&mut self) -> WrittenKeys {
-        std::mem::take(self.written)
+    /// The places of all keys of the scope that the file has, whether they were asked for or not. Only for the scope's own table.
+    pub(crate) fn written(&self) -> WrittenKeys {
+        debug_assert!(self.group.is_empty(), "{} is no scope of its own", self.shown_prefix());
+        let rows = table::settings().filter(|row| row.scopes.contains(&self.scope));
+        rows.filter_map(|row| Some((row.path, place(span_of(row, self.table)?)))).collect()
     }
 
     /// A list of tables, `[[name]]`, each with the place of its header.
@@ -208,8 +205,6 @@ impl<'a, 'i> Keys<'a, 'i> {
             let duration = self.keep(bounds::duration(row, &text));
             all.extend(duration.map(|duration| (at(key.get_ref().to_string(), key.span()), duration)));
         }
-        // A table without a header has no place of its own.
-        self.written.extend(all.first().map(|(first, _)| (row.path, first.place.clone())));
         Some(all)
     }
 
@@ -247,8 +242,7 @@ impl<'a, 'i> Keys<'a, 'i> {
             let message = format!("{} has no {}", scope.noun(), quoted(row.path));
             self.push(Issue::error(message).at(&header).help(format!("like `{} = {}`", row.path, row.example)));
         }
-        let written = &mut WrittenKeys::new();
-        let keys = Keys { table, scope, group: String::new(), asked: Vec::new(), written, issues: self.issues };
+        let keys = Keys { table, scope, group: String::new(), asked: Vec::new(), issues: self.issues };
         keys.finish(|keys| read_one(keys, header))
     }
 
@@ -260,11 +254,7 @@ impl<'a, 'i> Keys<'a, 'i> {
 
     fn ask(&mut self, name: &'static str) -> Option<&'a Spanned<DeValue<'i>>> {
         self.asked.push(name);
-        let value = self.table.get(name)?;
-        if let Some(row) = table::find(self.scope, &format!("{}{name}", self.group)) {
-            self.written.insert(row.path, place(value.span()));
-        }
-        Some(value)
+        self.table.get(name)
     }
 
     /// The row of a key. A test of the table makes sure that each key that is asked for has one.
@@ -364,6 +354,18 @@ impl<'a, 'i> Keys<'a, 'i> {
     fn shown_prefix(&self) -> String {
         format!("{}{}", self.scope.prefix(), self.group)
     }
+}
+
+/// Where a setting's value stands in its scope's table.
+fn span_of(row: &Setting, scope: &DeTable<'_>) -> Option<Range<usize>> {
+    let (groups, name) = row.path.rsplit_once('.').map_or((None, row.path), |(groups, name)| (Some(groups), name));
+    let mut groups = groups.into_iter().flat_map(|groups| groups.split('.'));
+    let table = groups.try_fold(scope, |table, group| table.get(group)?.get_ref().as_table())?;
+    let value = table.get(name)?;
+    // A table of durations may have no header, and then no place of its own.
+    let statuses = value.get_ref().as_table().filter(|_| matches!(row.kind, SettingKind::Statuses { .. }));
+    let first = statuses.and_then(|statuses| statuses.keys().next());
+    Some(first.map_or_else(|| value.span(), Spanned::span))
 }
 
 fn at<T>(value: T, span: Range<usize>) -> Located<T> {

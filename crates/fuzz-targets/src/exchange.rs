@@ -105,7 +105,7 @@ fn kept(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, p
     let says_so = control.public || control.s_maxage.is_some() || control.must_revalidate;
     assert!(says_so || !request.fields.contains("authorization"), "shared although it answers Authorization");
     if policy.profile == Profile::Safe {
-        assert!(!sets_cookie(&response.fields), "somebody's cookie is shared");
+        assert!(!sets_cookie(&response.fields), "a visitor's cookie is shared");
         let says_so = control.public || control.s_maxage.is_some();
         // An empty Cookie field identifies no visitor.
         let has_cookies = cookies::pairs(&request.fields).next().is_some();

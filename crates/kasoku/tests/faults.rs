@@ -178,7 +178,7 @@ fn under_load(program: &Program, work: impl FnOnce(&dyn Fn(usize))) -> Vec<Strin
     let serve_more = |count: usize| {
         let (begun, target) = (Instant::now(), answered.load(Ordering::Relaxed) + count);
         while answered.load(Ordering::Relaxed) < target {
-            assert!(begun.elapsed() < PATIENCE, "nobody is answered any more");
+            assert!(begun.elapsed() < PATIENCE, "no client is answered any more");
             std::thread::yield_now();
         }
     };
@@ -258,7 +258,7 @@ fn an_application_that_was_away_is_asked_as_soon_as_it_is_back() {
 }
 
 #[test]
-fn one_byte_a_second_is_slow_and_whole_and_holds_nobody_else_up() {
+fn one_byte_a_second_is_slow_and_whole_and_delays_no_other_client() {
     let application = Application::start();
     let program = before(&application, "slow.toml");
     let address = program.clients;

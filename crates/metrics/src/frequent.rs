@@ -109,7 +109,7 @@ mod tests {
         assert!(sum <= 1_000, "what others have added is not its own: {sum}");
         assert_eq!(table.entries().len(), 16);
         let sum: u64 = table.entries().iter().map(|entry| entry.count).sum();
-        assert_eq!(sum, 11_000, "all that came is somebody's");
+        assert_eq!(sum, 11_000, "all that came is counted for a key");
     }
 
     #[test]

@@ -162,7 +162,7 @@ mod tests {
         let since = later.since(&earlier);
         assert_eq!((since.count(), since.mean_us()), (4, Some(5_012_000)));
         assert_eq!((since.quantile_us(0.5), since.quantile_us(0.75)), (Some(5_000), Some(50_000)));
-        assert_eq!(since.quantile_us(1.0), None, "nobody knows how long it took");
+        assert_eq!(since.quantile_us(1.0), None, "it is not known how long it took");
         assert_eq!((of(&[]).mean_us(), of(&[]).quantile_us(0.5)), (None, None));
     }
 

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cookies_are_read_and_told_to_nobody() {
+    fn cookies_are_read_and_never_shown() {
         let cookie = GuardCookie::parse("sid=hunter2;b=1; c=").unwrap();
         assert_eq!(cookie.text(), "sid=hunter2; b=1; c=");
         assert_eq!(format!("{cookie:?}"), "GuardCookie(***)");

@@ -56,7 +56,7 @@ fn own_answer(ask: &ClientRequest<'_>, got: &ClientResponse) -> Option<String> {
         502 => None,
         504 if ask.directives.only_if_cached && !cache.hit && cache.fwd.is_none() => None,
         416 if !ask.ranges.is_empty() => content::unsatisfiable(ask, got).err(),
-        status => Some(format!("an answer of nobody's: {status}")),
+        status => Some(format!("an unexpected answer of Kasoku itself: {status}")),
     }
 }
 
@@ -103,7 +103,7 @@ fn visitor(ask: &ClientRequest<'_>, got: &ClientResponse, claim: &Claim) -> Resu
     // A 304 in profile rfc may keep the cookie of an earlier response; in profile safe, no stored response has a cookie.
     let cookie = got.head.fields.only("set-cookie");
     if page.profile == Profile::Safe && cookie.is_some_and(|cookie| cookie != format!("s={}", ask.id)) {
-        return Err(format!("a cookie for somebody else: {cookie:?}"));
+        return Err(format!("a cookie for another visitor: {cookie:?}"));
     }
     Ok(())
 }

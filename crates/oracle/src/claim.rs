@@ -105,7 +105,7 @@ impl Representation {
             Some((of, ..)) if of.variant != self.variant => "mixed variants",
             Some((of, ..)) if of.length != self.length => "wrong length",
             Some(_) => "bytes in the wrong place",
-            None => "bytes of nobody",
+            None => "bytes of no page",
         };
         Err(format!("{what}: expected {self:?}, byte {} is of {found:?}", first + at as u64))
     }

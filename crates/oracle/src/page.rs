@@ -24,7 +24,7 @@ pub const OBJECT_BYTES_MAX: u64 = 2 << 20;
 /// The visitor who asks: 0 is anonymous, 1 to 9 send a cookie, from 11 on Authorization.
 pub type Visitor = u16;
 
-/// Who gets the same page.
+/// The visitors that get the same page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// All visitors get the same page.
@@ -104,7 +104,7 @@ pub struct Page {
     pub target: String,
     /// How long its responses may be used again.
     pub caching: Caching,
-    /// Who gets the same page.
+    /// The visitors that get the same page.
     pub audience: Audience,
     /// What it varies by.
     pub variation: Variation,

@@ -247,7 +247,7 @@ fn a_private_page_from_the_cache_is_seen_even_if_it_is_the_visitors_own() {
 }
 
 #[test]
-fn a_personal_page_of_somebody_else_is_seen() {
+fn a_personal_page_of_another_visitor_is_seen() {
     let world = world();
     let is_personal = |page: &Page| page.audience == Audience::Personal && page.profile == Profile::Safe;
     let mut case = Case::new(&world, is_personal);
@@ -352,7 +352,7 @@ fn a_version_that_ended_long_ago_is_seen_whatever_the_head_says() {
 }
 
 #[test]
-fn stale_by_a_rule_that_nobody_gave_is_seen() {
+fn stale_without_a_rule_that_allows_it_is_seen() {
     let world = world();
     for rule in ["hit-stale-while-revalidate", "hit-max-stale", "hit-stale-error", "hit-anything"] {
         let mut case = Case::shared(&world);

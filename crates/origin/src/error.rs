@@ -109,7 +109,7 @@ pub enum UploadError {
     #[error("there is no room to buffer it")]
     NoRoom,
     /// The body had to be buffered first, and could not be written to disk or read back.
-    #[error("the disk failed that buffers it")]
+    #[error("the disk that buffers it failed")]
     NotKept,
 }
 

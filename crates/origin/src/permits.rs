@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_for_somebody_who_has_just_left_goes_to_the_next() {
+    fn a_place_for_a_request_that_has_just_left_goes_to_the_next() {
         in_runtime(|| {
             let places = Arc::new(PermitPool::default());
             let take = || places.take(1, 8, LONG);

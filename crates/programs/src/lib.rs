@@ -3,7 +3,7 @@
 //!
 //! Each kind takes the same [`Request`] and returns the same [`Reply`]: a head and an [`OriginBody`] that comes piece by piece,
 //! or a local redirect. [`kasoku_origin`] has what all origins share: the choice among several, places, health, connections and
-//! their pool, the request's body, errors. That crate does not know this one; `engine/src/origin` uses both.
+//! their pool, the request's body, errors. That crate does not know this one; `engine/src/origin_client` uses both.
 //!
 //! | file | job |
 //! |---|---|

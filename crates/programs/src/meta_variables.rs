@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_told_has_an_address_that_is_nobody_s() {
+    fn a_client_that_is_not_told_has_the_address_of_no_client() {
         let head = RequestHead::new(Method::GET, "/").with("Host", "a");
         let variables = MetaVariables::of(&ScriptRequest { remote: None, ..subject(&head) });
         assert_values(&variables, &[("REMOTE_ADDR", Some("0.0.0.0")), ("REMOTE_PORT", None)]);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_may_keep_without_asking() {
+    fn what_a_client_may_keep_without_asking() {
         let of = |value: &str| [("Cache-Control", value)].into_iter().collect::<Fields>();
         assert!(requires_validation(&of("public, No-Cache")) && requires_validation(&of("no-store")));
         assert!(!requires_validation(&of("max-age=5")) && !requires_validation(&Fields::new()));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_granted_is_for_nobody_to_keep() {
+    fn no_client_keeps_a_page_for_a_granted_lifetime() {
         let page = told("/", ok().with("Content-Type", "text/html"), |_| {});
         assert_eq!((says(&page, "cache-control"), says(&page, "vary")), ("no-cache".to_owned(), "Cookie".to_owned()));
         let page = told("/", cached("public").with("Vary", "Accept"), |_| {});
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_for_a_session_is_kept_by_nobody() {
+    fn no_cache_keeps_a_page_for_a_session() {
         let confined = |target: &str, mut head: ResponseHead| {
             confine(target, &mut head);
             says(&head, "cache-control")

@@ -87,9 +87,8 @@ grounds! {
     CookieDropped, "configuration", "This cookie is dropped when the page is stored, so that no visitor gets a session from a shared page.";
     NoiseDropped, "configuration", "This cookie is noise, and is dropped when the page is stored.";
     FormSentBack, "configuration", "The application may check this form against the session that is dropped, as with a token. Then the page has to pass.";
-    CookieNotListed, "configuration", "`cookies.pass` does not list this cookie. It is not sent to the application, so the answer can't depend on it.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
-    CookieRemoved, "configuration", "This cookie is not sent to the application, so the answer can't depend on it.";
+    CookieRemoved, "configuration", "`cookies.others` says that this cookie is removed. It is not sent to the application, so the answer can't depend on it.";
     // Lines that do not count.
     Overruled, "RFC 9213 section 2.2", "This line does not count: the field for caches such as Kasoku overrules it.";
     ExpiresOverruled, "RFC 9111 section 5.3", "Expires does not count: Cache-Control states the lifetime.";
@@ -152,9 +151,7 @@ impl Because {
             Self::Ground(Ground::Grace) => "grace",
             Self::Ground(Ground::Announced | Ground::NotAnnounced) => "announce-ttl",
             Self::Reason(Reason::KeepExceeded) => "keep",
-            Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved | Ground::CookieNotListed) => {
-                "cookies.others"
-            }
+            Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies.others",
             Self::Ground(Ground::CookieInKey) => "cookies.key",
             Self::Ground(Ground::CookiePasses) => "cookies.pass",
             Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "cookies.noise",

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_of_which_nobody_knows_is_never_noise() {
+    fn an_unknown_cookie_is_never_noise() {
         let page = ok().with("Set-Cookie", "seen=1").with("Set-Cookie", "2e61f26e7a4e8194=k");
         let before = freshness(&get(), &page, NOW, NOW, &safe());
         let with = |may_be_noise: MayBeNoise<'_>| by_configuration(&get(), &page, &before, &safe(), may_be_noise);

@@ -60,7 +60,7 @@ reasons! {
     ClientMaxAge, "client-max-age", "RFC 9111 section 5.2.1.1", "The client asked for a younger response with max-age.";
     ClientMinFresh, "client-min-fresh", "RFC 9111 section 5.2.1.3", "The client asked for a response that stays fresh longer with min-fresh.";
     OnlyIfCachedMiss, "only-if-cached-miss", "RFC 9111 section 5.2.1.7", "The client wants a stored response only (only-if-cached), and none can be used.";
-    IfRangeMiss, "if-range-miss", "RFC 9110 section 13.1.5", "The client's If-Range names another representation, so the client gets the whole response.";
+    IfRangeMiss, "if-range-miss", "RFC 9110 section 13.1.5", "The client sent If-Range, and nothing that is stored can be checked against it, so the origin answers the request.";
     RangeUnsatisfiable, "range-unsatisfiable", "RFC 9110 section 15.5.17", "The ranges lie beyond the end of the representation.";
     Collapsed, "collapsed", "RFC 9111 section 4", "Another request was already fetching this response.";
 

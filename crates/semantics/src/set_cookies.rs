@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_dropped_of_what_was_asked_for_in_somebodys_name() {
+    fn nothing_is_dropped_from_the_answer_to_a_visitor_with_a_cookie() {
         let policy = dropping();
         let session = ok().with("Set-Cookie", "PHPSESSID=0123456789abcdef");
         let with_cookie = get().with("Cookie", "a=b");

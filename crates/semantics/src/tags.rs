@@ -548,7 +548,10 @@ mod tests {
         cut.are_cut();
         let of = |text: &str| Tagged::of(&[TagTemplate::parse(text).unwrap()], &cut);
         assert!(!of("post-{id}").is_all_known && of("front").is_all_known, "a text needs no parameter");
-        assert!(!of("front{?id}").is_all_known && !of("front{!id}").is_all_known, "it may stand where nobody has read");
+        assert!(
+            !of("front{?id}").is_all_known && !of("front{!id}").is_all_known,
+            "it may stand in the part that was not read"
+        );
         cut.read("id=5");
         let known = Tagged::of(&[TagTemplate::parse("front{?id}").unwrap()], &cut);
         assert_eq!((known.tags.as_slice(), known.is_all_known), (&["front".to_owned()][..], true));

@@ -1,7 +1,7 @@
 //! Lists the request fields that could change a response without changing the key ("unkeyed inputs").
 //!
 //! Proxies, CDNs, application servers and frameworks take host, scheme, path, method, query or the client's address from these
-//! fields, whoever sent them. Kasoku removes the fields from a request whose response may be shared, since one visitor could choose
+//! fields, whichever client sent them. Kasoku removes the fields from a request whose response may be shared, since one visitor could choose
 //! by them what others get: J. Kettle, "Practical Web Cache Poisoning" (2018) and "Web Cache Entanglement" (2020); the list of
 //! Param Miner; Nguyen, Lo Iacono and Federrath, "Your Cache Has Fallen: Cache-Poisoned Denial-of-Service Attack" (2019). The
 //! fields that Kasoku always writes itself (`Host`, `X-Forwarded-*`) are in `forward`.

@@ -6,7 +6,7 @@
 //!
 //! Each start runs /bin/true to its end. `start` is how long the calling thread stood still, `whole` until the program has
 //! ended and was waited for. All but fork take turns, so a machine that slows down slows each of them; fork comes after them, since it
-//! leaves the parent's memory write-protected, which whoever comes next would pay for.
+//! leaves the parent's memory write-protected, and the next measurement would pay for that.
 
 use kasoku_sys::process::{Bounds, ProgramSpec, UMASK_DEFAULT, start};
 use std::ffi::CString;

@@ -141,7 +141,7 @@ mod tests {
     use std::time::Duration;
 
     #[tokio::test(flavor = "current_thread")]
-    async fn after_it_refuses_new_ones_who_has_connected_is_accepted_and_nobody_else_connects() {
+    async fn after_it_refuses_new_ones_a_client_that_has_connected_is_accepted_and_no_other_connects() {
         let socket = listen::tcp(([127, 0, 0, 1], 0).into(), 1).unwrap().remove(0);
         let address = socket.local_address().unwrap();
         let acceptor = Acceptor::new(socket, false).unwrap();
@@ -150,7 +150,7 @@ mod tests {
         let late = TcpStream::connect_timeout(&address, Duration::from_millis(100));
         assert_eq!(late.map_err(|error| error.kind()).err(), Some(io::ErrorKind::TimedOut));
         let accepted = acceptor.accept().await.unwrap();
-        assert!(acceptor.try_accept().unwrap().is_none(), "nobody else is there");
+        assert!(acceptor.try_accept().unwrap().is_none(), "no other client is there");
         // The filter does not affect connections.
         let mut served = TcpStream::from(accepted.socket);
         served.set_nonblocking(false).unwrap();

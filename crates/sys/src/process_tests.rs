@@ -139,7 +139,7 @@ fn its_ending_is_told() {
 }
 
 #[test]
-fn what_can_t_be_executed_is_an_error_that_says_why_and_leaves_nobody() {
+fn what_can_t_be_executed_is_an_error_that_says_why_and_leaves_no_process() {
     let directory = std::env::temp_dir().join(format!("kasoku-process-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let file = |name: &str, mode| -> PathBuf {
@@ -206,7 +206,7 @@ async fn who_closes_its_output_and_works_on_is_told_from_who_ends() {
 }
 
 #[test]
-fn a_program_that_nobody_wants_any_more_ends() {
+fn a_program_that_is_dropped_ends() {
     let mut running = shell("trap '' TERM; echo started; sleep 100", Bounds::default());
     running.stdout.read_exact(&mut [0; 8]).unwrap();
     drop(running.started);
@@ -216,7 +216,7 @@ fn a_program_that_nobody_wants_any_more_ends() {
 /// A child's end is signalled to its parent (SIGCHLD). If a thread blocks all signals while it starts another program, the kernel
 /// keeps that signal instead of dropping it, and then delivers it to another thread.
 #[test]
-fn the_ends_of_programs_interrupt_nobody_s_system_call() {
+fn the_ends_of_programs_interrupt_no_system_call() {
     let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     // With a timeout, a read that is interrupted is not begun anew by the kernel.
     ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

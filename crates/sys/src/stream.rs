@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_socket_that_nobody_waited_for_takes_what_it_can_and_the_rest_later() -> io::Result<()> {
+    async fn a_socket_that_was_never_waited_for_takes_what_it_can_and_the_rest_later() -> io::Result<()> {
         const BYTES: usize = 32 << 20;
         let (stream, mut client) = accepted(true);
         let reader = std::thread::spawn(move || {

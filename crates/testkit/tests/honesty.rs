@@ -8,7 +8,7 @@ fn client(origin: &Origin) -> Client {
 
 #[test]
 #[should_panic(expected = "nobody expected")]
-fn a_request_that_nobody_expects_is_a_failure() {
+fn a_request_that_the_script_does_not_expect_is_a_failure() {
     let origin = Origin::start([get("/a").answers(ok(&[], "a"))]);
     client(&origin).get("/b");
     drop(origin);

@@ -78,6 +78,6 @@ mod tests {
         request.fields.push("Cookie", "lang=de");
         assert_eq!(cookie(&route, &request), "lang=de; c=1");
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 0;
-        assert_eq!(cookie(&route, &request), "lang=de", "where nothing is granted, nobody asks anonymously");
+        assert_eq!(cookie(&route, &request), "lang=de", "where nothing is granted, no request is anonymous");
     }
 }

@@ -65,7 +65,7 @@ impl CookieSetters {
     }
 
     /// The same for a cookie that an anonymous answer has just set.
-    pub fn may_be_noise_as_set_for_nobody(&self, name: &str) -> bool {
+    pub fn may_be_noise_as_set_anonymously(&self, name: &str) -> bool {
         !names_visitor(name) && !self.seen(name).unwrap_or_default().others
     }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_what_is_set_for_nobody_and_never_otherwise() {
+    fn noise_is_what_is_set_anonymously_and_never_otherwise() {
         let (get, post) = (Method::GET, Method::POST);
         for (method, target, cookie, status, expected) in [
             (&get, "/page", "", 200, true),
@@ -121,13 +121,13 @@ mod tests {
             (&get, "/member/sign-in?to=/", "", 200, false),
         ] {
             let known = CookieSetters::default();
-            assert!(!known.may_be_noise("seen"), "nobody has seen it");
+            assert!(!known.may_be_noise("seen"), "no answer has set it");
             answered(&known, method.clone(), target, cookie, status, "seen");
             assert_eq!(known.may_be_noise("seen"), expected, "{method} {target} {cookie} {status}");
             // One answer decides.
             answered(&known, get.clone(), "/other", "", 200, "seen");
             assert_eq!(known.may_be_noise("seen"), expected, "{method} {target} {cookie} {status}");
-            assert_eq!(known.may_be_noise_as_set_for_nobody("seen"), expected);
+            assert_eq!(known.may_be_noise_as_set_anonymously("seen"), expected);
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
         {
             let known = CookieSetters::default();
             answered(&known, Method::GET, "/", "", 200, name);
-            assert!(!known.may_be_noise(name) && !known.may_be_noise_as_set_for_nobody(name), "{name}");
+            assert!(!known.may_be_noise(name) && !known.may_be_noise_as_set_anonymously(name), "{name}");
         }
     }
 

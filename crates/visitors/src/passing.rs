@@ -6,8 +6,8 @@
 //! fields that are in the key. This is a list of what is sent, not of what is removed (as `unkeyed` is), so an unknown field can't
 //! change an answer either.
 //!
-//! If the operator lists the cookies by which an application knows a visitor (`cookies.pass`), only those make a request pass, and
-//! all others are removed. The operator has then decided about the others too, so no cookie is taken for noise silently.
+//! The operator can list cookies that make a request pass in any case (`cookies.pass`), even if they are in the key or noise. With
+//! `cookies.others = "remove"`, a cookie in no list is removed instead of making the request pass.
 //!
 //! In place of the client's own description the origin gets the fields of every anonymous request
 //! ([`ANONYMOUS_FIELDS`](kasoku_semantics::anonymous_request::ANONYMOUS_FIELDS)), since applications and filters refuse requests
@@ -56,10 +56,10 @@ pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: boo
     {
         return Some(refusal);
     }
-    let removes = others(route) == OtherCookies::Remove;
+    let others_pass = others_pass(route);
     let is_sessions = |name: &[u8]| is_set_aside && route.declared.session.is_about(name);
     let may_be_taken =
-        |name: &[u8]| removes || cookies::is_any(&route.declared.cookies.noise, name) || is_sessions(name);
+        |name: &[u8]| !others_pass || cookies::is_any(&route.declared.cookies.noise, name) || is_sessions(name);
     match &route.policy.grant {
         grant if is_granting => grant.refuses(request, may_be_taken),
         // Without a granted lifetime, no cookie is in the key.
@@ -94,11 +94,13 @@ pub fn may_pass_by_sender(route: RouteRules<'_>) -> bool {
     route.policy.grant.is_granting() || is_said
 }
 
-/// How a cookie in no list is treated. With a granted lifetime, it makes the request pass, unless the operator says otherwise.
-/// Without one, it neither makes the request pass nor is removed, unless the operator says so.
-fn others(route: RouteRules<'_>) -> OtherCookies {
-    let by_default = if route.policy.grant.is_granting() { OtherCookies::Pass } else { OtherCookies::Remove };
-    route.declared.cookies.others.unwrap_or(by_default)
+/// Whether a cookie in no list makes a request pass: as `cookies.others` says, or by default where a lifetime is granted. If it does
+/// not, it is removed where a lifetime is granted, and reaches the origin elsewhere.
+fn others_pass(route: RouteRules<'_>) -> bool {
+    match route.declared.cookies.others {
+        Some(others) => others == OtherCookies::Pass,
+        None => route.policy.grant.is_granting(),
+    }
 }
 
 /// Whether an answer is one visitor's: the request identifies its visitor, or the answer begins or ends a session. Noise and
@@ -124,7 +126,6 @@ pub fn keyed_and_withheld<'r>(
         name if cookies::is_any(&grant.key_cookies, name) => Ground::CookieInKey,
         name if cookies::is_any(&route.declared.cookies.noise, name) => Ground::CookieNoise,
         name if route.declared.session.is_about(name) => Ground::CookieOfAnonymous,
-        _ if !route.declared.cookies.pass.is_empty() => Ground::CookieNotListed,
         _ => Ground::CookieRemoved,
     };
     let cookies = cookies::pairs(received).map(move |pair| (&b"Cookie"[..], pair, of_cookie(pair)));

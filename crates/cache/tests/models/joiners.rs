@@ -49,7 +49,7 @@ fn of_clients_that_come_at_once_one_asks_and_all_get_the_whole_in_order() {
 }
 
 #[test]
-fn whoever_comes_at_any_point_gets_the_whole_and_it_is_stored() {
+fn a_request_that_comes_at_any_point_gets_the_whole_and_it_is_stored() {
     explore(|| {
         let site = Site::new();
         let clients: Vec<_> = (0..CLIENTS).map(|_| spawn(&site, |site| site.visit(NOW))).collect();
@@ -63,7 +63,7 @@ fn whoever_comes_at_any_point_gets_the_whole_and_it_is_stored() {
 }
 
 #[test]
-fn what_is_stale_is_validated_once_whoever_comes_at_any_point() {
+fn a_stale_response_is_validated_once_at_whatever_point_requests_come() {
     explore(|| {
         let site = Site::new();
         site.visit(NOW);
@@ -78,7 +78,7 @@ fn what_is_stale_is_validated_once_whoever_comes_at_any_point() {
 }
 
 #[test]
-fn a_writer_that_goes_away_at_any_point_leaves_nobody_waiting_and_nothing_behind() {
+fn a_writer_that_goes_away_at_any_point_leaves_no_reader_waiting_and_nothing_behind() {
     explore(|| {
         let site = Site::new();
         let visit = |site: &Site| match site.look_up(&get(), NOW) {

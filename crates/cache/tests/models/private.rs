@@ -22,7 +22,7 @@ fn wait(reader: FillReader) -> Option<String> {
 }
 
 #[test]
-fn a_private_answer_reaches_the_one_who_asked_alone_and_nobody_waits_for_the_next() {
+fn a_private_answer_reaches_its_own_client_alone_and_no_request_waits_for_the_next() {
     explore(|| {
         let site = Site::new();
         let verdicts = Arc::new(AtomicUsize::new(0));

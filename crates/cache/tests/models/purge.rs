@@ -122,6 +122,6 @@ fn a_purge_of_many_removes_what_is_stored_for_all_who_ask_afterwards() {
 }
 
 #[test]
-fn after_a_soft_purge_of_many_nobody_is_answered_without_asking_the_origin() {
+fn after_a_soft_purge_of_many_no_request_is_answered_without_asking_the_origin() {
     of_what_is_stored(softly);
 }

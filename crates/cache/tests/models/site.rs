@@ -117,7 +117,7 @@ impl Site {
     /// Asserts that no fill runs, and that only stored responses hold memory.
     pub(crate) fn assert_idle(&self) {
         let found = (self.cache.fills_running(), self.cache.held_bytes());
-        assert_eq!(found, (0, self.cache.used_bytes()), "fills left, or bytes that nobody reads");
+        assert_eq!(found, (0, self.cache.used_bytes()), "fills left, or bytes without a reader");
     }
 }
 

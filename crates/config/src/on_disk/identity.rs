@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn root_and_who_is_not_known_are_nobody_s_concern() {
+    fn root_and_unknown_users_have_no_identity() {
         assert!(Identity::of(Some("root")).is_none());
         assert!(Identity::of(Some("nobody-is-called-so")).is_none());
         assert!(Identity::of(Some("nobody:nobody-is-called-so")).is_none());

@@ -16,7 +16,7 @@ const ENTRIES_MAX: usize = 20_000;
 /// How deep below the root a walk goes, in directories.
 const DEPTH_MAX: usize = 16;
 
-/// Who may write to a directory.
+/// The users that may write to a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteAccess {
     Anybody,

@@ -172,7 +172,7 @@ fn a_session_from_before_is_asked_about_and_then_shares() {
 }
 
 #[test]
-fn whoever_is_logged_in_by_a_cookie_of_the_program_passes() {
+fn a_visitor_who_is_logged_in_by_a_cookie_of_the_program_passes() {
     let board = gnuboard();
     let scene = site("gnuboard5", "", &board);
     is_made(&Visitor::new(11).get(&scene, LIST), &ended("1 posts for guest, desktop"));
@@ -181,7 +181,7 @@ fn whoever_is_logged_in_by_a_cookie_of_the_program_passes() {
 }
 
 #[test]
-fn scripts_that_nobody_has_listed_are_the_programs() {
+fn scripts_that_are_not_listed_are_the_programs() {
     let board = gnuboard();
     let scene = site("gnuboard5", "", &board);
     for (target, why) in

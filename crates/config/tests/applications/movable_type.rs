@@ -38,7 +38,7 @@ fn visitors_share_a_search() {
 }
 
 #[test]
-fn whoever_is_logged_in_passes() {
+fn a_visitor_who_is_logged_in_passes() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);
     is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
@@ -73,7 +73,7 @@ fn an_entry_that_is_saved_drops_searches_and_a_form_that_is_refused_drops_none()
 }
 
 #[test]
-fn a_parameter_that_nobody_knows_passes() {
+fn an_unknown_parameter_passes() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);
     let own = Visitor::new(11).get(&scene, "/mt/mt-search.cgi?search=cache&member=7");

@@ -42,7 +42,7 @@ fn said(answer: Answer) -> Answer {
 }
 
 #[test]
-fn a_page_with_a_session_in_its_links_is_for_whoever_asked_for_it() {
+fn a_page_with_a_session_in_its_links_is_for_its_own_visitor() {
     let board = board("a robot that never comes");
     let scene = site("phpbb", "", &board);
     let mut ids = Vec::new();

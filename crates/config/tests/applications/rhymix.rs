@@ -92,7 +92,7 @@ fn a_member_is_known_by_the_same_cookie() {
 }
 
 #[test]
-fn whoever_is_to_be_logged_in_by_a_cookie_passes_although_it_still_says_guest() {
+fn a_visitor_who_is_to_be_logged_in_by_a_cookie_passes_although_another_still_says_guest() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);
     is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest</html>");
@@ -118,7 +118,7 @@ fn what_changes_something_or_is_for_one_passes() {
 }
 
 #[test]
-fn a_parameter_that_nobody_knows_passes() {
+fn an_unknown_parameter_passes() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);
     is_made(&Visitor::new(11).get(&scene, "/board?page=2&search_keyword=x"), "/board for guest</html>");

@@ -58,7 +58,7 @@ fn visitors_without_a_cart_share_the_shop() {
 }
 
 #[test]
-fn whoever_has_a_cart_sees_it_and_nobody_else_does() {
+fn a_visitor_with_a_cart_sees_it_and_no_other_visitor_does() {
     let shop = shop();
     let scene = site("woocommerce", "", &shop);
     let (mut buyer, mut other) = (Visitor::new(11), Visitor::new(12));
@@ -126,7 +126,7 @@ fn what_is_for_one_passes() {
 }
 
 #[test]
-fn a_parameter_that_nobody_knows_passes() {
+fn an_unknown_parameter_passes() {
     let shop = shop();
     let scene = site("woocommerce", "", &shop);
     for target in ["/shop/?orderby=price&min_price=5&filter_size=s", "/product/hat/?attribute_pa_color=red"] {

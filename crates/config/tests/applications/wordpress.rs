@@ -23,13 +23,13 @@ fn answer(_: &mut Sessions, asked: &Asked) -> Answer {
         "/wp-sitemap.xml" => typed("application/xml", SITEMAP),
         "/favicon.ico" => Answer::to("/wp-includes/images/w-logo-blue-white-bg.png").field("Content-Type: text/html"),
         "/wp-admin/options.php" => Answer::to("/wp-admin/options-general.php?settings-updated=true"),
-        "/notes.txt" => typed("text/plain", "a plugin's, for whom nobody knows"),
+        "/notes.txt" => typed("text/plain", "a plugin's, for unknown visitors"),
         _ => Answer::page("half a pa"),
     }
 }
 
 #[test]
-fn what_is_made_without_a_file_is_shared_by_visitors_whom_nobody_knows() {
+fn what_is_made_without_a_file_is_shared_by_anonymous_visitors() {
     for name in ["wordpress", "woocommerce"] {
         let blog = blog();
         let scene = site(name, "", &blog);

@@ -557,7 +557,7 @@ fn what_is_asked_about_a_session_is_one_line_and_a_path_alone_keeps_the_answer_a
 }
 
 #[test]
-fn what_becomes_of_a_cookie_that_nobody_names_depends_on_no_list() {
+fn lists_of_cookies_do_not_decide_about_cookies_in_no_list() {
     let text = "[[site]]\norigin = \"http://a\"\nttl = \"1h\"\ncookies = { pass = [\"login\"], key = [\"lang\"], session = [\"sid\"] }\n\
         [[site.rule]]\npath = \"/feed\"\ncookies.pass = [\"default\", \"cart\"]\n";
     let options = options(text);

@@ -20,7 +20,7 @@ pub(crate) enum Answer {
     Origin(Box<Response>, ConditionEvaluator, CacheStatus),
     /// The origin has switched protocols.
     Switched(Box<Response>),
-    /// An error of our own, whoever is at fault.
+    /// An error that Kasoku itself answers, whichever party is at fault.
     Synthetic(Fault, Option<CacheStatus>),
     /// The answer to OPTIONS that may be forwarded no further (Max-Forwards).
     Options,

@@ -310,6 +310,6 @@ mod tests {
         assert_eq!(urls(2 * WINDOW_MS - 1), ["/first", "/second"]);
         assert_eq!(urls(2 * WINDOW_MS), ["/second"]);
         assert_eq!(top(&[&worker], 2 * WINDOW_MS, 10).seconds, WINDOW_MS / 1000);
-        assert_eq!(urls(10 * WINDOW_MS), [] as [&str; 0], "nobody came for long");
+        assert_eq!(urls(10 * WINDOW_MS), [] as [&str; 0], "no request came for long");
     }
 }

@@ -5,9 +5,9 @@
 //! next client asks. The only worker has seen all requests before the gate opens (`settled`).
 mod bounds;
 mod failing;
+mod hit_for_miss;
 mod invalidating;
 mod joining;
-mod known_private;
 mod not_joining;
 mod releasing;
 mod validating;

@@ -71,7 +71,7 @@ fn a_coding_is_made_on_the_first_hit_that_accepts_it_and_served_from_then_on() {
         for is_hit in [false, true] {
             let response = client.get_with("/", &[GZIP]);
             assert_eq!(response.is_hit(), is_hit);
-            assert_eq!((response.text(), response.has("content-encoding")), (page(), false), "nobody waits for it");
+            assert_eq!((response.text(), response.has("content-encoding")), (page(), false), "no client waits for it");
             assert_eq!(response.field("vary"), "Accept-Encoding");
             assert_eq!(response.field("etag"), "\"abc\"");
         }

@@ -166,7 +166,7 @@ fn a_visitor_with_a_cookie_cannot_switch_the_cache_off_for_all() {
 }
 
 #[test]
-fn a_validation_by_a_visitor_with_a_cookie_brings_nobody_elses_page() {
+fn a_validation_by_a_visitor_with_a_cookie_brings_no_other_visitors_page() {
     // The origin answers the visitor's validation with a page of the visitor's own.
     let scene = Scenario::safe([
         get("/").answers(ok(&["Cache-Control: max-age=10", "ETag: \"1\""], "for all")),
@@ -387,7 +387,7 @@ fn the_session_cookie_of_one_is_never_in_the_answer_of_another_when_they_ask_at_
 }
 
 #[test]
-fn a_304_that_sets_a_cookie_brings_it_to_nobody_who_waited() {
+fn a_304_that_sets_a_cookie_brings_it_to_no_client_that_waited() {
     let gate = Gate::new();
     let fields = ["Cache-Control: max-age=10", "ETag: \"1\""];
     let scene = Scenario::safe([

@@ -333,7 +333,7 @@ fn a_post_whose_answer_is_for_no_get_leaves_no_fill_behind() {
 }
 
 #[test]
-fn whoever_leaves_before_the_answer_has_changed_the_page_all_the_same() {
+fn a_client_that_leaves_before_the_answer_has_changed_the_page_all_the_same() {
     let gate = Gate::new();
     let scene = Setup::safe().run([
         get("/").answers(ok(&[FRESH], "old")),
@@ -351,7 +351,7 @@ fn whoever_leaves_before_the_answer_has_changed_the_page_all_the_same() {
     scene.origin.done(2);
     let text = || scene.client().get("/").text();
     let seen: Vec<String> = std::iter::repeat_with(text).take(1_000).take_while(|text| text == "old").collect();
-    assert!(seen.len() < 1_000, "nobody gets to see the new page");
+    assert!(seen.len() < 1_000, "no client gets the new page");
 }
 
 #[test]

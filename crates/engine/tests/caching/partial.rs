@@ -173,7 +173,7 @@ fn an_invalid_part_is_passed_on_and_not_stored() {
 }
 
 #[test]
-fn a_206_that_nobody_asked_for_is_not_stored() {
+fn a_206_without_a_range_in_the_request_is_not_stored() {
     let scene =
         Scenario::rfc([get("/").answers(part(TAG, 0, 4)), get("/").answers(ok(&["Cache-Control: max-age=60"], BODY))]);
     let mut client = scene.client();

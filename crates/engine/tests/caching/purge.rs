@@ -73,7 +73,7 @@ fn purge_is_obeyed_from_listed_addresses_only() {
 }
 
 #[test]
-fn a_web_page_purges_nothing_whoever_looks_at_it() {
+fn a_web_page_purges_nothing_in_any_browser() {
     for field in ["Origin: http://example.org", "Origin: null", "Sec-Fetch-Site: same-origin", "sec-fetch-mode: cors"] {
         for method in ["PURGE", "BAN"] {
             let scene = Scenario::safe([get("/").answers(ok(&[FRESH], "stored"))]);
@@ -116,7 +116,7 @@ fn behind_a_trusted_proxy_the_address_that_it_names_counts() {
 }
 
 #[test]
-fn behind_a_trusted_proxy_that_names_nobody_nobody_purges() {
+fn behind_a_trusted_proxy_that_names_no_client_no_client_purges() {
     for field in ["X-Forwarded-For: unknown", "Forwarded: for=_hidden", "X-Real-IP: 127.0.0.1", "Via: 1.1 nginx"] {
         let scene = Setup::safe()
             .options(|options| options.trusted_proxies = AddressRange::loopback())

@@ -25,7 +25,7 @@ fn refusing(route: &mut Route, patterns: &[&str]) {
 const TOLD: &str = "kasoku; detail=refused-url; rule=\"kasoku.toml:7\"";
 
 #[test]
-fn a_refused_url_is_403_for_each_method_and_spelling_and_nobody_is_asked() {
+fn a_refused_url_is_403_for_each_method_and_spelling_and_no_origin_is_asked() {
     let scene = Setup::safe()
         .route(|route| refusing(route, &["/data/*.php*", "*?cmd"]))
         .run([get("/data/a.jpg").answers(ok(FRESH, "a picture"))]);
@@ -108,7 +108,7 @@ fn a_rule_has_a_list_of_its_own() {
 }
 
 #[test]
-fn files_and_scripts_are_refused_as_well_and_a_program_leads_nobody_there() {
+fn files_and_scripts_are_refused_as_well_and_no_program_leads_there() {
     let folder = Folder::new();
     folder.write("a.php", "");
     folder.write("secret.txt", "secret");

@@ -242,7 +242,7 @@ fn a_condition_on_what_is_not_stored_is_kept_from_the_origin_or_its_304_reaches_
 }
 
 #[test]
-fn a_304_that_nobody_asked_for_is_not_stored() {
+fn a_304_without_a_condition_in_the_request_is_not_stored() {
     let scene =
         Scenario::safe([get("/").answers(not_modified(&[FRESH, "ETag: \"1\""])), get("/").answers(ok(&[FRESH], "a"))]);
     let mut client = scene.client();

@@ -141,7 +141,7 @@ fn an_uploaded_script_does_not_run_however_it_is_asked_for() {
 }
 
 #[test]
-fn a_program_leads_nobody_to_an_uploaded_script() {
+fn no_program_leads_to_an_uploaded_script() {
     let folder = board();
     let application = Application::fastcgi([prints("Location: /data/file/x.php\n\n"), prints("Location: /file/x\n\n")]);
     let scene = serve(&folder, &application, |_| {});

@@ -375,7 +375,7 @@ fn an_origin_host_of_its_own_is_for_the_origin_only() {
 }
 
 #[test]
-fn a_request_goes_to_the_next_origin_when_nobody_listens_at_the_first() {
+fn a_request_goes_to_the_next_origin_when_nothing_listens_at_the_first() {
     for profile in BOTH {
         let scene = Setup::new(profile)
             .route(|route| route.origins = vec![nobody(), nobody()])
@@ -403,7 +403,7 @@ fn an_origin_that_has_taken_a_request_that_may_do_something_twice_is_not_passed_
 }
 
 #[test]
-fn when_nobody_listens_at_any_origin_it_is_502() {
+fn when_nothing_listens_at_any_origin_it_is_502() {
     let engine = Setup::safe().site(&[], |route| route.origins = vec![nobody(), nobody()]).run_without_origin();
     let response = Client::connect(engine.addresses()[0]).get("/");
     assert_eq!((response.status, response.detail().as_str()), (502, "origin-unreachable"));

@@ -70,7 +70,7 @@ fn a_refresh_that_fails_leaves_the_stale_response() {
     assert_eq!(client.get("/").text(), "old");
     scene.origin.done(2);
     scene.eventually(|| scene.engine.cache().fills_running() == 0);
-    assert_eq!(client.get("/").text(), "old", "nobody asks while the back-off runs");
+    assert_eq!(client.get("/").text(), "old", "the origin is not asked while the back-off runs");
     scene.advance(1);
     scene.eventually(|| client.get("/").text() == "new");
 }

@@ -73,7 +73,7 @@ fn a_page_whose_program_was_killed_is_cut_and_not_kept() {
 }
 
 #[test]
-fn a_client_that_leaves_ends_its_program_when_nobody_else_wants_the_answer() {
+fn a_client_that_leaves_ends_its_program_when_no_other_wants_the_answer() {
     // The client leaves while the program computes, and while it prints.
     for script in ["sleep 100".to_owned(), format!("{PAGE} while :; do echo more; done")] {
         let programs = Programs::with(&[("a.cgi", &format!("echo $$ > pid; echo begun > begins; {script}"))]);

@@ -285,7 +285,7 @@ fn on_an_idle_server_a_line_shows_by_itself() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_costs_lines_and_holds_nobody_up() {
+fn a_pipe_without_a_reader_costs_lines_and_delays_no_request() {
     let (mut reads, writes) = std::io::pipe().unwrap();
     let path = PathBuf::from(format!("/proc/self/fd/{}", writes.as_raw_fd()));
     let scene = logging_to(LogTarget::File(path), LogFormat::Combined).run([on("GET", "/").answers(ok(FRESH, "a"))]);

@@ -244,7 +244,7 @@ fn what_the_origin_did_wrong_is_the_detail() {
 }
 
 #[test]
-fn an_origin_that_nobody_listens_for_is_the_detail() {
+fn an_origin_where_nothing_listens_is_the_detail() {
     // No test listens at this loopback address.
     let address = OriginOptions::from(OriginAddress::http("127.0.0.77", 1));
     for (method, line) in [("GET", "fwd=uri-miss"), ("POST", "fwd=method")] {

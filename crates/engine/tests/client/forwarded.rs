@@ -125,7 +125,7 @@ fn a_trusted_proxys_client_is_the_real_one() {
 }
 
 #[test]
-fn a_refresh_in_the_background_tells_nobodys_address() {
+fn a_refresh_in_the_background_tells_no_clients_address() {
     let lines = ["Cache-Control: max-age=60, stale-while-revalidate=60"];
     let scene = Scenario::safe([get("/").answers(ok(&lines, "a")), get("/").answers(ok(&lines, "b"))]);
     scene.client().get("/");

@@ -31,7 +31,7 @@ fn a_unix_socket_serves_like_tcp() {
 }
 
 #[test]
-fn whoever_connects_through_a_unix_socket_can_be_trusted() {
+fn a_client_that_connects_through_a_unix_socket_can_be_trusted() {
     let path = socket_path("trusted");
     let scene = Setup::safe()
         .options(|options| {

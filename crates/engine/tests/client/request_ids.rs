@@ -46,7 +46,7 @@ fn each_answer_carries_the_id_of_its_own_request() {
 }
 
 #[test]
-fn nobody_gets_one_who_has_not_asked_for_it() {
+fn no_client_gets_one_unless_the_operator_asks_for_it() {
     let scene = Setup::safe().run([get("/").answers(ok(&[FRESH], "page"))]);
     let mut client = scene.client();
     assert!(!client.get("/").has("X-Request-Id") && !client.get("/").has("X-Request-Id"));

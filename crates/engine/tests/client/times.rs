@@ -97,7 +97,7 @@ fn who_joins_a_fill_tells_how_long_it_has_waited() {
     let of = |collapsed: bool| lines.iter().find(|line| line["collapsed"] == collapsed && line["method"] == "GET");
     let (asked, joined) = (of(false).unwrap(), of(true).unwrap());
     assert_eq!((times(asked), asked.get("origin").is_some()), ([Some(7.0); 3], true));
-    assert_eq!((times(joined), joined.get("origin")), ([Some(4.0); 3], None), "it has asked nobody");
+    assert_eq!((times(joined), joined.get("origin")), ([Some(4.0); 3], None), "it has asked no origin");
 }
 
 #[test]

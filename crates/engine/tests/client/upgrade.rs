@@ -134,7 +134,7 @@ fn upgrade_without_the_connection_option_or_in_http_1_0_is_ignored() {
 }
 
 #[test]
-fn a_101_that_nobody_asked_for_is_502() {
+fn a_101_without_an_upgrade_in_the_request_is_502() {
     for pass in [true, false] {
         let scene = Setup::safe().route(|route| route.pass = pass).run([get("/").answers(SWITCH).awaits_end()]);
         let response = scene.client().get("/");

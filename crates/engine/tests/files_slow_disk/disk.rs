@@ -111,7 +111,7 @@ impl SlowDisk {
     pub(crate) fn is_asked(&self) {
         let state = self.shared.state();
         let asked = self.shared.asked.wait_timeout_while(state, WAIT_MAX, |state| state.answers.is_empty());
-        assert!(!asked.unwrap().1.timed_out(), "nobody asks the disk");
+        assert!(!asked.unwrap().1.timed_out(), "no request reaches the disk");
     }
 
     /// Answers all held questions, and holds none from now on.

@@ -173,7 +173,7 @@ fn what_an_origin_says_without_being_asked_belongs_to_no_request() {
 }
 
 #[test]
-fn a_response_body_that_nobody_reads_ends_the_connection_to_the_origin() {
+fn a_response_body_that_no_client_reads_ends_the_connection_to_the_origin() {
     //= RFC 9112 section 9.3
     //# Likewise, a client MUST read the entire response message body if it intends to reuse the same connection for a
     //# subsequent request.

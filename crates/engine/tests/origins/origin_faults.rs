@@ -50,7 +50,7 @@ fn all_fail(scene: &Scenario, status: u16, detail: &str) {
     for _ in 0..CROWD {
         let response = scene.client().get("/");
         assert_eq!((response.status, response.detail().as_str()), (status, detail));
-        assert_eq!(response.cache_status("fwd"), None, "nobody was asked");
+        assert_eq!(response.cache_status("fwd"), None, "no origin was asked");
     }
 }
 

@@ -100,7 +100,7 @@ fn of_those_that_are_down_the_one_that_failed_longest_ago_is_asked_first() {
 }
 
 #[test]
-fn a_request_lost_on_a_kept_connection_goes_to_the_next_origin_when_nobody_listens_any_more() {
+fn a_request_lost_on_a_kept_connection_goes_to_the_next_origin_when_the_first_listens_no_more() {
     let gone = dead_address();
     leaving_at(&gone, ok(&["Cache-Control: no-store"], "first"));
     let scene =
@@ -111,7 +111,7 @@ fn a_request_lost_on_a_kept_connection_goes_to_the_next_origin_when_nobody_liste
 }
 
 #[test]
-fn when_all_origins_are_down_what_is_stored_is_served_and_nobody_is_asked() {
+fn when_all_origins_are_down_what_is_stored_is_served_and_no_origin_is_asked() {
     let gate = Gate::new();
     let scene = Setup::safe().route(checked).run([
         get("/").answers(ok(&["Cache-Control: max-age=10", "ETag: \"1\""], "stored")),

@@ -61,7 +61,7 @@ fn when_as_many_wait_as_may_the_next_is_refused_at_once() {
     waits(&scene, 1);
     let response = scene.client().get("/3");
     assert_eq!((response.status, response.detail().as_str()), (503, "origin-queue-full"));
-    assert_eq!(response.cache_status("fwd"), None, "nobody was asked");
+    assert_eq!(response.cache_status("fwd"), None, "no origin was asked");
     gates.iter().for_each(Gate::open);
     assert_eq!((first.response().text(), second.response().text()), ("/1".into(), "/2".into()));
 }

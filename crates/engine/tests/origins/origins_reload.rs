@@ -79,5 +79,5 @@ fn checks_begin_and_end_with_a_reload() {
     scene.eventually(|| !scene.engine.origins().numbers()[0].is_up);
     assert_eq!(scene.client().get("/").detail(), "origin-down");
     reload(&mut scene, |route| route.health.path = None);
-    assert_eq!(scene.client().get("/").text(), "page", "nobody says any more that it is down");
+    assert_eq!(scene.client().get("/").text(), "page", "it is no longer known as down");
 }

@@ -334,7 +334,7 @@ fn a_connection_is_kept_by_setting_and_only_after_a_clean_end() {
 }
 
 #[test]
-fn a_connection_is_kept_as_well_when_nobody_wanted_the_rest_of_an_answer() {
+fn a_connection_is_kept_as_well_when_no_client_wanted_the_rest_of_an_answer() {
     let gate = Gate::new();
     let turns = [
         turn().stdout("Content-Type: a/b\nContent-Length: 2\n\nok").stdout("surplus").waits(&gate).ends(),

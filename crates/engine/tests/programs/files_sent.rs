@@ -108,7 +108,7 @@ fn requests_that_are_sent_ahead_are_answered_behind_the_file() {
 }
 
 #[test]
-fn a_slow_reader_gets_all_of_it_and_holds_up_nobody() {
+fn a_slow_reader_gets_all_of_it_and_delays_no_other() {
     let folder = Folder::new();
     let content = content(LONG);
     folder.write("long.bin", &content);
@@ -278,7 +278,7 @@ fn a_file_that_is_not_in_memory_is_read_first() {
 }
 
 #[test]
-fn a_rate_that_is_set_is_kept_and_holds_up_nobody_else() {
+fn a_rate_that_is_set_is_kept_and_delays_no_other_client() {
     const RATE: usize = 4 << 20;
     let folder = Folder::new();
     let content = content(RATE + RATE / 2);

@@ -105,7 +105,7 @@ fn who_comes_late_gets_what_has_arrived_at_once_and_the_rest_as_it_comes() {
 }
 
 #[test]
-fn slow_readers_in_the_crowd_delay_nobody_and_get_all() {
+fn slow_readers_in_the_crowd_delay_no_other_and_get_all() {
     const SLOW: usize = 50;
     for workers in [1, 3] {
         let (page, rest) = (page(), Latch::default());
@@ -232,14 +232,14 @@ fn the_client_that_began_it_leaves_before_the_head_and_the_others_get_all() {
 }
 
 #[test]
-fn an_origin_that_dies_in_the_middle_cuts_all_and_nobody_takes_it_for_a_whole() {
+fn an_origin_that_dies_in_the_middle_cuts_all_and_no_client_takes_it_for_a_whole() {
     for (workers, dies) in [(1, (|| After::Closed) as fn() -> After), (3, || After::Closed), (3, || After::Reset)] {
         let (page, death) = (page(), Latch::default());
         let stage = Stage::new(workers, halves(&death, Some(dies)));
         let mut crowd = all_have_the_first_half(&stage, &page);
         death.open();
         crowd.each(Member::ends);
-        assert_eq!(stage.source.asked(), ["GET /page"], "{workers} workers: nobody asks again");
+        assert_eq!(stage.source.asked(), ["GET /page"], "{workers} workers: no request asks again");
         assert!(stage.scene.engine.cache().is_empty());
         assert!(!stage.late().get("/page", &[], NEWS).is_hit());
     }

@@ -40,7 +40,7 @@ fn read_own(member: &mut Member, field: &str) {
 }
 
 #[test]
-fn a_page_that_turns_out_private_is_awaited_by_nobody() {
+fn no_request_waits_for_a_page_that_turns_out_private() {
     for (workers, field) in [(1, PRIVATE[0]), (1, PRIVATE[1]), (3, PRIVATE[0]), (3, PRIVATE[1])] {
         let (verdict, all_here, rest) = (Latch::default(), Latch::default(), Latch::default());
         let latches = [verdict.clone(), all_here.clone(), rest.clone()];

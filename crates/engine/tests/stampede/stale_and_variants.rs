@@ -83,7 +83,7 @@ fn language(number: usize) -> &'static str {
 }
 
 #[test]
-fn each_of_several_variants_is_asked_for_once_though_nobody_knew_of_them() {
+fn each_of_several_unknown_variants_is_asked_for_once() {
     for workers in [1, 3] {
         let (first, others) = (Latch::default(), Latch::default());
         let latches = [first.clone(), others.clone()];

@@ -346,9 +346,9 @@ fn the_access_log_is_opened_anew_where_logrotate_says_so() {
 }
 
 #[test]
-fn once_it_listens_it_is_nobody() {
+fn once_it_listens_it_runs_as_its_user() {
     if !rustix::process::getuid().is_root() {
-        eprintln!("not shown: only root can become somebody else");
+        eprintln!("not shown: only root can become another user");
         return;
     }
     let origin = Origin::start();
@@ -367,9 +367,9 @@ fn once_it_listens_it_is_nobody() {
 }
 
 #[test]
-fn who_is_nobody_hands_over_with_the_token_that_was_made_for_it() {
+fn a_process_with_its_own_user_hands_over_with_the_token_that_was_made_for_it() {
     if !rustix::process::getuid().is_root() {
-        eprintln!("not shown: only root can become somebody else");
+        eprintln!("not shown: only root can become another user");
         return;
     }
     let origin = Origin::start();
@@ -422,7 +422,7 @@ fn root_follows_no_link_to_the_pid_file() {
 #[test]
 fn a_user_that_does_not_exist_is_exit_status_1() {
     if !rustix::process::getuid().is_root() {
-        eprintln!("not shown: only root can become somebody else");
+        eprintln!("not shown: only root can become another user");
         return;
     }
     let flags = ["--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0"];
@@ -555,7 +555,7 @@ fn kasoku_purge_drops_what_is_stored() {
 }
 
 #[test]
-fn a_purge_of_what_nobody_serves_fails() {
+fn a_purge_of_what_no_site_serves_fails() {
     let origin = Origin::start();
     let token = temporary("purge-nobody.token");
     let more = format!("admin-token-file = \"{}\"", token.display());
@@ -710,7 +710,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 #[test]
-fn commands_without_an_option_and_without_a_token_asked_nobody() {
+fn commands_without_an_option_and_without_a_token_ask_no_server() {
     let origin = Origin::start();
     let runtime = directory("runtime");
     let config = configuration("control.toml", &origin, "");
@@ -785,7 +785,7 @@ fn the_control_socket_goes_to_the_process_that_takes_over() {
     drop(second);
     assert!(!runtime.join("control.sock").exists(), "it goes with the last of them");
     let nobody = controlled.command(&["purge", "--config", config.to_str().unwrap(), "--all"]);
-    assert_eq!(nobody.0, Some(1), "and nobody answers any more");
+    assert_eq!(nobody.0, Some(1), "and no server answers any more");
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn on_a_terminal_it_is_drawn_again_and_again_until_q() {
 }
 
 #[test]
-fn on_a_terminal_there_are_colours_unless_nobody_wants_them() {
+fn on_a_terminal_there_are_colours_unless_they_are_switched_off() {
     let scene = Scene::start("colours");
     let mut screen = Screen::of(&scene);
     screen.shows("http://localhost/private?id=1");

@@ -88,7 +88,7 @@ fn what_is_right_is_right() {
 }
 
 #[test]
-fn a_page_of_somebody_who_is_logged_in_is_seen_in_anothers_answer() {
+fn a_page_of_a_member_is_seen_in_anothers_answer() {
     let mut case = Case::hit();
     case.claim.view.user = Some(MEMBER);
     case.is_wrong("foreign: it is for");
@@ -105,7 +105,7 @@ fn a_thing_in_anothers_cart_is_seen() {
 }
 
 #[test]
-fn a_page_for_which_the_application_heard_of_somebody_is_not_shared_even_with_him() {
+fn a_page_for_which_the_application_knew_its_visitor_is_not_shared_even_with_that_visitor() {
     let mut case = Case::hit();
     case.claim.by = Some(GUEST);
     case.is_wrong("shared: what is for one visitor");
@@ -129,7 +129,7 @@ fn an_answer_for_one_that_is_given_twice_is_seen() {
 }
 
 #[test]
-fn nobodys_page_is_wrong_for_who_has_just_logged_in_or_has_a_cart() {
+fn an_anonymous_page_is_wrong_for_a_visitor_who_has_just_logged_in_or_has_a_cart() {
     let mut case = Case::passed();
     case.claim.view.user = None;
     case.is_wrong("mistaken: ");
@@ -264,7 +264,7 @@ fn who_is_logged_in_is_not_sent_away() {
 }
 
 #[test]
-fn a_304_for_what_somebody_else_sees_is_seen() {
+fn a_304_for_what_another_visitor_sees_is_seen() {
     let page = Page { kind: Kind::Tagged, number: 1 };
     let mut case = Case::of(page, MEMBER, member(), "hit; detail=hit");
     (case.status, case.body) = (304, Some(Vec::new()));

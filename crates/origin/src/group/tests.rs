@@ -146,7 +146,7 @@ fn the_first_that_can_be_asked_is() {
 }
 
 #[test]
-fn nobody_is_asked_twice_and_backups_come_last() {
+fn no_origin_is_asked_twice_and_backups_come_last() {
     for balance in [Balance::First, Balance::RoundRobin, Balance::Hash] {
         let scene = Scene::new(&["x!", "a", "b", "y!"]);
         let asked = asked_in_turn(&scene.group(balance, 0), true, 0);

@@ -84,7 +84,7 @@ fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
     assert_eq!(
         health.claim_anyway(&rules, 1_010),
         Availability::Trial(2),
-        "a trial that hangs holds up nobody for ever"
+        "a trial that hangs delays no request for ever"
     );
     health.end_trial(1);
     assert!(matches!(health.claim_anyway(&rules, 1_010), Availability::TrialRunning(_)), "the second one runs");
@@ -125,7 +125,7 @@ fn a_failure_does_not_count_when_others_were_answered_meanwhile() {
 }
 
 #[test]
-fn what_is_nobodys_fault_counts_for_nothing() {
+fn a_failure_that_is_no_origins_fault_does_not_count() {
     let health = Health::default();
     (0..9).for_each(|_| fail(&health, Blame::NoOrigin, 0));
     assert_eq!(health.status(0), HealthStatus::Up);

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_system_that_nobody_has_asked_is_asked_by_who_may_wait() {
+    fn an_unknown_file_system_is_asked_by_a_thread_that_may_wait() {
         // procfs, where no other test opens anything.
         let root = open_root(Path::new("/proc/self"), Wait::Allowed).unwrap();
         let open = |wait| open(&root, b"limits", Symlinks::Beneath, OpenPurpose::Read, wait);

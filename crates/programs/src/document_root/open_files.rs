@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asks_for_is_closed_after_a_minute() {
+    fn a_file_without_requests_is_closed_after_a_minute() {
         let place = Scratch::new(&["a", "b"]);
         let files = OpenFiles::with_capacity(10, 1);
         look(&files, &place, "/a");

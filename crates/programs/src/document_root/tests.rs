@@ -244,7 +244,7 @@ fn a_program_that_is_not_executable_is_forbidden_and_never_a_file() {
 }
 
 #[test]
-fn sources_and_what_nobody_means_to_serve_is_not_served() {
+fn sources_and_files_that_are_not_meant_for_clients_are_not_served() {
     let place = Scratch::new(&[
         "a.php",
         "b.INC",

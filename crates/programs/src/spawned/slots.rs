@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_replaced_after_its_requests_when_it_is_idle_and_nobody_gets_it_meanwhile() {
+    fn a_process_is_replaced_after_its_requests_when_it_is_idle_and_no_request_gets_it_meanwhile() {
         let (slots, now) = (slots(1, 1, 2), Instant::now());
         slots.is_running(0);
         for expected in [SlotAction::Nothing(None), SlotAction::End] {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_whose_answer_nobody_has_seen_the_end_of_is_lost_and_the_next_is_not() {
+    fn a_process_whose_answer_was_not_read_to_its_end_is_lost_and_the_next_is_not() {
         let (slots, now) = (slots(1, 2, 0), Instant::now());
         slots.is_running(0);
         taken(&slots, now);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_can_connect_and_nothing_is_left() {
+    fn no_other_user_can_connect_and_nothing_is_left() {
         use std::os::unix::fs::PermissionsExt;
         let slots = slots(1, 1, 0);
         let directory = slots.directory.clone();

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_nobodys_where_nobodys_own_order_changes() {
+    fn an_order_is_no_visitors_where_the_order_of_anonymous_pages_changes() {
         assert_eq!(fit("b\na\nc", &["a\nb\nc", "c\nb\na"]), Fit::Fits);
         assert_eq!(fit("b\na\nc", &["a\nb\nc", "a\nb\nc"]), Fit::Unseen, "a further one may show that it changes");
         assert_eq!(
@@ -123,10 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_nobodys_where_nobody_gets_each_of_them_now_and_then() {
+    fn rows_are_no_visitors_where_anonymous_pages_have_each_of_them_now_and_then() {
         let anonymous = ["top\n1\n2\nend", "top\n2\n3\nend", "top\n4\n1\nend"];
         assert_eq!(fit("top\n1\n3\nend", &anonymous), Fit::Fits);
-        assert_eq!(fit("top\n3\n5\nend", &anonymous), Fit::Unseen, "nobody got the fifth so far");
+        assert_eq!(fit("top\n3\n5\nend", &anonymous), Fit::Unseen, "no anonymous page had the fifth so far");
         assert_eq!(fit("top\n1\n1\nend", &anonymous), Fit::Unseen, "nor one of them twice");
         assert_eq!(fit("1\n3\nend", &anonymous), Fit::Unseen, "what all have is missing");
         assert_eq!(fit("top\n1\n3\nend", &anonymous[..1]), Fit::Differs, "nothing changes");

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_differs_from_nobody_in_all_that_is_not_in_the_key() {
+    fn a_visitor_differs_from_the_anonymous_request_in_all_that_is_not_in_the_key() {
         let (plain, asked) = (grant(|_| {}), anonymous(&TOLD));
         let mut addresses = HashSet::new();
         for number in numbers() {

@@ -254,7 +254,7 @@ mod tests {
         assert!(matches!(guard.begin(&page, 0), GuardStep::Known(PatternVerdict::Pending)));
         assert_eq!(guard.verdict(&pattern("/b"), 0), PatternVerdict::Unknown);
         drop(own);
-        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown, "nobody knows");
+        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown, "nothing is known");
         ticket(&guard, &page, 5).verified(false, 6);
         let verified = PatternVerdict::Verified(Verified { since_ms: 6, account_is_logged_out: false });
         assert_eq!(guard.verdict(&page, 7), verified);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_full_of_blocked_patterns_has_room_again_when_nobody_asks_for_them_any_more() {
+    fn a_table_full_of_blocked_patterns_has_room_again_when_they_are_asked_for_no_more() {
         let (guard, asked) = (guard(), pattern("/0"));
         let fill = |number: usize| {
             drop(ticket(&guard, &pattern(&format!("/{number}")), 0).blocked(DifferenceReport::default(), 0))
@@ -382,7 +382,7 @@ mod tests {
         assert!(matches!(guard.verdict(&verified, 1), PatternVerdict::Verified(_)));
         let again = ticket(&guard, &page, 1);
         guard.look_again(|_| true);
-        assert_eq!(guard.verdict(&page, 1), PatternVerdict::Pending, "somebody looks already");
+        assert_eq!(guard.verdict(&page, 1), PatternVerdict::Pending, "another request compares already");
         again.blocked(DifferenceReport::default(), 1);
         assert!(is_blocked(&guard, &page, 2) && !is_blocked(&guard, &page, 1 + BLOCKED_FIRST_MS), "as the first time");
     }

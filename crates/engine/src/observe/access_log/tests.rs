@@ -109,7 +109,7 @@ fn json_leaves_out_what_does_not_apply() {
     let refused = Record { client: None, asked: None, duration_us: None, ..record(asked()) };
     assert_eq!(keys(&refused), ["aborted", "bytes", "id", "result", "status", "time"]);
     let lost = LoggedRequest { uri: "/lost", ..asked() };
-    assert_eq!(json(&record(lost))["host"], "EXAMPLE.org:80", "nobody knows better");
+    assert_eq!(json(&record(lost))["host"], "EXAMPLE.org:80", "no better name is known");
     assert!(!keys(&record(lost)).contains(&"scheme".to_owned()));
 }
 

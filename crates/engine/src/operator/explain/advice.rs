@@ -162,7 +162,7 @@ impl Explaining<'_> {
             let is_for_anonymous =
                 cookie_setters::is_for_anonymous(&live.request, &live.head, &asked.routed.route.policy);
             let may_be_noise =
-                |name: &str| is_for_anonymous && self.cookie_setters.may_be_noise_as_set_for_nobody(name);
+                |name: &str| is_for_anonymous && self.cookie_setters.may_be_noise_as_set_anonymously(name);
             let tips = advice(&live.request, &live.head, &answered.freshness, policy, &may_be_noise).into();
             return match () {
                 () if live.has_form() => without_ours(tips, HAS_FORM),

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_whose_tags_nobody_can_tell_passes() {
+    fn a_url_whose_tags_are_unknown_passes() {
         let mut board = route(&[]);
         let tags = ["board-{bo_table}", "post-{bo_table}-{wr_id:digits}"];
         Arc::make_mut(&mut board.policy).tags.templates =

@@ -66,7 +66,7 @@ fn a_fill_that_cannot_be_stored_ends_when_its_last_reader_leaves() {
 }
 
 #[test]
-fn a_laggard_of_what_is_not_stored_gets_right_bytes_or_is_cut_and_holds_nobody_up() {
+fn a_slow_reader_of_what_is_not_stored_gets_right_bytes_or_is_cut_and_delays_no_other() {
     // 16 MiB of ascending numbers, so that a gap would show.
     let gate = Gate::new();
     let body: Vec<u8> = (0..4_u32 << 20).flat_map(u32::to_be_bytes).collect();

@@ -99,7 +99,7 @@ fn a_request_that_makes_the_origin_fail_does_not_fail_those_who_wait() {
 }
 
 #[test]
-fn a_body_that_is_cut_is_cut_for_all_and_stored_for_nobody() {
+fn a_body_that_is_cut_is_cut_for_all_and_not_stored() {
     let gate = Gate::new();
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6\r\n\r\nabc";
     let scene = Scenario::safe([get("/").answers(head).waits(&gate).closes(), get("/").answers(ok(&[FRESH], "whole"))]);

@@ -92,7 +92,7 @@ fn an_unsafe_method_during_a_validation_keeps_the_stored_response_from_coming_ba
 }
 
 #[test]
-fn an_unsafe_method_while_a_part_is_completed_keeps_the_whole_from_being_stored_and_from_nobody() {
+fn an_unsafe_method_while_a_part_is_completed_keeps_the_whole_from_being_stored_but_from_no_client() {
     let gate = Gate::new();
     let part = |range: &str, body: &str| {
         reply("206 Partial Content", &[FRESH, "ETag: \"1\"", &format!("Content-Range: bytes {range}/10")], body)

@@ -49,7 +49,7 @@ fn clients_of_any_core_are_released_by_a_private_answer() {
 }
 
 #[test]
-fn the_body_of_a_private_answer_holds_nobody_up_either() {
+fn the_body_of_a_private_answer_delays_no_other_client_either() {
     for profile in BOTH {
         let (head, rest) = (Gate::new(), Gate::new());
         let first = "HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 6\r\n\r\nown";

@@ -74,7 +74,7 @@ fn stale_while_revalidate_asks_once_in_the_background() {
         scene.advance(10);
         for _ in 0..6 {
             let response = scene.client().get("/");
-            assert_eq!((response.is_hit(), response.text().as_str()), (true, "old"), "nobody waits");
+            assert_eq!((response.is_hit(), response.text().as_str()), (true, "old"), "no client waits");
         }
         scene.origin.arrived(2);
         gate.open();

@@ -156,7 +156,7 @@ fn a_client_that_was_told_to_send_its_body_does_not_keep_it_from_the_next_origin
 }
 
 #[test]
-fn while_all_origins_are_down_nobody_is_told_to_send_a_body() {
+fn while_all_origins_are_down_no_client_is_told_to_send_a_body() {
     let OriginAddress::Http(endpoint) = dead_address().address else { unreachable!("it speaks HTTP") };
     let dead = OriginAddress::FastCgi(endpoint);
     let scene = Setup::safe().site(&[], |route| route.origins = vec![dead.into()]).run_with_own_origins();

@@ -25,7 +25,7 @@ fn faults() -> Vec<Exchange> {
 }
 
 #[test]
-fn after_each_fault_nobody_asks_again_while_the_back_off_runs() {
+fn after_each_fault_no_request_asks_again_while_the_back_off_runs() {
     for profile in BOTH {
         for fault in faults() {
             let scene = Setup::new(profile)
@@ -162,7 +162,7 @@ fn without_a_back_off_each_request_asks() {
 }
 
 #[test]
-fn nobody_refreshes_in_the_background_while_it_runs() {
+fn nothing_is_refreshed_in_the_background_while_it_runs() {
     let fields = ["Cache-Control: max-age=10, stale-while-revalidate=1000", CLOSE];
     let scene = Scenario::safe([get("/").answers(ok(&fields, "old")), fails()]);
     scene.client().get("/");

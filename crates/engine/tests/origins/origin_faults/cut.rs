@@ -42,7 +42,7 @@ fn while_the_back_off_runs_what_was_stored_before_answers() {
 }
 
 #[test]
-fn what_was_cut_is_stored_for_nobody_and_asked_for_once_more() {
+fn a_response_that_was_cut_is_not_stored_and_asked_for_once_more() {
     for (one, other) in cut(&[FRESH]).into_iter().zip(cut(&[FRESH])) {
         let scene = Scenario::safe([one, other]);
         for _ in 0..2 {
@@ -60,7 +60,7 @@ fn what_was_cut_is_stored_for_nobody_and_asked_for_once_more() {
 }
 
 #[test]
-fn bytes_behind_the_promised_length_belong_to_nobody() {
+fn bytes_behind_the_promised_length_reach_no_client() {
     let answer = format!("HTTP/1.1 200 OK\r\n{FRESH}\r\nContent-Length: 5\r\n\r\nwholeHTTP/1.1 200 OK\r\n\r\n");
     let scene = Scenario::safe([get("/").answers(answer), get("/other").answers(ok(&[FRESH], "other"))]);
     assert_eq!(scene.client().get("/").text(), "whole");

@@ -22,7 +22,7 @@ fn one_request_that_makes_the_origin_fail_denies_nothing_to_others() {
 }
 
 #[test]
-fn a_failure_that_is_nobodys_fault_is_told_to_all_for_a_second() {
+fn a_failure_that_is_no_clients_fault_is_told_to_all_for_a_second() {
     for profile in BOTH {
         let scene = Setup::new(profile).run([fails(), fails()]);
         for _ in 0..2 {

@@ -76,7 +76,7 @@ fn what_is_no_rate_leaves_the_one_that_is_set() {
 }
 
 #[test]
-fn who_waits_for_its_turn_holds_up_nobody_and_may_leave() {
+fn a_client_that_waits_for_its_turn_delays_no_other_and_may_leave() {
     let (folder, line) = with_large_file();
     let setup = Setup::safe().route(|route| allow(&folder, route));
     let named = get("/").answers(ok(&[&line, "X-Accel-Limit-Rate: 1"], ""));

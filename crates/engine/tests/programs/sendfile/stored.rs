@@ -150,7 +150,7 @@ fn what_may_not_be_shared_is_asked_each_time() {
 }
 
 #[test]
-fn a_cookie_that_the_operator_ignores_reaches_nobody() {
+fn a_cookie_that_the_operator_ignores_reaches_no_client() {
     let folder = Folder::new();
     folder.write("a.txt", "the file");
     let setup = Setup::safe().policy(|policy| {
@@ -284,7 +284,7 @@ fn no_coding_is_made_of_a_file_that_is_named() {
 }
 
 #[test]
-fn x_accel_expires_says_for_how_long_and_to_nobody_else() {
+fn x_accel_expires_says_for_how_long_and_only_to_kasoku() {
     let folder = Folder::new();
     folder.write("a.txt", "the file");
     for (expires, cache_control) in [("60", "private, no-store"), ("@", "max-age=1"), ("60", "no-cache")] {
@@ -329,7 +329,7 @@ fn x_accel_expires_may_say_that_nothing_is_to_be_kept() {
 }
 
 #[test]
-fn what_x_accel_expires_lifts_is_no_permission_to_share_what_somebody_has_logged_in_for() {
+fn what_x_accel_expires_lifts_is_no_permission_to_share_a_page_behind_a_login() {
     let folder = Folder::new();
     folder.write("a.txt", "the file");
     for control in ["no-store, no-cache, must-revalidate", "private, s-maxage=60", "max-age=0, must-revalidate"] {

@@ -167,7 +167,7 @@ fn a_visitor_is_told_of_again_after_a_while() {
 }
 
 #[test]
-fn whoever_passes_has_been_counted_by_that() {
+fn a_visitor_who_passes_has_been_counted_by_that() {
     let site = Site::start();
     let scene = site.behind(setup().rule("/own.php", |route| grant(route).ttl_override_seconds = 0));
     see(&scene, 9, "/page.php");
@@ -188,7 +188,7 @@ fn whoever_passes_has_been_counted_by_that() {
 }
 
 #[test]
-fn what_has_failed_or_is_a_file_has_counted_nobody() {
+fn a_failed_answer_and_a_file_count_no_visitor() {
     let folder = Folder::new();
     folder.write("a.txt", "text");
     folder.write("page.php", "");
@@ -215,11 +215,11 @@ fn what_has_failed_or_is_a_file_has_counted_nobody() {
     let beacon = program.call(3);
     assert_eq!((beacon.param("REQUEST_URI"), beacon.param("REMOTE_ADDR")), ("/page.php?count", address(1).as_str()));
     assert_eq!((beacon.param("HTTP_REFERER"), beacon.param("HTTP_COOKIE")), ("http://x/", "-"));
-    assert_eq!(program.call(2).param("REMOTE_ADDR"), "0.0.0.0", "the page is nobody's");
+    assert_eq!(program.call(2).param("REMOTE_ADDR"), "0.0.0.0", "the page is for an anonymous request");
 }
 
 #[test]
-fn a_page_is_counted_when_somebody_looks_at_it() {
+fn a_page_is_counted_when_a_visitor_looks_at_it() {
     let site = Site::start();
     let scene = site.behind(setup());
     let tag = see(&scene, 0, "/page.php").field("etag");
@@ -275,7 +275,7 @@ fn a_page_is_counted_when_somebody_looks_at_it() {
 }
 
 #[test]
-fn nobody_waits_for_beacons_and_their_number_is_bounded() {
+fn no_client_waits_for_beacons_and_their_number_is_bounded() {
     let site = Site::start();
     let scene = site.behind(setup());
     see(&scene, 999, "/page.php");
@@ -366,7 +366,7 @@ fn nothing_follows_from_a_beacon() {
     assert!(told.iter().all(|asked| asked.field("cookie").is_none()));
     assert_eq!(scene.engine.metrics().total(Counter::Changes), 0);
     assert_eq!(scene.engine.metrics().total(Counter::PossibleChanges), 0);
-    assert!(!crate::anonymous::is_anonymous(&scene, cookies), "the session that it opened is known to nobody");
+    assert!(!crate::anonymous::is_anonymous(&scene, cookies), "the session that it opened reaches no client");
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn a_visitor_with_an_anonymous_session_is_told_of_without_it() {
 }
 
 #[test]
-fn whoever_has_no_address_or_nobodys_is_not_told_of() {
+fn a_visitor_with_no_address_or_the_unspecified_one_is_not_told_of() {
     let folder = Folder::new();
     let path = folder.path().join("socket");
     let site = Site::start();
@@ -408,7 +408,7 @@ fn whoever_has_no_address_or_nobodys_is_not_told_of() {
 }
 
 #[test]
-fn an_address_that_nobody_vouches_for_is_not_told() {
+fn an_address_from_an_untrusted_client_is_not_told() {
     let site = Site::start();
     let scene = site.behind(Setup::safe().route(rules));
     for number in 1..4 {

@@ -352,13 +352,13 @@ fn forms_with_files_are_read_and_what_is_not_read_may_have_changed_anything() {
     assert_eq!(sends(form, "b=free"), [""; 0]);
     assert_eq!(sends("application/json", "{\"b\":\"free\"}"), [""; 0]);
     assert_eq!(sends("application/x-www-form-urlencoded; charset=utf-8", "b=free"), [OTHER_BOARD]);
-    assert_eq!(sends("application/x-www-form-urlencoded", "b=fr.ee"), [""; 0], "which of the boards, nobody knows");
+    assert_eq!(sends("application/x-www-form-urlencoded", "b=fr.ee"), [""; 0], "the board is unknown");
     let long = format!("text={}&b=free", "x".repeat(70_000));
     assert_eq!(sends("application/x-www-form-urlencoded", &long), [""; 0]);
 }
 
 #[test]
-fn a_page_whose_tags_nobody_can_tell_passes() {
+fn a_page_whose_tags_are_unknown_passes() {
     let board = board();
     let scene = scene(&board);
     for target in ["/board.php?b=free&id=05", "/board.php?b=free&id=5%20", "/board.php?b=fr.ee", "/free/05"] {

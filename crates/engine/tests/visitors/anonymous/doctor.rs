@@ -266,7 +266,7 @@ fn no_vary_is_ever_proposed_away() {
 }
 
 #[test]
-fn a_page_that_sets_a_cookie_which_nobody_knows_or_at_which_people_log_in_is_never_proposed() {
+fn a_page_that_sets_an_unknown_cookie_or_at_which_people_log_in_is_never_proposed() {
     let says = ["Set-Cookie: test=1"];
     let (_, scene) =
         behind(Setup::safe(), move |asked, _| html(if asked.target() == "/login" { &says } else { &[] }, "x"));
@@ -316,7 +316,7 @@ fn a_cookie_that_a_log_in_sets_is_never_proposed_as_noise() {
     }
     let is_nothing = |verdict: &FindingVerdict| matches!(verdict, FindingVerdict::Nothing(_));
     let never = for_a_cookie(|_| false, &first);
-    assert!(is_nothing(&never), "nobody has seen it set: {never:?}");
+    assert!(is_nothing(&never), "no answer has set it: {never:?}");
     let by_post = for_a_cookie(|asked| asked.field("cookie").is_none(), &[("GET", "/"), ("POST", "/check.php")]);
     assert!(is_nothing(&by_post), "{by_post:?}");
     let at_login = for_a_cookie(|asked| asked.field("cookie").is_none(), &[("GET", "/"), ("GET", "/login.php")]);
@@ -376,7 +376,7 @@ fn no_url_is_asked_for_once_more_that_one_visitor_alone_has_asked_for() {
 }
 
 #[test]
-fn no_link_that_may_be_made_for_one_time_is_asked_for_once_more_whoever_has_asked() {
+fn no_link_that_may_be_made_for_one_time_is_asked_for_once_more() {
     let targets =
         ["/bbs/password_lost_certify.php?mb_no=1&mb_nonce=2", "/newsletter/unsubscribe/17", "/x.php?act_key=1"];
     let (application, scene) = behind(Setup::safe(), |_, _| html(&[], "page"));

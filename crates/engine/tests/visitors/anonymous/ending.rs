@@ -38,7 +38,7 @@ fn logging_out_passes_though_the_session_is_anonymous_or_there_is_none() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_who_has_logged_out_is_anonymous() {
+fn without_a_probe_a_visitor_who_has_logged_out_is_anonymous() {
     let board = Board::start();
     let scene = board.behind(guarded());
     let cookies = format!("PHPSESSID={}", board.session(Some("tom")));
@@ -88,7 +88,7 @@ fn a_session_that_does_something_is_not_ended() {
 }
 
 #[test]
-fn who_is_known_to_be_somebody_is_never_logged_out_by_age() {
+fn a_session_that_is_known_to_be_logged_in_is_never_ended_by_age() {
     let board = Board::start();
     let day = Duration::from_secs(86_400);
     let scene = board.behind(probing().route(|route| session(route).expire_after = day));
@@ -108,7 +108,7 @@ fn who_is_known_to_be_somebody_is_never_logged_out_by_age() {
 }
 
 #[test]
-fn a_cookie_that_says_anonymous_by_another_value_is_somebody_even_after_the_logout() {
+fn a_session_with_another_value_of_an_anonymous_cookie_is_not_anonymous_even_after_the_logout() {
     let board = Board::start();
     let rules = |route: &mut kasoku_options::Route| {
         of_a_board(route);

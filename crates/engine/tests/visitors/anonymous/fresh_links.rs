@@ -223,7 +223,7 @@ fn a_guest_whose_session_is_anonymous_gets_the_file_and_keeps_the_session() {
     for request in [page, asked] {
         assert_eq!(request.field("cookie"), Some(format!("{session}; _ga=1").as_str()));
     }
-    assert!(follow(&scene, POST, &[&cookie]).is_hit(), "the session is still known to be nobody's");
+    assert!(follow(&scene, POST, &[&cookie]).is_hit(), "the session is still known to be anonymous");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_member_follows_the_own_link_and_the_page_is_not_asked_for() {
 }
 
 #[test]
-fn whoever_says_more_than_a_session_is_left_alone() {
+fn a_request_with_more_than_a_session_is_left_alone() {
     let program = Program::start();
     let scene = program.behind(Setup::safe().route(rules));
     let link = shared_link(&scene);
@@ -366,7 +366,7 @@ fn a_page_that_fails_leaves_the_request_as_it_came() {
 }
 
 #[test]
-fn a_page_that_is_shared_with_nobody_is_not_asked_for() {
+fn a_page_that_is_never_shared_is_not_asked_for() {
     let program = Program::start();
     let setups = [
         Setup::safe().route(rules).rule("/board.php", |route| grant(route).ttl_override_seconds = 0),
@@ -431,5 +431,5 @@ fn a_visitor_who_leaves_meanwhile_ends_it() {
     scene.counted(Counter::Requests, 3);
     gate.open();
     scene.settled();
-    assert_eq!(program.targets_since(1), [POST], "nobody asks for the file any more");
+    assert_eq!(program.targets_since(1), [POST], "no request asks for the file any more");
 }

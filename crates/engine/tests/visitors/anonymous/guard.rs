@@ -195,7 +195,7 @@ fn listed_noise_is_no_difference_also_in_one_long_line() {
 }
 
 #[test]
-fn a_made_up_visitor_has_been_counted_like_nobody() {
+fn a_made_up_visitor_has_been_counted_like_the_anonymous_one() {
     let site = Site::start(|asked, _| match field(asked, "cookie") {
         "" => page("welcome, you are new"),
         cookie => {
@@ -370,7 +370,7 @@ fn a_pattern_that_begins_to_differ_is_found_by_samples_and_its_pages_are_gone() 
         let answer = client.get("/post.php?id=1");
         assert!(answer.is_hit() || answer.detail() == "leak-guard", "{answer:?}");
         looks += 1;
-        assert!(looks < 100_000, "nobody has looked");
+        assert!(looks < 100_000, "no page was compared");
     }
     for path in ["/post.php?id=1", "/post.php?id=2"] {
         let answer = client.get(path);
@@ -450,7 +450,7 @@ fn a_blocked_pattern_comes_back_after_a_reload_with_the_line_mended() {
 }
 
 #[test]
-fn a_hundred_clients_at_once_on_a_page_that_nobody_has_compared() {
+fn a_hundred_clients_at_once_on_a_page_that_was_never_compared() {
     let site = Site::start(|_, _| page("for all"));
     let scene = site.behind(setup(&[]).options(|options| options.workers = 2));
     let gate = Gate::new();

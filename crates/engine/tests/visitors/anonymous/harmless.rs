@@ -109,7 +109,7 @@ fn a_captcha_leaves_an_anonymous_session_anonymous() {
         let page = get(&scene, "/post.php", &cookies);
         assert_eq!(page.cache_status("session").as_deref(), Some("anonymous"), "{number}: {page:?}");
     }
-    assert_eq!(board.count_of("/login.php"), probes, "nobody has to ask again");
+    assert_eq!(board.count_of("/login.php"), probes, "no further probe is needed");
     assert_eq!(board.count_of("/captcha.php"), 6, "each of them reaches the board");
 }
 
@@ -146,7 +146,7 @@ fn a_request_with_credentials_is_not_harmless() {
 }
 
 #[test]
-fn what_a_harmless_request_did_is_doubtful_where_nobody_has_seen_its_answer() {
+fn what_a_harmless_request_did_is_doubtful_until_its_answer_is_seen() {
     let board = Board::start();
     let scene = board.behind(setup());
     let cookies = anonymous(&board, &scene, "a");
@@ -209,7 +209,7 @@ fn a_page_that_only_some_are_shown_leaves_their_session_anonymous() {
 }
 
 #[test]
-fn a_page_of_a_rule_that_knows_no_pages_may_log_somebody_in() {
+fn a_page_of_a_rule_that_knows_no_pages_may_log_its_visitor_in() {
     let board = Board::start();
     let scene = board.behind(setup().route(|route| route.page = Arc::default()));
     let cookies = anonymous(&board, &scene, "a");

@@ -141,14 +141,14 @@ fn what_is_said_in_the_place_of_a_page_is_not_kept_and_the_page_is_gone() {
     kept(&scene);
     program.says(ALERT);
     scene.advance(61);
-    assert_eq!(program.is_refreshed(&scene).text(), page("one"), "nobody knew yet");
+    assert_eq!(program.is_refreshed(&scene).text(), page("one"), "it was not known yet");
     let answer = scene.client().get("/post");
     assert_eq!((answer.text().as_str(), answer.detail().as_str()), (ALERT, "page-text-missing"), "{answer:?}");
     assert!(scene.engine.metrics().total(Counter::PageTextMissing) >= 1);
 }
 
 #[test]
-fn where_nobody_is_shown_a_page_each_visitor_is_answered_as_who_they_are() {
+fn where_an_anonymous_request_gets_no_page_each_visitor_gets_their_own_answer() {
     let program = Program::start();
     let scene = program.behind();
     program.says(ALERT);
@@ -206,7 +206,7 @@ fn who_waits_for_a_page_that_is_none_asks_for_oneself() {
 }
 
 #[test]
-fn a_session_that_is_set_aside_gets_its_own_page_where_nobody_gets_one() {
+fn a_session_that_is_set_aside_gets_its_own_page_where_an_anonymous_request_gets_none() {
     let program = Program::start();
     let scene = program.behind();
     program.says(ALERT);

@@ -73,7 +73,7 @@ fn an_unknown_login_cookie_passes_where_nothing_is_said_of_cookies_at_all() {
     assert_eq!(
         (whose(&guest).as_str(), guest.detail().as_str()),
         (GUESTS, "set-cookie"),
-        "nobody has named its session"
+        "the configuration does not name its session"
     );
     assert_eq!(told(&guest, "cookie").as_deref(), Some("PHPSESSID"));
     assert!(guest.has("set-cookie") && scene.engine.cache().is_empty());
@@ -159,7 +159,7 @@ fn a_session_in_the_url_passes_and_its_page_is_for_who_asked() {
 }
 
 #[test]
-fn a_credential_in_the_url_that_is_taken_from_key_and_request_is_nobodys() {
+fn a_credential_in_the_url_that_is_taken_from_key_and_request_identifies_no_visitor() {
     let board = Board::start();
     let scene = board.behind(guarded().route(|route| {
         route.query.ignore = names(&["sid", "PHPSESSID"]);
@@ -406,7 +406,7 @@ fn once_the_rule_is_mended_what_it_let_through_is_gone() {
 }
 
 #[test]
-fn a_session_that_a_cookie_says_is_anonymous_is_nobodys() {
+fn a_session_that_a_cookie_says_is_anonymous_gets_shared_pages() {
     let board = Board::start();
     let scene = board.behind(guarded().route(|route| {
         session(route).anonymous_cookies = vec![cookie("rx_login_status", "none")];

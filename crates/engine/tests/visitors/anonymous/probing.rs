@@ -102,7 +102,7 @@ fn while_a_login_is_on_its_way_nothing_that_is_found_counts() {
 }
 
 #[test]
-fn who_is_known_to_be_somebody_is_asked_about_anew_after_more_than_reading() {
+fn a_session_that_is_known_to_be_logged_in_is_probed_anew_after_more_than_reading() {
     let board = Board::start();
     let scene = board.behind(probing());
     let toms = format!("PHPSESSID={}", board.session(Some("tom")));
@@ -160,7 +160,7 @@ fn what_a_probe_that_fails_says_is_not_believed() {
 }
 
 #[test]
-fn a_probe_of_the_right_status_without_the_text_means_somebody() {
+fn a_probe_of_the_right_status_without_the_text_means_a_logged_in_session() {
     let board = Board::start();
     board.state().fails = Some("200 OK");
     let scene = board.behind(probing());
@@ -172,7 +172,7 @@ fn a_probe_of_the_right_status_without_the_text_means_somebody() {
 }
 
 #[test]
-fn a_probe_that_is_never_answered_keeps_nobody_waiting_and_finds_nothing() {
+fn a_probe_that_is_never_answered_keeps_no_request_waiting_and_finds_nothing() {
     let board = Board::start();
     let scene = board.behind(probing().route(|route| route.origin.first_byte_timeout = Duration::from_secs(1)));
     let cookies = format!("PHPSESSID={}", board.session(None));
@@ -219,7 +219,7 @@ fn many_requests_of_a_session_at_once_are_asked_about_once_when_the_last_is_answ
 }
 
 #[test]
-fn nobody_is_asked_behind_what_is_no_page_that_somebody_looks_at() {
+fn no_session_is_probed_behind_an_answer_that_is_no_page() {
     let board = Board::start();
     let scene = board.behind(probing());
     let cookies = format!("Cookie: PHPSESSID={}", board.session(None));
@@ -233,7 +233,7 @@ fn nobody_is_asked_behind_what_is_no_page_that_somebody_looks_at() {
 }
 
 #[test]
-fn nobody_is_asked_with_a_cookie_that_was_replaced() {
+fn no_session_is_probed_with_a_cookie_that_was_replaced() {
     let board = Board::start();
     let scene = board.behind(probing());
     let cookies = format!("Cookie: PHPSESSID={}; _ga=1", board.session(None));
@@ -247,7 +247,7 @@ fn nobody_is_asked_with_a_cookie_that_was_replaced() {
 }
 
 #[test]
-fn nobody_is_asked_while_a_tunnel_is_open() {
+fn no_session_is_probed_while_a_tunnel_is_open() {
     const COOKIE: &str = "Cookie: PHPSESSID=0123456789abcdef";
     let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     // The script expects no probe.

@@ -212,7 +212,7 @@ fn a_304_with_a_cookie_drops_what_it_confirms() {
 }
 
 #[test]
-fn a_304_that_says_nothing_new_keeps_the_page_and_nobodys_cookie() {
+fn a_304_that_says_nothing_new_keeps_the_page_and_no_cookie() {
     let scene = confirmed(&["X-Other: 1"]);
     let told = scene.client().get("/");
     assert!(told.detail() == "revalidated" && !told.has("set-cookie"), "{told:?}");

@@ -63,11 +63,11 @@ fn setup() -> Setup {
 }
 
 #[test]
-fn what_is_asked_for_in_nobodys_name_is_no_visit() {
+fn an_anonymous_request_is_no_visit() {
     let counting = Counting::start();
     let scene = counting.behind(setup());
     assert_eq!(scene.client().get("/").cache_status("stored").as_deref(), Some(""));
-    assert!(scene.client().get("/").is_hit(), "the cookie makes nobody's page nobody else's");
+    assert!(scene.client().get("/").is_hit(), "the cookie does not make the anonymous page a visitor's");
     let theirs = scene.client().get_with("/", &["Cookie: ck_visit_ip=dGhlaXJz"]);
     assert!(theirs.is_hit() && !theirs.has("set-cookie"), "{theirs:?}");
     // A refresh in the background.
@@ -80,7 +80,7 @@ fn what_is_asked_for_in_nobodys_name_is_no_visit() {
 }
 
 #[test]
-fn a_page_that_varies_by_cookies_is_one_for_all_of_nobodys() {
+fn a_page_that_varies_by_cookies_is_one_for_all_anonymous_requests() {
     let counting = Counting::start();
     counting.adds.lock().unwrap().push("Vary: Cookie");
     let scene = counting.behind(setup());
@@ -116,7 +116,7 @@ fn who_passes_brings_the_own_cookies_and_no_others() {
 }
 
 #[test]
-fn where_nothing_is_granted_nobody_is_nobody() {
+fn where_nothing_is_granted_no_request_is_made_anonymous() {
     let counting = Counting::start();
     let scene = counting.behind(setup().route(|route| grant(route).ttl_override_seconds = 0));
     scene.client().get("/");
@@ -147,6 +147,6 @@ fn a_page_that_leads_to_another_rule_by_itself_is_for_everybody_all_the_same() {
     });
     let scene = setup.rule("/inner*", |_| {}).run_before(&program.address().address);
     scene.client().get("/short.php");
-    assert!(scene.client().get("/short.php").is_hit(), "nobody's cookie is not somebody's");
+    assert!(scene.client().get("/short.php").is_hit(), "the cookie of an anonymous request is no visitor's");
     assert_eq!(program.call(1).param("HTTP_COOKIE"), COUNTED);
 }

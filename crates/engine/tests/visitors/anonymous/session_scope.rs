@@ -116,7 +116,7 @@ fn another_application_is_not_asked_about_a_session() {
         assert!(is_for(&scene.client().get_with("/shop/", &fields), "tom"));
     }
     scene.settled();
-    assert_eq!((board.count(), shop.count()), (asked, 3), "nobody else gets the shop's cookies");
+    assert_eq!((board.count(), shop.count()), (asked, 3), "no other origin gets the shop's cookies");
     assert!(board.last("/login.php").field("cookie").unwrap() == cookies);
 }
 
@@ -139,7 +139,7 @@ fn a_site_whose_keys_have_another_host_is_asked_about_its_own_sessions() {
     let cookies = format!("PHPSESSID={}", own.session(Some("tom")));
     assert!(is_for(&asks(&scene, "board.example", &cookies), "tom"));
     scene.eventually(|| own.count_of("/login.php") == 1);
-    assert_eq!(other.count(), 0, "nobody else gets the cookies");
+    assert_eq!(other.count(), 0, "no other origin gets the cookies");
     assert!(is_for(&asks(&scene, "board.example", &cookies), "tom"));
 }
 
@@ -225,7 +225,7 @@ fn a_page_whose_session_took_the_place_of_another_names_the_cookie() {
 }
 
 #[test]
-fn a_login_that_overlaps_with_a_logout_is_not_taken_for_nobodys() {
+fn a_login_that_overlaps_with_a_logout_is_not_taken_for_anonymous() {
     let board = Board::start();
     let scene = board.behind(guarded());
     let cookies = format!("Cookie: PHPSESSID={}", board.session(Some("tom")));

@@ -249,7 +249,7 @@ impl Seen<'_> {
                 self.is(self.asked.len() == 1, "it was asked more than once");
                 self.is(self.are_anonymous(), "the application was told who asks");
                 let sets = [first, second].iter().any(|response| response.has("set-cookie"));
-                self.is(!sets, "somebody got a cookie");
+                self.is(!sets, "another visitor got a cookie");
             }
             Expected::Passes(reason) => {
                 self.is(first.detail() == reason && second.detail() == reason, "another reason");

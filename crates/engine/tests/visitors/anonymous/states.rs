@@ -219,7 +219,7 @@ fn what_a_guest_has_done_shows_for_a_while() {
         scene.settled();
         scene.advance(199);
     }
-    assert_eq!(board.count_of("/login.php"), 1, "nobody asks about it meanwhile");
+    assert_eq!(board.count_of("/login.php"), 1, "no probe asks about it meanwhile");
     scene.advance(3);
     is_known_as(&scene, &cookies, "a guest");
     is_found_anonymous(&scene, &cookies);

@@ -54,7 +54,7 @@ const RESPONSES: [(&str, &[&str]); 22] = [
 fn agrees(scenario: &Scenario, method: &str, target: &str, fields: &[&str], answer: &[u8], when: &str) {
     let before = scenario.origin.count();
     let guess = explain(scenario, method, target, fields, false);
-    assert_eq!(scenario.origin.count(), before, "it asks nobody");
+    assert_eq!(scenario.origin.count(), before, "it asks no origin");
     let asks = !guess.cache_status().contains("; hit") && !guess.cache_status().contains("only-if-cached");
     let is_plain = method == "GET" && guess.answer.is_none();
     let wants_live = asks && is_plain && guess.status.fwd.is_some();
@@ -106,7 +106,7 @@ fn all(setup: Setup) {
             let answer = reply(status, &lines, "page");
             agrees(&scenario, "GET", &target, fields, &answer, "nothing is stored");
             agrees(&scenario, "GET", &target, fields, &answer, "asked again");
-            agrees(&scenario, "GET", &target, &[], &answer, "asked by somebody else");
+            agrees(&scenario, "GET", &target, &[], &answer, "asked by another visitor");
         }
     }
 }
@@ -229,7 +229,7 @@ fn what_is_explained_of_a_file_that_is_named_is_what_happens() {
                 folder.write("a.txt", "the file");
                 let answer = reply("200 OK", &["X-Sendfile: a.txt", line, &format!("Date: {}", scenario.date(0))], "");
                 agrees(&scenario, "GET", &target, fields, &answer, "nothing is stored");
-                agrees(&scenario, "GET", &target, &[], &answer, "asked by somebody else");
+                agrees(&scenario, "GET", &target, &[], &answer, "asked by another visitor");
                 folder.write("a.txt", "the other file");
                 agrees(&scenario, "GET", &target, fields, &answer, "the file has changed");
             }

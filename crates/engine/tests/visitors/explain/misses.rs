@@ -207,7 +207,7 @@ fn a_cookie_that_a_log_in_sets_is_never_proposed_as_noise() {
     assert_eq!(proposed_for_cookie(&granting().run([])), [""; 0]);
     let scenario = granting().run([nobodys()]);
     scenario.client().get("/");
-    assert_eq!(proposed_for_cookie(&scenario), [line], "it was set for nobody");
+    assert_eq!(proposed_for_cookie(&scenario), [line], "it was set for an anonymous request");
     let scenario = granting().run([nobodys(), post("/login_check").reads_body().sends(reply("302 Found", &sets, ""))]);
     scenario.client().get("/");
     scenario.client().send_body("POST", "/login_check", &[], "id=a");

@@ -154,7 +154,7 @@ fn a_status_has_the_lifetime_that_it_is_given() {
     let scene = ttl(Setup::safe())
         .run([get("/").answers(reply("404 Not Found", &[], "1")), get("/").answers(reply("404 Not Found", &[], "2"))]);
     scene.client().get("/");
-    assert_eq!(scene.client().get("/").text(), "2", "an error that nobody has named");
+    assert_eq!(scene.client().get("/").text(), "2", "an error that `ttl-status` does not name");
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn fields_that_the_operator_strips_are_not_stored() {
         .policy(|policy| policy.strip_fields = names(&["x-request-of"]))
         .run([get("/").answers(ok(&["X-Request-Of: somebody", "X-Kept: 1"], "page"))]);
     let mut client = scene.client();
-    assert_eq!(client.get("/").field("x-request-of"), "somebody", "it is this one's own");
+    assert_eq!(client.get("/").field("x-request-of"), "somebody", "it is this request's own");
     let hit = client.get("/");
     assert!(hit.is_hit() && hit.has("x-kept") && !hit.has("x-request-of"), "{hit:?}");
 }

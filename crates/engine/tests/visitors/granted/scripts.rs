@@ -98,7 +98,7 @@ fn a_search_is_run_once_for_all_who_may_share_it() {
 /// A rule says that requests pass. A program that redirects there must not make the page shareable under its own URL: neither by
 /// what the granting rule ignores, nor by a targeted field, which overrides Cache-Control.
 #[test]
-fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
+fn a_local_redirect_to_where_requests_pass_is_not_stored() {
     let programs = Programs::with(&[
         ("a.cgi", "printf 'Location: /own/page.cgi\\n\\n'"),
         (
@@ -130,7 +130,7 @@ fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
 
 /// The same, where the visitor's cookie makes the request pass, and not the rule.
 #[test]
-fn a_local_redirect_to_where_the_visitor_would_pass_is_kept_for_nobody() {
+fn a_local_redirect_to_where_the_visitor_would_pass_is_not_stored() {
     let programs = Programs::with(&[
         ("a.cgi", "printf 'Location: /own/page.cgi\\n\\n'"),
         (
@@ -153,5 +153,5 @@ fn a_local_redirect_to_where_the_visitor_would_pass_is_kept_for_nobody() {
     assert_eq!((tom.text().as_str(), tom.detail().as_str()), ("sid=tom", "pass-rule"), "{tom:?}");
     assert_eq!(client.get_with("/a.cgi", &["Cookie: sid=ann"]).text(), "sid=ann");
     assert_eq!(client.get("/a.cgi").text(), "nobody");
-    assert!(client.get("/a.cgi").is_hit(), "what nobody's request was told is for all");
+    assert!(client.get("/a.cgi").is_hit(), "the answer to an anonymous request is for all");
 }

@@ -79,7 +79,7 @@ pub(crate) fn passes(visitor: &Visitor) -> bool {
 }
 
 #[test]
-fn a_script_that_greets_by_cookie_greets_nobody_by_anothers_name() {
+fn a_script_that_greets_by_cookie_greets_no_visitor_by_anothers_name() {
     for profile in BOTH {
         let application = scripts();
         let scene = before(ttl(Setup::new(profile)), &application);
@@ -111,7 +111,7 @@ fn with_the_cookie_in_the_key_each_name_has_a_page_of_its_own_that_is_kept() {
 }
 
 #[test]
-fn cookies_that_are_removed_greet_nobody() {
+fn cookies_that_are_removed_greet_no_visitor() {
     let application = scripts();
     let remove = |route: &mut Route| route.cookies.others = Some(OtherCookies::Remove);
     let scene = before(ttl(Setup::safe()).route(remove), &application);
@@ -162,7 +162,7 @@ fn a_cookie_that_is_in_the_key_and_makes_a_request_pass_makes_it_pass() {
 }
 
 #[test]
-fn a_script_that_reads_a_language_speaks_to_nobody_in_anothers() {
+fn a_script_that_reads_a_language_speaks_to_no_visitor_in_anothers() {
     for profile in BOTH {
         let application = scripts();
         let scene = before(ttl(Setup::new(profile)), &application);
@@ -225,7 +225,7 @@ fn what_a_visitor_who_passes_is_told_by_a_head_or_a_post_changes_nothing_for_oth
 }
 
 #[test]
-fn a_script_that_prints_an_address_prints_nobodys_but_to_whom_it_belongs() {
+fn a_script_that_prints_an_address_prints_it_only_to_its_own_client() {
     for profile in BOTH {
         let application = scripts();
         let scene = before(ttl(Setup::new(profile)), &application);
@@ -247,7 +247,7 @@ fn a_script_that_prints_an_address_prints_nobodys_but_to_whom_it_belongs() {
 }
 
 #[test]
-fn a_script_that_echoes_a_referer_tells_nobody_where_another_came_from() {
+fn a_script_that_echoes_a_referer_tells_no_visitor_where_another_came_from() {
     for profile in BOTH {
         let application = scripts();
         let scene = before(ttl(Setup::new(profile)), &application);

@@ -71,7 +71,7 @@ fn attacked(scene: &Scenario, application: &Application, odd: &str) -> [Response
 }
 
 #[test]
-fn an_error_that_one_request_provokes_is_nobody_elses() {
+fn an_error_that_one_request_provokes_reaches_no_other_client() {
     for status in ERRORS {
         let application = failing_where(has_odd_field, answering(status));
         let scene = before(Setup::safe(), &application);

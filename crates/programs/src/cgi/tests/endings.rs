@@ -184,7 +184,7 @@ fn who_does_not_heed_sigterm_is_killed() {
 }
 
 #[test]
-fn a_response_that_nobody_wants_any_more_ends_its_program() {
+fn a_response_that_no_client_wants_any_more_ends_its_program() {
     play(async {
         let mut site = Site::with(&format!("exec 9>held; {HEAD} while :; do echo more; done"));
         let held = site.held();

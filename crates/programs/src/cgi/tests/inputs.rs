@@ -14,7 +14,7 @@ fn a_body_of_known_length_is_streamed_with_its_length() {
 }
 
 #[test]
-fn a_body_whose_length_nobody_knows_comes_to_its_end() {
+fn a_body_of_unknown_length_comes_to_its_end() {
     play(async {
         let mut site = Site::with(ECHO);
         let pieces = vec![&[b'a'; 10_000][..]; 50];

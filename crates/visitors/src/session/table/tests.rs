@@ -76,7 +76,7 @@ fn a_session_is_its_cookies() {
 }
 
 #[test]
-fn a_session_is_somebodys_until_the_application_says_otherwise() {
+fn a_session_is_not_anonymous_until_the_application_says_so() {
     let one = One::new(rules());
     assert!(!one.status(0).is_anonymous);
     one.found(true, 1_000);
@@ -87,7 +87,7 @@ fn a_session_is_somebodys_until_the_application_says_otherwise() {
 }
 
 #[test]
-fn whatever_passes_makes_it_somebodys_again() {
+fn any_request_that_passes_makes_it_not_anonymous_again() {
     for reason in [Reason::Method, Reason::PassUrl, Reason::PassCookie, Reason::PassSession] {
         let one = One::new(rules());
         one.found(true, 0);
@@ -122,7 +122,7 @@ fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
     let there = one.of("www.a", "sid=1");
     one.found(true, 0);
     let is_anonymous_there = |at| one.sessions.status(there, &one.rules, &fields("sid=1"), at, |_| false).is_anonymous;
-    assert!(!is_anonymous_there(1), "nobody has asked there");
+    assert!(!is_anonymous_there(1), "no probe has asked there");
     drop(one.passes_at(there, Reason::PassSession, 1));
     let ticket = one.sessions.ticket(there, &one.rules, 1).unwrap();
     one.sessions.report_probe(ticket, Some(true), 1);
@@ -232,7 +232,7 @@ fn a_session_is_over_when_it_has_long_only_read() {
 }
 
 #[test]
-fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
+fn what_is_in_a_session_is_shown_for_a_while_although_it_is_anonymous() {
     let one = One::new(rules());
     one.sessions.is_stateful(one.id, ShownBy::ALL, Duration::from_secs(10), 0);
     drop(one.passes(Reason::PassUrl, 0));
@@ -257,7 +257,7 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
 }
 
 #[test]
-fn that_it_is_somebodys_is_learned_although_they_read_on() {
+fn that_it_is_not_anonymous_is_learned_although_its_visitor_reads_on() {
     let one = One::new(rules());
     let ticket = one.asks(Reason::PassSession, 0).unwrap();
     drop(one.passes(Reason::PassSession, 1));
@@ -311,7 +311,7 @@ fn of_a_session_of_too_many_cookies_nothing_is_found() {
 }
 
 #[test]
-fn nobody_asks_while_the_application_may_still_be_at_what_nobody_waits_for() {
+fn no_probe_is_sent_while_the_application_may_still_be_at_a_request_whose_client_left() {
     let one = One::new(rules());
     one.passes(Reason::PassSession, 0).leaves(0);
     assert_eq!(one.asks(Reason::PassSession, 29_999), None);
@@ -325,7 +325,7 @@ fn a_change_that_was_forgotten_does_not_bring_back_what_was_known_before() {
     let changing = one.sessions.cookies(&one.rules.cookies, &fields("sid=1"));
     drop(one.sessions.passes(None, SessionEffect::Changes(changing), 1));
     one.sessions.activities.clear();
-    assert!(!one.status(2).is_anonymous, "nobody knows");
+    assert!(!one.status(2).is_anonymous, "it is not known");
     one.sessions.note_read(one.id, 2);
     assert!(!one.status(2).is_anonymous, "seen again");
     one.found(true, 3);

@@ -52,7 +52,7 @@ fn the_value_of_a_session_makes_a_page_its_visitors_wherever_it_stands() {
         opens("in Location").status("301 Moved Permanently").line(&format!("Location: /?PHPSESSID={ID}")).own(IN),
         opens("in Link").line(&format!("Link: </a.css?s={ID}>; rel=preload")).own(IN),
         opens("in Refresh").line(&format!("Refresh: 5; url=/?s={ID}")).own(IN),
-        opens("in a field that nobody knows").line(&format!("X-Session: {ID}")).own(IN),
+        opens("in an unknown field").line(&format!("X-Session: {ID}")).own(IN),
         opens("in an ETag").line(&format!("ETag: \"{ID}\"")).own(IN),
         holds("seven bytes", "1234567", "<a href=\"/x?id=1234567&a=1\">").own(IN),
         holds("seven bytes, encoded", "1234567", "?u=%2F%3Fid%3D1234567").own(IN),

@@ -48,7 +48,7 @@ fn a_session_passes_however_it_is_written() {
         is("behind noise", "_ga=1; _gid=2; PHPSESSID=1"),
         is("before noise", "PHPSESSID=1; _ga=1"),
         is("twice", "PHPSESSID=1; PHPSESSID=2"),
-        is("behind a cookie that nobody knows", "sso=1; PHPSESSID=1"),
+        is("behind an unknown cookie", "sso=1; PHPSESSID=1"),
         is("a value as logged-out browsers have it", "PHPSESSID=deleted"),
         is("a long one", &long),
         with_cookie("in a second line", "_ga=1").field("Cookie: PHPSESSID=1").passes_by_session("PHPSESSID"),

@@ -98,7 +98,7 @@ fn a_post_of_a_session_drops_what_everybody_sees_and_leaves_nothing_in_its_place
 }
 
 #[test]
-fn a_purge_drops_it_for_all_whoever_asks() {
+fn a_purge_drops_it_for_all_visitors() {
     let board = Board::start();
     let scene = board.behind(guarded());
     scene.client().get("/");

@@ -11,7 +11,7 @@ fn sets(name: &'static str, cookie: &str) -> Row {
 }
 
 #[test]
-fn a_session_that_was_given_to_nobody_is_dropped_however_it_is_written() {
+fn a_session_that_was_given_to_an_anonymous_request_is_dropped_however_it_is_written() {
     let id = |rest: &str| format!("PHPSESSID={ID}{rest}");
     let md5 = "Set-Cookie: 2a0d2363701f23f8a75028924a3af643=192.0.2.1; expires=Mon, 23 Nov 2026 00:00:00 GMT";
     hold(vec![

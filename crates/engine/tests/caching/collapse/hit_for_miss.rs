@@ -95,7 +95,7 @@ fn an_answer_about_a_range_does_not_make_its_key_private() {
 }
 
 #[test]
-fn nobody_waits_for_a_visitor_with_credentials_but_visitors_do_for_each_other_and_for_all_others() {
+fn no_anonymous_request_waits_for_a_visitor_with_credentials_but_visitors_do_for_each_other_and_for_all_others() {
     let shared = || ok(&["Cache-Control: public, s-maxage=60"], "for all");
     for credentials in ["Cookie: session=1", "Authorization: Basic eDp5"] {
         let gate = Gate::new();
