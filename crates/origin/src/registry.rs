@@ -71,13 +71,13 @@ impl OriginState {
     }
 
     /// What the crate for this kind of origin keeps for it, such as its processes. The first call makes it, and it is dropped with the
-    /// origin's state. An origin is of one kind, so its kind_state have one type; `None` for any other type.
+    /// origin's state. An origin has one kind, so its state has one type; `None` for any other type.
     pub fn kind_state<T: Default + Send + Sync + 'static>(&self) -> Option<&T> {
         self.kind_state.get_or_init(|| Box::<T>::default()).downcast_ref()
     }
 
-    /// The same, if they have been made.
-    pub fn belongings_made<T: 'static>(&self) -> Option<&T> {
+    /// The same state, if a call of [`Self::kind_state`] has made it.
+    pub fn existing_kind_state<T: 'static>(&self) -> Option<&T> {
         self.kind_state.get()?.downcast_ref()
     }
 

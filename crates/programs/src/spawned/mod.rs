@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Keeps the processes of one program, as the [kind_state](OriginState::kind_state) of its origin. Dropping it ends them.
+/// Keeps the processes of one program, as the origin's [state of its kind](OriginState::kind_state). Dropping it ends them.
 #[derive(Debug, Default)]
 pub(crate) struct Supervisor(Mutex<Option<SupervisorThread>>);
 
@@ -55,7 +55,7 @@ impl Supervisor {
         program: &SpawnedProgram,
         timeout: Duration,
     ) -> Result<Lease, Error> {
-        // An origin has one kind, so its kind_state can't be of another type.
+        // An origin has one kind, so its state has one type.
         let is_none = || Error::Unreachable(io::ErrorKind::Unsupported.into());
         let slots = origin.kind_state::<Self>().ok_or_else(is_none)?.slots(program)?;
         let taken = async {
@@ -118,7 +118,7 @@ static ENDING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 /// Ends the processes of all origins and waits for that. To be called when no request is sent any more.
 pub fn stop(directory: &OriginRegistry) {
     directory.for_each(|origin| {
-        if let Some(supervisor) = origin.belongings_made::<Supervisor>() {
+        if let Some(supervisor) = origin.existing_kind_state::<Supervisor>() {
             supervisor.stop();
         }
     });
