@@ -113,8 +113,8 @@ impl ChosenOrigin {
     }
 
     /// Takes a permit for a connection, or waits for one.
-    pub async fn place(&self, limits: &Limits) -> Result<Permit, Error> {
-        self.origin.places.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
+    pub async fn take_permit(&self, limits: &Limits) -> Result<Permit, Error> {
+        self.origin.permits.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
     }
 }
 
@@ -153,7 +153,7 @@ impl Group {
             connections_max: origin
                 .connections_max
                 .unwrap_or(connections_max)
-                .min(origin.address.places_max().unwrap_or(usize::MAX))
+                .min(origin.address.permits_max().unwrap_or(usize::MAX))
                 .max(1),
             hash: key_hash(origin.address.to_string().as_bytes()),
             current: AtomicI64::new(0),
@@ -260,7 +260,7 @@ impl Group {
         let mut with_room = 0;
         for (at, member) in self.members.iter().enumerate().filter(|(at, member)| may_be(*at, member)) {
             fit |= bit(at);
-            if member.state.places.has_room(member.connections_max) {
+            if member.state.permits.has_room(member.connections_max) {
                 with_room |= bit(at);
             }
         }

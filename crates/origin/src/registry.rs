@@ -20,7 +20,7 @@ pub struct OriginState {
     /// Whether it should be asked.
     pub health: Health,
     /// The permits for connections in use.
-    pub places: Arc<PermitPool>,
+    pub permits: Arc<PermitPool>,
     /// The permits for idle connections, for kinds of origins whose idle connections are counted for the whole process.
     pub kept: Arc<PermitPool>,
     /// See [`OriginState::kind_state`].
@@ -52,7 +52,7 @@ impl OriginState {
         Self {
             address,
             health: Health::default(),
-            places: Arc::default(),
+            permits: Arc::default(),
             kept: Arc::default(),
             kind_state: OnceLock::new(),
             requests: AtomicU64::new(0),
@@ -82,7 +82,7 @@ impl OriginState {
     }
 
     fn numbers(&self) -> OriginNumbers {
-        let (connections, queue) = self.places.load();
+        let (connections, queue) = self.permits.load();
         OriginNumbers {
             address: self.address.to_string(),
             is_up: self.health.is_up(),
@@ -99,7 +99,7 @@ impl OriginState {
 pub struct OriginRegistry {
     origins: Arc<Mutex<HashMap<Address, Arc<OriginState>>>>,
     /// The permits of all origins that share their permits.
-    shared_places: Arc<PermitPool>,
+    shared_permits: Arc<PermitPool>,
 }
 
 impl OriginRegistry {
@@ -111,8 +111,8 @@ impl OriginRegistry {
     pub fn of(&self, address: &Address) -> Arc<OriginState> {
         let new = || {
             let mut state = OriginState::new(address.clone());
-            if address.shares_places() {
-                state.places = self.shared_places.clone();
+            if address.shares_permits() {
+                state.permits = self.shared_permits.clone();
             }
             Arc::new(state)
         };

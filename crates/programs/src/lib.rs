@@ -2,7 +2,7 @@
 //! itself), and the files of a directory.
 //!
 //! Each kind takes the same [`Request`] and returns the same [`Reply`]: a head and an [`OriginBody`] that comes piece by piece,
-//! or a local redirect. [`kasoku_origin`] has what all origins share: the choice among several, places, health, connections and
+//! or a local redirect. [`kasoku_origin`] has what all origins share: the choice among several, permits, health, connections and
 //! their pool, the request's body, errors. That crate does not know this one; `engine/src/origin` uses both.
 //!
 //! | file | job |

@@ -38,18 +38,18 @@ impl Scgi {
         &self,
         endpoint: &Endpoint,
         choice: &ChosenOrigin,
-        place: Permit,
+        permit: Permit,
         question: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let limits = question.request.limits;
-        let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
+        let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
         let head = encoded(question);
         let body = question.body_of(upload);
         self.exchange(connection, question, head, body).await
     }
 
-    /// Sends a health check on a connection of its own, which needs no place.
+    /// Sends a health check on a connection of its own, which needs no permit.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
         self.exchange::<NoUpload>(connection, question, encoded(question), NO_BODY).await

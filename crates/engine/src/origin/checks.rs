@@ -1,7 +1,7 @@
 //! Runs the active health checks of origins, on one thread for the whole process. The thread exists only while a route has a check.
 //!
 //! An origin is checked once for the whole process, as the first route says that names it and has a check. Each check is a GET on a
-//! connection of its own, which takes none of the places for connections: an origin without a free place does not fail its check
+//! connection of its own, which takes none of the permits for connections: an origin without a free permit does not fail its check
 //! for that. The next check begins `interval` after the end of the last. The results go into the origin's health
 //! ([`kasoku_origin::health`]), where the workers find them. While an origin is not up, the pause is no longer than its `back_off`.
 //!

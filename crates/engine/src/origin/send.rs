@@ -9,7 +9,7 @@
 //! | connection lost before an answer | for idempotent methods (RFC 9110 section 9.2.2) without a body; for all, if no head was sent |
 //! | no answer in time | never: what may be slow everywhere must not load each origin, and the client has waited long enough |
 //! | a malformed answer, or a status of 5xx | never: it is an answer, and another origin's would hardly differ |
-//! | no place for a connection | never: the other origins had none either, or one of them would have been chosen |
+//! | no permit for a connection | never: the other origins had none either, or one of them would have been chosen |
 //!
 //! No other origin is asked either once the first ones have taken as long as an answer may take (`first_byte_timeout`).
 //!

@@ -51,8 +51,8 @@ impl Client {
             }
             Address::Files(root) => {
                 self.counters.request();
-                let place = choice.place(request.limits).await?;
-                files::send(root, request, Some(place)).await.map(kasoku_programs::Reply::Response)
+                let permit = choice.take_permit(request.limits).await?;
+                files::send(root, request, Some(permit)).await.map(kasoku_programs::Reply::Response)
             }
             Address::FastCgi(endpoint) => {
                 servers.send(GatewayServer::FastCgi(endpoint), choice, request, upload, interim).await
@@ -77,7 +77,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks on a connection of its own, which takes no place and is not kept: an origin whose places are all taken must be checked
+    /// Asks on a connection of its own, which takes no permit and is not kept: an origin whose permits are all taken must be checked
     /// as well. The body is not read.
     pub(crate) async fn probe(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
         match address {

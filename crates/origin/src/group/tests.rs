@@ -268,7 +268,7 @@ fn one_at_its_limit_is_passed_over_while_another_main_one_has_room() {
         let group = scene.group(Balance::First, 0);
         let take = async |name: &str| {
             let origin = scene.directory.of(&address(name));
-            origin.places.take(1, 0, std::time::Duration::ZERO).await.unwrap()
+            origin.permits.take(1, 0, std::time::Duration::ZERO).await.unwrap()
         };
         let _held = take("a").await;
         assert_eq!(chosen(&group, ""), "b");

@@ -28,7 +28,7 @@ pub(super) struct Launched {
     pub(super) stdin: Option<OwnedFd>,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
-    pub(super) place: Permit,
+    pub(super) permit: Permit,
 }
 
 /// Runs a script. If the request is dropped meanwhile, the program is ended as soon as it has started.
@@ -37,11 +37,11 @@ pub(super) async fn launch(
     root: &Path,
     request: &Request<'_>,
     body: BodyLength,
-    place: Permit,
+    permit: Permit,
 ) -> Result<Launched, Error> {
     let plan = LaunchPlan::new(script, root, request, body)?;
     // A disk that hangs must not block the worker, nor the request for ever.
-    let launched = tokio::time::timeout(request.limits.first_byte_timeout, may_wait(move || plan.carry_out(place)));
+    let launched = tokio::time::timeout(request.limits.first_byte_timeout, may_wait(move || plan.carry_out(permit)));
     launched.await.map_err(|_| Error::FirstByteTimeout)?.map_err(|error| not_started(script, request, error))
 }
 
@@ -87,7 +87,7 @@ impl LaunchPlan {
         })
     }
 
-    fn carry_out(self, place: Permit) -> io::Result<Launched> {
+    fn carry_out(self, permit: Permit) -> io::Result<Launched> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC);
         let (stdin, to_it) = if self.has_input {
             let (reads, writes) = pipe()?;
@@ -109,7 +109,7 @@ impl LaunchPlan {
             bounds: self.bounds,
         })?;
         let program = self.file.to_string_lossy().into_owned();
-        Ok(Launched { program, started, stdin: to_it, stdout, stderr, place })
+        Ok(Launched { program, started, stdin: to_it, stdout, stderr, permit })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs a CGI program (RFC 3875) for one request.
 //!
 //! ```text
-//! search -> place -> launch -> supervise, input, complaints   (tasks)
+//! search -> permit -> launch -> supervise, input, complaints   (tasks)
 //!                          \-> head -> CgiBody
 //! ```
 //!
@@ -72,11 +72,11 @@ pub async fn send<U: Upload + 'static>(
     let limits = request.limits;
     let body = upload::length_of(upload);
     let bounds = &limits.programs;
-    let places = &choice.origin.places;
-    let place = places.take(bounds.processes_max, limits.queue_requests_max, limits.queue_timeout).await?;
+    let permits = &choice.origin.permits;
+    let permit = permits.take(bounds.processes_max, limits.queue_requests_max, limits.queue_timeout).await?;
     upload::invite(request.head, interim).await;
     counters.request();
-    let launched = launch::launch(&script, &root, request, body, place).await?;
+    let launched = launch::launch(&script, &root, request, body, permit).await?;
     let input = Input::of(upload.take().filter(|_| !matches!(body, BodyLength::None)));
     counters.connection();
     choice.origin.health.connected();
@@ -89,8 +89,8 @@ pub async fn probe(programs: &Path, request: &Request<'_>) -> Result<ResponseHea
         ScriptSearch::Script(script, root) => (script, root),
         ScriptSearch::Answer(response) => return Ok(response.head),
     };
-    let place = Arc::<PermitPool>::default().take(1, 0, Duration::ZERO).await?;
-    let running = launch::launch(&script, &root, request, BodyLength::None, place).await?;
+    let permit = Arc::<PermitPool>::default().take(1, 0, Duration::ZERO).await?;
+    let running = launch::launch(&script, &root, request, BodyLength::None, permit).await?;
     match output::answer(running.supervised(Input::none(), request)?, &script, request, &mut NoInterim).await? {
         Reply::Response(response) => Ok(response.head),
         Reply::LocalRedirect(path) => Ok(ResponseHead::new(StatusCode::FOUND).with("Location", path)),

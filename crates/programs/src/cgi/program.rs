@@ -1,12 +1,12 @@
 //! A running program, and the task that sees to its end.
 //!
-//! The task ([`supervise`]) holds the program, its place and its standard error. The reader of the output holds the other end,
+//! The task ([`supervise`]) holds the program, its permit and its standard error. The reader of the output holds the other end,
 //! [`RunningProgram`]. The reader says farewell ([`RunningProgram::leave`]) when the program's answer is complete; otherwise it just
 //! drops it.
 //!
 //! | event | consequence |
 //! |---|---|
-//! | the program ends, the output is still read | its place is free; it is reaped when the output has been read |
+//! | the program ends, the output is still read | its permit is free; it is reaped when the output has been read |
 //! | farewell | it may work on until its time is over; what it still prints is read and dropped |
 //! | dropped without a farewell | its process group is ended |
 //! | its time is over | its process group is ended |
@@ -66,7 +66,7 @@ impl Launched {
         let complaints = StderrReader::new(stderr, log);
         let ends_at = Instant::now() + limits.programs.run_timeout;
         let (farewell, left) = oneshot::channel();
-        tokio::task::spawn_local(supervise(process.clone(), self.place, complaints, left, ends_at));
+        tokio::task::spawn_local(supervise(process.clone(), self.permit, complaints, left, ends_at));
         let input = input.start(stdin, limits.between_bytes_timeout);
         Ok(RunningProgram { output, input, process, farewell, ends_at, program: self.program, request_id })
     }
@@ -140,14 +140,14 @@ impl RunningProgram {
 /// See the [module](self).
 async fn supervise(
     process: Rc<ChildProcess>,
-    place: Permit,
+    permit: Permit,
     mut complaints: StderrReader,
     left: oneshot::Receiver<pipe::Receiver>,
     ends_at: Instant,
 ) {
     tokio::select! {
         biased;
-        () = until_ended(&process, place, left, ends_at) => {}
+        () = until_ended(&process, permit, left, ends_at) => {}
         () = complaints.read_on() => {}
     }
     complaints.end();
@@ -156,16 +156,16 @@ async fn supervise(
 
 async fn until_ended(
     process: &ChildProcess,
-    place: Permit,
+    permit: Permit,
     mut left: oneshot::Receiver<pipe::Receiver>,
     ends_at: Instant,
 ) {
-    let mut place = Some(place);
+    let mut permit = Some(permit);
     let is_left = async {
         tokio::select! {
             biased;
             left = &mut left => return left,
-            _ = process.ended() => place = None,
+            _ = process.ended() => permit = None,
         }
         left.await
     };

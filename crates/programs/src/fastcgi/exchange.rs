@@ -44,7 +44,7 @@ impl FastCgi {
         &self,
         endpoint: &Endpoint,
         choice: &ChosenOrigin,
-        place: Permit,
+        permit: Permit,
         question: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
@@ -53,12 +53,12 @@ impl FastCgi {
             if question.is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
         let head = encoded(question);
         let after = || self.after(endpoint, limits, &choice.origin);
-        let mut place = Some(place);
+        let mut permit = Some(permit);
         // A trial finds out whether the origin accepts connections, so it needs a new one.
         let idle = if choice.is_trial() { None } else { self.pool.take_idle(endpoint, idle_max) };
         if let Some(mut connection) = idle {
             connection.kept = None;
-            connection.place = place.take();
+            connection.permit = permit.take();
             if !question.is_repeatable {
                 let body = question.body_of(upload);
                 return self.exchange(connection, endpoint, question, &head, body, after()).await;
@@ -69,11 +69,11 @@ impl FastCgi {
                 done => return done,
             }
         }
-        let place = match place {
-            Some(place) => place,
-            None => choice.place(limits).await?,
+        let permit = match permit {
+            Some(permit) => permit,
+            None => choice.take_permit(limits).await?,
         };
-        let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
+        let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
         let body = question.body_of(upload);
         self.exchange(connection, endpoint, question, &head, body, after()).await
     }
@@ -83,20 +83,20 @@ impl FastCgi {
         &self,
         spawned: &SpawnedProgram,
         choice: &ChosenOrigin,
-        place: Permit,
+        permit: Permit,
         question: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let limits = question.request.limits;
         let lease = Supervisor::lease(&choice.origin, spawned, limits.queue_timeout).await?;
         let endpoint = lease.endpoint();
-        let connection = OriginConnection::open_for(choice, &endpoint, limits, place, &self.counters).await?;
+        let connection = OriginConnection::open_for(choice, &endpoint, limits, permit, &self.counters).await?;
         let head = encoded(question);
         let body = question.body_of(upload);
         self.exchange(connection, &endpoint, question, &head, body, After::GiveBack(lease)).await
     }
 
-    /// Sends a health check on a connection of its own, which needs no place and is not kept.
+    /// Sends a health check on a connection of its own, which needs no permit and is not kept.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
         let head = encoded(question);

@@ -227,7 +227,7 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: SendfileConte
         false => (whole, ContentChoice::Part(0..file.length())),
     };
     head.fields.remove("date");
-    FileSending { file, method: &asked.method, limits, place: None, rate_max }.response(head, outcome)
+    FileSending { file, method: &asked.method, limits, permit: None, rate_max }.response(head, outcome)
 }
 
 /// The application's head, with the file's fields where the application has none.

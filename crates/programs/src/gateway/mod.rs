@@ -1,4 +1,4 @@
-//! Asks application servers (FastCGI, SCGI): finds what the path leads to, takes a place among the origin's connections, then
+//! Asks application servers (FastCGI, SCGI): finds what the path leads to, takes a permit for one of the origin's connections, then
 //! speaks the protocol ([`GatewayClients`]).
 //!
 //! The gateway protocols, including CGI, tell a program the same about a request and read the same answer from it; only the
@@ -81,19 +81,19 @@ impl GatewayClients {
                 return Ok(Reply::Response(response::own(StatusCode::LENGTH_REQUIRED, &request.head.method)));
             }
         };
-        let place = choice.place(request.limits).await?;
+        let permit = choice.take_permit(request.limits).await?;
         upload::invite(request.head, interim).await;
         let question = GatewayRequest { request, program: &program, is_repeatable, body_bytes };
         match server {
-            GatewayServer::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, place, question, upload).await,
+            GatewayServer::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, permit, question, upload).await,
             GatewayServer::Spawned(spawned) => {
-                self.fastcgi.send_spawned(spawned, choice, place, question, upload).await
+                self.fastcgi.send_spawned(spawned, choice, permit, question, upload).await
             }
-            GatewayServer::Scgi(endpoint) => self.scgi.send(endpoint, choice, place, question, upload).await,
+            GatewayServer::Scgi(endpoint) => self.scgi.send(endpoint, choice, permit, question, upload).await,
         }
     }
 
-    /// Sends a health check on a connection of its own, which needs no place and is not kept. The body is not read.
+    /// Sends a health check on a connection of its own, which needs no permit and is not kept. The body is not read.
     ///
     /// # Errors
     /// Also for a program that Kasoku starts itself: Kasoku knows without a request whether its processes run.

@@ -60,7 +60,7 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<GatewayTarget, Error> 
                 query,
             }))
         }
-        // A file takes no place: the places are for connections to the application server.
+        // A file takes no permit: permits are for connections to the application server.
         found => files::answer(root, request, found, None).await.map(GatewayTarget::Answer),
     }
 }

@@ -7,10 +7,10 @@
 //! the next process starts waits in the socket's queue.
 //!
 //! **A request leases a slot** (`Supervisor::lease`), the first that is free. So the later slots fall idle, and their processes
-//! are ended, when there are few requests. Slots are the origin's places: a request that finds none free waits in the origin's
-//! queue, which is bounded in length and in time. If a lease is dropped before the program has ended its answer, its process is
-//! replaced, since the process may still be at work. A client that leaves does not drop the lease: the rest of the answer is read
-//! first (`fastcgi/records`).
+//! are ended, when there are few requests. The origin has as many permits as slots: a request that finds none free waits in the
+//! origin's queue, which is bounded in length and in time. If a lease is dropped before the program has ended its answer, its
+//! process is replaced, since the process may still be at work. A client that leaves does not drop the lease: the rest of the
+//! answer is read first (`fastcgi/records`).
 //!
 //! **One thread keeps the processes** (`keeper`). It starts them when the first request comes, restarts those that end (with a
 //! back-off if they have served no request), and stops all with SIGTERM, then SIGKILL, when the `Supervisor` is dropped.

@@ -165,11 +165,11 @@ impl Site {
 
     /// Waits until no program runs.
     async fn until_idle(&self) {
-        self.choice().origin.places.take(1, 8, Duration::from_secs(60)).await.unwrap();
+        self.choice().origin.permits.take(1, 8, Duration::from_secs(60)).await.unwrap();
     }
 
     fn running(&self) -> usize {
-        self.choice().origin.places.load().0
+        self.choice().origin.permits.load().0
     }
 }
 

@@ -141,7 +141,7 @@ fn what_can_t_be_run_is_our_502_and_not_its_text() {
 }
 
 #[test]
-fn a_check_runs_the_program_also_when_no_place_is_free() {
+fn a_check_runs_the_program_also_when_no_permit_is_free() {
     play(async {
         let mut site = Site::with("printf 'Content-Type: text/plain\\n\\n'; while :; do echo; done");
         site.limits.programs.processes_max = 1;
