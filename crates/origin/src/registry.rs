@@ -147,16 +147,16 @@ mod tests {
 
     #[test]
     fn who_names_the_same_address_shares_what_is_known() {
-        let directory = OriginRegistry::default();
+        let registry = OriginRegistry::default();
         let address = |port| Address::Http(Endpoint::Tcp { host: "a".to_owned(), port });
-        let (one, same, other) = (directory.of(&address(1)), directory.of(&address(1)), directory.of(&address(2)));
+        let (one, same, other) = (registry.of(&address(1)), registry.of(&address(1)), registry.of(&address(2)));
         for _ in 0..3 {
             one.health.failed(Blame::Connection, one.health.mark(), &OriginHealth::default(), 0);
         }
         assert_eq!((same.health.is_up(), other.health.is_up()), (false, true));
-        directory.keep_only([address(1)].iter());
-        assert_eq!(directory.numbers().len(), 1);
-        assert!(!directory.of(&address(1)).health.is_up(), "what stays keeps its state");
-        assert!(directory.of(&address(2)).health.is_up());
+        registry.keep_only([address(1)].iter());
+        assert_eq!(registry.numbers().len(), 1);
+        assert!(!registry.of(&address(1)).health.is_up(), "what stays keeps its state");
+        assert!(registry.of(&address(2)).health.is_up());
     }
 }

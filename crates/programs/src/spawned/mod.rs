@@ -116,8 +116,8 @@ impl Drop for SupervisorThread {
 static ENDING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 /// Ends the processes of all origins and waits for that. To be called when no request is sent any more.
-pub fn stop(directory: &OriginRegistry) {
-    directory.for_each(|origin| {
+pub fn stop(registry: &OriginRegistry) {
+    registry.for_each(|origin| {
         if let Some(supervisor) = origin.existing_kind_state::<Supervisor>() {
             supervisor.stop();
         }
