@@ -34,5 +34,5 @@ pub use files::{FileBody, FileParts};
 pub use files::{SendfileContext, SendfileName, SendfileTarget, find_named, refused, respond_named, tags_no_content};
 pub use gateway::GatewayBody;
 use kasoku_options::{OriginEndpoint as Endpoint, OriginLimits as Limits};
-pub use request::{ConnectionInfo, Request};
+pub use request::{ConnectionFacts, Request};
 pub use response::{OriginBody, Reply, Response};

@@ -79,14 +79,14 @@ impl Client {
 
     /// Asks on a connection of its own, which takes no permit and is not kept: an origin whose permits are all taken must be checked
     /// as well. The body is not read.
-    pub(crate) async fn probe(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
+    pub(crate) async fn check(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
         match address {
-            Address::Http(endpoint) => self.http.probe(endpoint, &request.plain()).await,
+            Address::Http(endpoint) => self.http.check(endpoint, &request.plain()).await,
             Address::Files(root) => files::send(root, request, None).await.map(|response| response.head),
-            Address::FastCgi(endpoint) => self.servers.probe(GatewayServer::FastCgi(endpoint), request).await,
-            Address::Spawned(program) => self.servers.probe(GatewayServer::Spawned(program), request).await,
-            Address::Scgi(endpoint) => self.servers.probe(GatewayServer::Scgi(endpoint), request).await,
-            Address::Cgi(programs) => cgi::probe(programs, request).await,
+            Address::FastCgi(endpoint) => self.servers.check(GatewayServer::FastCgi(endpoint), request).await,
+            Address::Spawned(program) => self.servers.check(GatewayServer::Spawned(program), request).await,
+            Address::Scgi(endpoint) => self.servers.check(GatewayServer::Scgi(endpoint), request).await,
+            Address::Cgi(programs) => cgi::check(programs, request).await,
         }
     }
 

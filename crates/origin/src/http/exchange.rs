@@ -65,7 +65,7 @@ impl ConnectionPool {
 
     /// Sends a check on a connection of its own, which takes no permit and is not kept: an origin without a free permit must be checked
     /// as well. The body is not read.
-    pub async fn probe(self: &Rc<Self>, endpoint: &Endpoint, request: &Request<'_>) -> Result<ResponseHead, Error> {
+    pub async fn check(self: &Rc<Self>, endpoint: &Endpoint, request: &Request<'_>) -> Result<ResponseHead, Error> {
         let connection = OriginConnection::open(endpoint, request.limits.connect_timeout).await?;
         let asked = self.exchange(connection, endpoint, request, &mut Some(NoUpload), &mut NoInterim).await;
         asked.map(|response| response.head)

@@ -46,7 +46,7 @@ pub(super) async fn launch(
 }
 
 fn not_started(script: &Script, request: &Request<'_>, error: io::Error) -> Error {
-    let (file, id) = (script.file.display(), &request.circumstances.request_id);
+    let (file, id) = (script.file.display(), &request.connection.request_id);
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         // The machine's resources, or this process's share of them, are used up for the moment.
         Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
@@ -119,9 +119,9 @@ fn environment(script: &Script, root: &Path, request: &Request<'_>, body: BodyLe
     let document_root = gateway.root.as_deref().unwrap_or(root);
     let mut variables = MetaVariables::of(&ScriptRequest {
         head: request.head,
-        is_https: request.circumstances.is_https,
-        local: request.circumstances.local,
-        remote: request.circumstances.remote,
+        is_https: request.connection.is_https,
+        local: request.connection.local,
+        remote: request.connection.remote,
         body_bytes: content_length(body),
         passes_authorization: gateway.passes_authorization.unwrap_or(false),
         script_name: &script.script_name,

@@ -1,8 +1,8 @@
 //! Runs a CGI program (RFC 3875) for one request.
 //!
 //! ```text
-//! search -> permit -> launch -> supervise, input, complaints   (tasks)
-//!                          \-> head -> CgiBody
+//! search -> permit -> launch -> supervise, input, stderr   (tasks)
+//!                           \-> head -> CgiBody
 //! ```
 //!
 //! | file | job |
@@ -11,7 +11,7 @@
 //! | `input` | sends the request's body to standard input |
 //! | `launch` | environment, pipes, the start |
 //! | `program` | a running program, and the task that sees to its end |
-//! | `complaints` | standard error, for the log |
+//! | `stderr` | standard error, for the log |
 //! | `output`, `body` | standard output: the head, then the body |
 //!
 //! **A program gets** its standard descriptors, the meta-variables (`meta_variables`), PATH, and the variables of the configuration.
@@ -29,12 +29,12 @@
 //! may work on until its time is over. The number of programs is bounded for the whole process ([`kasoku_origin::permits`]).
 
 mod body;
-mod complaints;
 mod input;
 mod launch;
 mod output;
 mod program;
 mod search;
+mod stderr;
 #[cfg(test)]
 mod tests;
 
@@ -84,7 +84,7 @@ pub async fn send<U: Upload + 'static>(
 }
 
 /// Sends a health check: runs a program, however many run already. Its body is not read.
-pub async fn probe(programs: &Path, request: &Request<'_>) -> Result<ResponseHead, Error> {
+pub async fn check(programs: &Path, request: &Request<'_>) -> Result<ResponseHead, Error> {
     let (script, root) = match search::search(programs, request).await? {
         ScriptSearch::Script(script, root) => (script, root),
         ScriptSearch::Answer(response) => return Ok(response.head),

@@ -31,7 +31,7 @@ pub(super) async fn answer(
     let head = match output.final_head(script, request, interim).await {
         Ok(CgiHead::Response(head)) => head,
         Ok(CgiHead::LocalRedirect(target)) => {
-            output.running.leave();
+            output.running.end_answer();
             return Ok(Reply::LocalRedirect(target));
         }
         Err(error) => {
@@ -41,7 +41,7 @@ pub(super) async fn answer(
     };
     let length = response_body_length(&head, &request.head.method).map_err(Error::MalformedHead)?;
     let body = if matches!(length, BodyLength::None) {
-        output.running.leave();
+        output.running.end_answer();
         OriginBody::Whole(None)
     } else {
         let decoder = BodyDecoder::new(length, &request.limits.body);

@@ -83,13 +83,15 @@ impl GatewayClients {
         };
         let permit = choice.take_permit(request.limits).await?;
         upload::invite(request.head, interim).await;
-        let question = GatewayRequest { request, program: &program, is_repeatable, body_bytes };
+        let gateway_request = GatewayRequest { request, program: &program, is_repeatable, body_bytes };
         match server {
-            GatewayServer::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, permit, question, upload).await,
-            GatewayServer::Spawned(spawned) => {
-                self.fastcgi.send_spawned(spawned, choice, permit, question, upload).await
+            GatewayServer::FastCgi(endpoint) => {
+                self.fastcgi.send(endpoint, choice, permit, gateway_request, upload).await
             }
-            GatewayServer::Scgi(endpoint) => self.scgi.send(endpoint, choice, permit, question, upload).await,
+            GatewayServer::Spawned(spawned) => {
+                self.fastcgi.send_spawned(spawned, choice, permit, gateway_request, upload).await
+            }
+            GatewayServer::Scgi(endpoint) => self.scgi.send(endpoint, choice, permit, gateway_request, upload).await,
         }
     }
 
@@ -97,17 +99,18 @@ impl GatewayClients {
     ///
     /// # Errors
     /// Also for a program that Kasoku starts itself: Kasoku knows without a request whether its processes run.
-    pub async fn probe(&self, server: GatewayServer<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
+    pub async fn check(&self, server: GatewayServer<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
         let reply = match target::find_for_check(request).await? {
             GatewayTarget::Answer(response) => return Ok(response.head),
             GatewayTarget::Program(program) => {
-                let question = GatewayRequest { request, program: &program, is_repeatable: true, body_bytes: None };
+                let gateway_request =
+                    GatewayRequest { request, program: &program, is_repeatable: true, body_bytes: None };
                 match server {
-                    GatewayServer::FastCgi(endpoint) => self.fastcgi.probe(endpoint, question).await?,
+                    GatewayServer::FastCgi(endpoint) => self.fastcgi.check(endpoint, gateway_request).await?,
                     GatewayServer::Spawned(_) => {
                         return Err(Error::Unreachable(std::io::ErrorKind::Unsupported.into()));
                     }
-                    GatewayServer::Scgi(endpoint) => self.scgi.probe(endpoint, question).await?,
+                    GatewayServer::Scgi(endpoint) => self.scgi.check(endpoint, gateway_request).await?,
                 }
             }
         };
