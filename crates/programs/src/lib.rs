@@ -1,7 +1,7 @@
 //! Asks origins that are no HTTP servers: programs behind CGI, FastCGI and SCGI (including FastCGI programs that Kasoku starts
 //! itself), and the files of a directory.
 //!
-//! Each kind takes the same [`Request`] and returns the same [`Reply`]: a head and an [`OriginBody`] that comes piece by piece,
+//! Each kind takes the same [`Request`] and returns the same [`Reply`]: a head and a [`LocalBody`] that comes piece by piece,
 //! or a local redirect. [`kasoku_origin`] has what all origins share: the choice among several, permits, health, connections and
 //! their pool, the request's body, errors. That crate does not know this one; `engine/src/origin` uses both.
 //!
@@ -35,4 +35,4 @@ pub use files::{SendfileContext, SendfileName, SendfileTarget, find_named, refus
 pub use gateway::GatewayBody;
 use kasoku_options::{OriginEndpoint as Endpoint, OriginLimits as Limits};
 pub use request::{ConnectionFacts, Request};
-pub use response::{OriginBody, Reply, Response};
+pub use response::{LocalBody, Reply, Response};

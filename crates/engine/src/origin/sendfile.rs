@@ -243,7 +243,7 @@ fn respond(route: &ActiveRoute, file: OpenFile, said: &ResponseHead, asked: &Req
         asked
     };
     let context = SendfileContext { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
-    respond_named(file, completed(said), context).with_body(Body::Program)
+    respond_named(file, completed(said), context).with_body(Body::Local)
 }
 
 /// The request with entity tags as its only conditions. An application that knows visitors may name another file for each of them,

@@ -65,7 +65,7 @@ impl Client {
             }
             Address::Cgi(programs) => cgi::send(choice, programs, request, upload, interim, &self.counters).await,
         };
-        reply.map(|reply| reply.with_body(Body::Program))
+        reply.map(|reply| reply.with_body(Body::Local))
     }
 
     /// Connects to an origin, to find out whether it can be reached. An origin without an endpoint counts as reachable.

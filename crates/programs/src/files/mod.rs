@@ -21,7 +21,7 @@ mod tests;
 use crate::Limits;
 use crate::document_root::{DocumentRoot, OpenFile, ResolvedPath, Rules, Scripts, find, in_time, may_wait};
 use crate::request::Request;
-use crate::response::{self, OriginBody, Response};
+use crate::response::{self, LocalBody, Response};
 pub use body::FileBody;
 use bytes::Bytes;
 use head::{ContentChoice, FileRepresentation};
@@ -143,15 +143,15 @@ impl FileSending<'_> {
         match outcome {
             ContentChoice::Part(part) => {
                 let body = FileBody::new(&file, part, limits, permit).at_rate(rate_max);
-                Response { head, body: OriginBody::File(Box::new(body)) }
+                Response { head, body: LocalBody::File(Box::new(body)) }
             }
             ContentChoice::Parts(ranges) => {
                 let (head, parts) = FileParts::new(file, &ranges, head, limits, permit);
-                Response { head, body: OriginBody::FileParts(Box::new(parts.at_rate(rate_max))) }
+                Response { head, body: LocalBody::FileParts(Box::new(parts.at_rate(rate_max))) }
             }
             ContentChoice::Nothing => {
                 let has_body = *method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
-                Response { head, body: OriginBody::Whole(has_body.then(Bytes::new)) }
+                Response { head, body: LocalBody::Whole(has_body.then(Bytes::new)) }
             }
         }
     }
