@@ -320,11 +320,11 @@ impl<'a, 'i> Keys<'a, 'i> {
                 continue;
             }
             let message = format!("unknown key {}", quoted(name));
-            let issue = match (suggest::elsewhere(name), suggest::closest(name, &self.asked)) {
-                (Some(elsewhere), _) => Issue::error(message).help(elsewhere),
+            let issue = match (suggest::where_it_belongs(name), suggest::closest(name, &self.asked)) {
+                (Some(place), _) => Issue::error(message).help(place),
                 (None, Some(close)) => Issue::error(format!("{message}: did you mean {}?", quoted(close))),
                 (None, None) => {
-                    let plural = name.strip_suffix('s').and_then(suggest::elsewhere);
+                    let plural = name.strip_suffix('s').and_then(suggest::where_it_belongs);
                     Issue::error(message).help(plural.unwrap_or_else(|| self.nearest_keys(name)))
                 }
             };

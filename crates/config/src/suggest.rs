@@ -47,7 +47,7 @@ pub(crate) fn nearest<'k>(name: &str, known: &[&'k str], count: usize) -> Vec<&'
 }
 
 /// Where a key or a table of exactly that name belongs, when other tables know it.
-pub(crate) fn elsewhere(name: &str) -> Option<String> {
+pub(crate) fn where_it_belongs(name: &str) -> Option<String> {
     let (mut parents, mut headers) = (Vec::new(), Vec::new());
     for key in table::settings().flat_map(table::Setting::keys) {
         let words: Vec<&str> = key.split('.').collect();
@@ -99,17 +99,17 @@ mod tests {
 
     #[test]
     fn a_key_in_the_wrong_table_is_sent_to_the_right_one() {
-        assert_eq!(elsewhere("size").as_deref(), Some("`size` belongs in `[memory]`"));
-        assert_eq!(elsewhere("origin").as_deref(), Some("`origin` belongs in `[[site]]` or in `[[site.rule]]`"));
-        assert_eq!(elsewhere("nonsense"), None);
+        assert_eq!(where_it_belongs("size").as_deref(), Some("`size` belongs in `[memory]`"));
+        assert_eq!(where_it_belongs("origin").as_deref(), Some("`origin` belongs in `[[site]]` or in `[[site.rule]]`"));
+        assert_eq!(where_it_belongs("nonsense"), None);
     }
 
     #[test]
     fn a_table_in_the_wrong_place_is_sent_to_the_right_one() {
-        let rule = elsewhere("rule").unwrap();
+        let rule = where_it_belongs("rule").unwrap();
         assert!(rule.ends_with("write `[[site.rule]]`, below the `[[site]]` that it is for"), "{rule}");
-        assert_eq!(elsewhere("memory").as_deref(), Some("`memory` is a table of its own: write `[memory]`"));
-        assert_eq!(elsewhere("site").as_deref(), Some("`site` is a table of its own: write `[[site]]`"));
+        assert_eq!(where_it_belongs("memory").as_deref(), Some("`memory` is a table of its own: write `[memory]`"));
+        assert_eq!(where_it_belongs("site").as_deref(), Some("`site` is a table of its own: write `[[site]]`"));
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl OriginAddress {
     }
 
     /// The most requests that it can serve at a time, if that is known.
-    pub fn places_max(&self) -> Option<usize> {
+    pub fn permits_max(&self) -> Option<usize> {
         match self {
             Self::Spawned(program) => Some(program.processes_max),
             _ => None,
@@ -71,7 +71,7 @@ impl OriginAddress {
 
     /// Whether its requests are counted together with those of all other origins of its kind: programs that run for one request
     /// share the machine.
-    pub fn shares_places(&self) -> bool {
+    pub fn shares_permits(&self) -> bool {
         matches!(self, Self::Cgi(_))
     }
 

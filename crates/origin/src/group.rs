@@ -92,11 +92,11 @@ pub struct Waiting {
 
 impl Waiting {
     /// Waits for the end of the trial, for a moment at most. If the trial failed, the origin counts as asked.
-    pub async fn wait(self, asking: &mut Attempts) {
-        let until = *asking.waits_until.get_or_insert_with(|| Instant::now() + TRIAL_WAIT_MAX);
+    pub async fn wait(self, attempts: &mut Attempts) {
+        let until = *attempts.waits_until.get_or_insert_with(|| Instant::now() + TRIAL_WAIT_MAX);
         let wait_max = self.wait_max.min(until.saturating_duration_since(Instant::now()));
         if self.origin.health.wait_for_trial(wait_max).await {
-            asking.asked |= bit(self.at);
+            attempts.asked |= bit(self.at);
         }
     }
 }
@@ -113,8 +113,8 @@ impl ChosenOrigin {
     }
 
     /// Takes a permit for a connection, or waits for one.
-    pub async fn place(&self, limits: &Limits) -> Result<Permit, Error> {
-        self.origin.places.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
+    pub async fn take_permit(&self, limits: &Limits) -> Result<Permit, Error> {
+        self.origin.permits.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
     }
 }
 
@@ -143,17 +143,17 @@ impl Group {
         balance: Balance,
         origins: &[OriginOptions],
         connections_max: usize,
-        directory: &OriginRegistry,
+        registry: &OriginRegistry,
         worker: usize,
     ) -> Self {
         let member = |origin: &OriginOptions| Member {
-            state: directory.of(&origin.address),
+            state: registry.of(&origin.address),
             weight: origin.weight.max(1),
             is_backup: origin.is_backup,
             connections_max: origin
                 .connections_max
                 .unwrap_or(connections_max)
-                .min(origin.address.places_max().unwrap_or(usize::MAX))
+                .min(origin.address.permits_max().unwrap_or(usize::MAX))
                 .max(1),
             hash: key_hash(origin.address.to_string().as_bytes()),
             current: AtomicI64::new(0),
@@ -181,49 +181,49 @@ impl Group {
     }
 
     /// Chooses the origin to ask now.
-    pub fn choose(&self, asking: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
-        let mut open = !asking.asked;
+    pub fn choose(&self, attempts: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
+        let mut open = !attempts.asked;
         for is_backup in [false, true] {
-            while let Some(at) = self.best(asking, |at, member| {
+            while let Some(at) = self.best(attempts, |at, member| {
                 let may_be = match member.state.health.status(now_ms) {
                     HealthStatus::Up | HealthStatus::Due => true,
                     // Only a request that can be sent again may try an origin that may not answer.
-                    HealthStatus::Suspect { is_due } => is_due && asking.is_repeatable,
+                    HealthStatus::Suspect { is_due } => is_due && attempts.is_repeatable,
                     HealthStatus::Down | HealthStatus::ChecksFailed => false,
                 };
                 may_be && member.is_backup == is_backup && has(open, at)
             }) {
                 match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
-                    Availability::Free => return self.chosen(asking, at, None),
-                    Availability::Trial(number) => return self.chosen(asking, at, Some(number)),
+                    Availability::Free => return self.chosen(attempts, at, None),
+                    Availability::Trial(number) => return self.chosen(attempts, at, Some(number)),
                     // Another request has claimed the trial.
                     Availability::TrialRunning(_) | Availability::Refused => open &= !bit(at),
                 }
             }
         }
         for is_backup in [false, true] {
-            if let Some(at) = self.best(asking, |at, member| {
+            if let Some(at) = self.best(attempts, |at, member| {
                 let is_suspect = matches!(member.state.health.status(now_ms), HealthStatus::Suspect { .. });
-                is_suspect && member.is_backup == is_backup && !has(asking.asked, at)
+                is_suspect && member.is_backup == is_backup && !has(attempts.asked, at)
             }) {
                 let trial = match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
                     Availability::Trial(number) => Some(number),
                     Availability::Free | Availability::TrialRunning(_) | Availability::Refused => None,
                 };
-                return self.chosen(asking, at, trial);
+                return self.chosen(attempts, at, trial);
             }
         }
-        self.last_resort(asking, rules, now_ms)
+        self.last_resort(attempts, rules, now_ms)
     }
 
     /// Of the origins that are down, claims the one that failed longest ago and that no other request tries; or else waits for a trial.
-    fn last_resort(&self, asking: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
-        let mut open = !asking.asked;
+    fn last_resort(&self, attempts: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
+        let mut open = !attempts.asked;
         let mut waiting: Option<(usize, Duration)> = None;
         while let Some(at) = self.longest_down_of(open) {
             match self.claim(at, |member| member.state.health.claim_anyway(rules, now_ms)) {
-                Availability::Free => return self.chosen(asking, at, None),
-                Availability::Trial(number) => return self.chosen(asking, at, Some(number)),
+                Availability::Free => return self.chosen(attempts, at, None),
+                Availability::Trial(number) => return self.chosen(attempts, at, Some(number)),
                 Availability::TrialRunning(wait_max) if waiting.is_none_or(|(_, longest)| wait_max > longest) => {
                     waiting = Some((at, wait_max));
                 }
@@ -247,20 +247,20 @@ impl Group {
         self.members.get(at).map_or(Availability::Refused, claim)
     }
 
-    fn chosen(&self, asking: &mut Attempts, at: usize, trial: Option<u64>) -> NextOrigin {
-        asking.asked |= bit(at);
+    fn chosen(&self, attempts: &mut Attempts, at: usize, trial: Option<u64>) -> NextOrigin {
+        attempts.asked |= bit(at);
         let Some(member) = self.members.get(at) else { return NextOrigin::NoneLeft };
         let trial = trial.map(|number| Trial { origin: member.state.clone(), number });
         NextOrigin::Ask(ChosenOrigin { origin: member.state.clone(), connections_max: member.connections_max, trial })
     }
 
     /// The origin that the balance selects among those with a free permit; among all that `may_be` accepts, if none has one.
-    fn best(&self, asking: &Attempts, may_be: impl Fn(usize, &Member) -> bool) -> Option<usize> {
+    fn best(&self, attempts: &Attempts, may_be: impl Fn(usize, &Member) -> bool) -> Option<usize> {
         let mut fit = 0;
         let mut with_room = 0;
         for (at, member) in self.members.iter().enumerate().filter(|(at, member)| may_be(*at, member)) {
             fit |= bit(at);
-            if member.state.places.has_room(member.connections_max) {
+            if member.state.permits.has_room(member.connections_max) {
                 with_room |= bit(at);
             }
         }
@@ -269,7 +269,7 @@ impl Group {
             (0, _) => None,
             (1, _) | (_, Balance::First) => Some(of.trailing_zeros() as usize),
             (_, Balance::RoundRobin) => self.next_in_turn_of(of),
-            (_, Balance::Hash) => self.highest_of(of, asking.key_hash),
+            (_, Balance::Hash) => self.highest_of(of, attempts.key_hash),
         }
     }
 

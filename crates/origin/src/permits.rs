@@ -68,9 +68,9 @@ impl PermitPool {
             taken.waiting.push_back(Waiter { number, max, turn: sender });
             (number, turn)
         };
-        let _leaves = LeaveQueue { places: self, number };
+        let _leaves = LeaveQueue { permits: self, number };
         match tokio::time::timeout(timeout, turn).await {
-            Ok(Ok(place)) => Ok(place),
+            Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::Busy),
         }
     }
@@ -112,13 +112,13 @@ impl Drop for Permit {
 
 /// Removes the waiting request from the queue when its wait ends, in any way.
 struct LeaveQueue<'p> {
-    places: &'p PermitPool,
+    permits: &'p PermitPool,
     number: u64,
 }
 
 impl Drop for LeaveQueue<'_> {
     fn drop(&mut self) {
-        self.places.taken().waiting.retain(|waiter| waiter.number != self.number);
+        self.permits.taken().waiting.retain(|waiter| waiter.number != self.number);
     }
 }
 
@@ -142,42 +142,42 @@ mod tests {
     #[test]
     fn who_came_first_goes_first() {
         in_runtime(|| {
-            let places = Arc::new(PermitPool::default());
-            let take = || places.take(1, 8, LONG);
-            let Poll::Ready(Ok(held)) = poll(pin!(take())) else { panic!("the first has a place") };
+            let permits = Arc::new(PermitPool::default());
+            let take = || permits.take(1, 8, LONG);
+            let Poll::Ready(Ok(held)) = poll(pin!(take())) else { panic!("the first has a permit") };
             let (mut second, mut third) = (pin!(take()), pin!(take()));
             assert!(poll(second.as_mut()).is_pending() && poll(third.as_mut()).is_pending());
-            assert_eq!(places.load(), (1, 2));
+            assert_eq!(permits.load(), (1, 2));
             drop(held);
             assert!(poll(third.as_mut()).is_pending());
             let Poll::Ready(Ok(held)) = poll(second.as_mut()) else { panic!("it is the second's turn") };
             drop(held);
             assert!(matches!(poll(third.as_mut()), Poll::Ready(Ok(_))));
-            assert_eq!(places.load(), (0, 0));
+            assert_eq!(permits.load(), (0, 0));
         });
     }
 
     #[test]
     fn a_full_queue_refuses_and_who_leaves_makes_room_in_it() {
         in_runtime(|| {
-            let places = Arc::new(PermitPool::default());
-            let Poll::Ready(Ok(_held)) = poll(pin!(places.take(1, 1, LONG))) else { panic!("a place") };
+            let permits = Arc::new(PermitPool::default());
+            let Poll::Ready(Ok(_held)) = poll(pin!(permits.take(1, 1, LONG))) else { panic!("a permit") };
             {
-                let mut waits = pin!(places.take(1, 1, LONG));
+                let mut waits = pin!(permits.take(1, 1, LONG));
                 assert!(poll(waits.as_mut()).is_pending());
-                assert!(matches!(poll(pin!(places.take(1, 1, LONG))), Poll::Ready(Err(Error::QueueFull))));
+                assert!(matches!(poll(pin!(permits.take(1, 1, LONG))), Poll::Ready(Err(Error::QueueFull))));
             }
-            assert_eq!(places.load(), (1, 0));
-            assert!(poll(pin!(places.take(1, 1, LONG))).is_pending());
+            assert_eq!(permits.load(), (1, 0));
+            assert!(poll(pin!(permits.take(1, 1, LONG))).is_pending());
         });
     }
 
     #[test]
-    fn a_place_for_a_request_that_has_just_left_goes_to_the_next() {
+    fn a_permit_for_a_request_that_has_just_left_goes_to_the_next() {
         in_runtime(|| {
-            let places = Arc::new(PermitPool::default());
-            let take = || places.take(1, 8, LONG);
-            let Poll::Ready(Ok(held)) = poll(pin!(take())) else { panic!("a place") };
+            let permits = Arc::new(PermitPool::default());
+            let take = || permits.take(1, 8, LONG);
+            let Poll::Ready(Ok(held)) = poll(pin!(take())) else { panic!("a permit") };
             let mut second = Box::pin(take());
             let mut third = pin!(take());
             assert!(poll(second.as_mut()).is_pending() && poll(third.as_mut()).is_pending());
@@ -185,22 +185,22 @@ mod tests {
             drop(held);
             drop(second);
             assert!(matches!(poll(third.as_mut()), Poll::Ready(Ok(_))));
-            assert_eq!(places.load(), (0, 0));
+            assert_eq!(permits.load(), (0, 0));
         });
     }
 
     #[test]
     fn a_small_limit_waits_for_itself_alone() {
         in_runtime(|| {
-            let places = Arc::new(PermitPool::default());
+            let permits = Arc::new(PermitPool::default());
             let mut held = Vec::new();
             for _ in 0..2 {
-                let Poll::Ready(Ok(place)) = poll(pin!(places.take(4, 8, LONG))) else { panic!("a place") };
-                held.push(place);
+                let Poll::Ready(Ok(permit)) = poll(pin!(permits.take(4, 8, LONG))) else { panic!("a permit") };
+                held.push(permit);
             }
-            let mut small = pin!(places.take(1, 8, LONG));
+            let mut small = pin!(permits.take(1, 8, LONG));
             assert!(poll(small.as_mut()).is_pending());
-            assert!(matches!(poll(pin!(places.take(4, 8, LONG))), Poll::Ready(Ok(_))), "not behind the small one");
+            assert!(matches!(poll(pin!(permits.take(4, 8, LONG))), Poll::Ready(Ok(_))), "not behind the small one");
             held.pop();
             assert!(poll(small.as_mut()).is_pending());
             held.pop();

@@ -20,7 +20,7 @@ pub struct OriginState {
     /// Whether it should be asked.
     pub health: Health,
     /// The permits for connections in use.
-    pub places: Arc<PermitPool>,
+    pub permits: Arc<PermitPool>,
     /// The permits for idle connections, for kinds of origins whose idle connections are counted for the whole process.
     pub kept: Arc<PermitPool>,
     /// See [`OriginState::kind_state`].
@@ -52,7 +52,7 @@ impl OriginState {
         Self {
             address,
             health: Health::default(),
-            places: Arc::default(),
+            permits: Arc::default(),
             kept: Arc::default(),
             kind_state: OnceLock::new(),
             requests: AtomicU64::new(0),
@@ -71,18 +71,18 @@ impl OriginState {
     }
 
     /// What the crate for this kind of origin keeps for it, such as its processes. The first call makes it, and it is dropped with the
-    /// origin's state. An origin is of one kind, so its kind_state have one type; `None` for any other type.
+    /// origin's state. An origin has one kind, so its state has one type; `None` for any other type.
     pub fn kind_state<T: Default + Send + Sync + 'static>(&self) -> Option<&T> {
         self.kind_state.get_or_init(|| Box::<T>::default()).downcast_ref()
     }
 
-    /// The same, if they have been made.
-    pub fn belongings_made<T: 'static>(&self) -> Option<&T> {
+    /// The same state, if a call of [`Self::kind_state`] has made it.
+    pub fn existing_kind_state<T: 'static>(&self) -> Option<&T> {
         self.kind_state.get()?.downcast_ref()
     }
 
     fn numbers(&self) -> OriginNumbers {
-        let (connections, queue) = self.places.load();
+        let (connections, queue) = self.permits.load();
         OriginNumbers {
             address: self.address.to_string(),
             is_up: self.health.is_up(),
@@ -99,7 +99,7 @@ impl OriginState {
 pub struct OriginRegistry {
     origins: Arc<Mutex<HashMap<Address, Arc<OriginState>>>>,
     /// The permits of all origins that share their permits.
-    shared_places: Arc<PermitPool>,
+    shared_permits: Arc<PermitPool>,
 }
 
 impl OriginRegistry {
@@ -111,8 +111,8 @@ impl OriginRegistry {
     pub fn of(&self, address: &Address) -> Arc<OriginState> {
         let new = || {
             let mut state = OriginState::new(address.clone());
-            if address.shares_places() {
-                state.places = self.shared_places.clone();
+            if address.shares_permits() {
+                state.permits = self.shared_permits.clone();
             }
             Arc::new(state)
         };
@@ -147,16 +147,16 @@ mod tests {
 
     #[test]
     fn who_names_the_same_address_shares_what_is_known() {
-        let directory = OriginRegistry::default();
+        let registry = OriginRegistry::default();
         let address = |port| Address::Http(Endpoint::Tcp { host: "a".to_owned(), port });
-        let (one, same, other) = (directory.of(&address(1)), directory.of(&address(1)), directory.of(&address(2)));
+        let (one, same, other) = (registry.of(&address(1)), registry.of(&address(1)), registry.of(&address(2)));
         for _ in 0..3 {
             one.health.failed(Blame::Connection, one.health.mark(), &OriginHealth::default(), 0);
         }
         assert_eq!((same.health.is_up(), other.health.is_up()), (false, true));
-        directory.keep_only([address(1)].iter());
-        assert_eq!(directory.numbers().len(), 1);
-        assert!(!directory.of(&address(1)).health.is_up(), "what stays keeps its state");
-        assert!(directory.of(&address(2)).health.is_up());
+        registry.keep_only([address(1)].iter());
+        assert_eq!(registry.numbers().len(), 1);
+        assert!(!registry.of(&address(1)).health.is_up(), "what stays keeps its state");
+        assert!(registry.of(&address(2)).health.is_up());
     }
 }

@@ -1,8 +1,8 @@
 //! Asks origins that are no HTTP servers: programs behind CGI, FastCGI and SCGI (including FastCGI programs that Kasoku starts
 //! itself), and the files of a directory.
 //!
-//! Each kind takes the same [`Request`] and returns the same [`Reply`]: a head and an [`OriginBody`] that comes piece by piece,
-//! or a local redirect. [`kasoku_origin`] has what all origins share: the choice among several, places, health, connections and
+//! Each kind takes the same [`Request`] and returns the same [`Reply`]: a head and a [`LocalBody`] that comes piece by piece,
+//! or a local redirect. [`kasoku_origin`] has what all origins share: the choice among several, permits, health, connections and
 //! their pool, the request's body, errors. That crate does not know this one; `engine/src/origin_client` uses both.
 //!
 //! | file | job |
@@ -34,5 +34,5 @@ pub use files::{FileBody, FileParts};
 pub use files::{SendfileContext, SendfileName, SendfileTarget, find_named, refused, respond_named, tags_no_content};
 pub use gateway::GatewayBody;
 use kasoku_options::{OriginEndpoint as Endpoint, OriginLimits as Limits};
-pub use request::{ConnectionInfo, Request};
-pub use response::{OriginBody, Reply, Response};
+pub use request::{ConnectionFacts, Request};
+pub use response::{LocalBody, Reply, Response};

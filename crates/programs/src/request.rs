@@ -12,7 +12,7 @@ pub struct Request<'a> {
     /// As [`kasoku_origin::Request::head`].
     pub head: &'a RequestHead,
     /// Facts about the client's connection, for programs.
-    pub circumstances: &'a ConnectionInfo,
+    pub connection: &'a ConnectionFacts,
     /// How URLs map to scripts and files.
     pub gateway: &'a Gateway,
     /// Deadlines and bounds.
@@ -28,12 +28,12 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What a gateway protocol tells a program besides the request itself.
+/// What a gateway protocol tells a program about the client's connection, besides the request itself.
 ///
 /// A program can put these values into its answer as easily as a field's value. So where the answer may be shared (profile
 /// `safe`), they hold nothing that is not in the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConnectionInfo {
+pub struct ConnectionFacts {
     /// Whether the client uses TLS, according to the listener or a trusted proxy. The scheme is in the key.
     pub is_https: bool,
     /// The address that the client connected to; `None` where the answer may be shared, and for Unix sockets. (The name and the

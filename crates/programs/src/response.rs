@@ -9,10 +9,10 @@ use kasoku_origin::{BodyPiece, Error};
 use kasoku_wire::ResponseHead;
 
 /// A final response.
-pub type Response = kasoku_origin::Response<OriginBody>;
+pub type Response = kasoku_origin::Response<LocalBody>;
 
 /// The answer to a request. `B`: the type of a response's body; a caller that asks origins of all kinds has its own.
-pub enum Reply<B = OriginBody> {
+pub enum Reply<B = LocalBody> {
     /// A response.
     Response(kasoku_origin::Response<B>),
     /// A program's local redirect (RFC 3875 section 6.2.2): the client gets what a GET of this path and query yields on this server.
@@ -30,13 +30,13 @@ impl<B> Reply<B> {
 }
 
 /// A response's body while it is read. Dropping it before its end closes the connection, or ends the program, that produces it.
-pub enum OriginBody {
+pub enum LocalBody {
     /// All of a file, or one range of it.
     File(Box<FileBody>),
     /// Several ranges of a file.
     FileParts(Box<FileParts>),
     /// The output of an application server's program (FastCGI, SCGI).
-    Program(Box<GatewayBody>),
+    Gateway(Box<GatewayBody>),
     /// The output of a CGI program, which runs for this request.
     Cgi(Box<CgiBody>),
     /// A body that is in memory; `None` after it was read, or where the response has no body.
@@ -50,16 +50,16 @@ pub(crate) fn own(status: StatusCode, method: &Method) -> Response {
         .with("Content-Type", "text/plain; charset=utf-8")
         .with("Content-Length", text.len().to_string());
     let body = if *method == Method::HEAD { None } else { Some(text.into()) };
-    Response { head, body: OriginBody::Whole(body) }
+    Response { head, body: LocalBody::Whole(body) }
 }
 
-impl OriginBody {
+impl LocalBody {
     /// The body's length in bytes, if it is known before the body's end.
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::File(body) => Some(body.length()),
             Self::FileParts(body) => Some(body.length()),
-            Self::Program(body) => body.length(),
+            Self::Gateway(body) => body.length(),
             Self::Cgi(body) => body.length(),
             Self::Whole(data) => Some(data.as_ref().map_or(0, |data| data.len() as u64)),
         }
@@ -74,7 +74,7 @@ impl OriginBody {
     pub fn is_none(&self) -> bool {
         match self {
             Self::File(_) | Self::FileParts(_) | Self::Cgi(_) => false,
-            Self::Program(body) => body.is_none(),
+            Self::Gateway(body) => body.is_none(),
             Self::Whole(data) => data.is_none(),
         }
     }
@@ -84,7 +84,7 @@ impl OriginBody {
         match self {
             Self::File(body) => body.next().await,
             Self::FileParts(body) => body.next().await,
-            Self::Program(body) => body.next().await,
+            Self::Gateway(body) => body.next().await,
             Self::Cgi(body) => body.next().await,
             Self::Whole(data) => Ok(match data.take().filter(|data| !data.is_empty()) {
                 Some(data) => BodyPiece::Data(data),
@@ -98,7 +98,7 @@ impl OriginBody {
     pub fn may_be_incomplete(&self) -> bool {
         match self {
             Self::Cgi(body) => body.may_be_incomplete(),
-            Self::Program(body) => body.may_be_incomplete(),
+            Self::Gateway(body) => body.may_be_incomplete(),
             Self::File(_) | Self::FileParts(_) | Self::Whole(_) => false,
         }
     }
@@ -107,7 +107,7 @@ impl OriginBody {
     /// possible: a connection is kept if the rest is short; a CGI program may work on.
     pub fn discard(self) {
         match self {
-            Self::Program(body) => body.discard(),
+            Self::Gateway(body) => body.discard(),
             Self::Cgi(body) => body.discard(),
             Self::File(_) | Self::FileParts(_) | Self::Whole(_) => {}
         }

@@ -38,49 +38,49 @@ impl Scgi {
         &self,
         endpoint: &Endpoint,
         choice: &ChosenOrigin,
-        place: Permit,
-        question: GatewayRequest<'_>,
+        permit: Permit,
+        gateway_request: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
-        let limits = question.request.limits;
-        let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
-        let head = encoded(question);
-        let body = question.body_of(upload);
-        self.exchange(connection, question, head, body).await
+        let limits = gateway_request.request.limits;
+        let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
+        let head = encoded(gateway_request);
+        let body = gateway_request.body_of(upload);
+        self.exchange(connection, gateway_request, head, body).await
     }
 
-    /// Sends a health check on a connection of its own, which needs no place.
-    pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
-        let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
-        self.exchange::<NoUpload>(connection, question, encoded(question), NO_BODY).await
+    /// Sends a health check on a connection of its own, which needs no permit.
+    pub(crate) async fn check(&self, endpoint: &Endpoint, gateway_request: GatewayRequest<'_>) -> Result<Reply, Error> {
+        let connection = OriginConnection::open(endpoint, gateway_request.request.limits.connect_timeout).await?;
+        self.exchange::<NoUpload>(connection, gateway_request, encoded(gateway_request), NO_BODY).await
     }
 
     async fn exchange<U: Upload + 'static>(
         &self,
         connection: OriginConnection,
-        question: GatewayRequest<'_>,
+        gateway_request: GatewayRequest<'_>,
         head: Vec<u8>,
         body: Option<U>,
     ) -> Result<Reply, Error> {
         self.counters.request();
-        let pause_max = question.request.limits.between_bytes_timeout;
+        let pause_max = gateway_request.request.limits.between_bytes_timeout;
         write(&connection.stream, &head, pause_max).await?;
         let upload = match body {
             None => UploadTask::none(),
             Some(body) => UploadTask::spawn(send_body(body, connection.stream.clone(), pause_max)),
         };
         let connected = Connected { connection, has_begun: false };
-        output::reply(OutputSource::Scgi(Box::new(connected)), upload, question.request).await
+        output::reply(OutputSource::Scgi(Box::new(connected)), upload, gateway_request.request).await
     }
 }
 
-fn encoded(question: GatewayRequest<'_>) -> Vec<u8> {
-    let variables = question.variables();
+fn encoded(gateway_request: GatewayRequest<'_>) -> Vec<u8> {
+    let variables = gateway_request.variables();
     // `encode_scgi_request` writes it, always and as the first variable.
     let others = variables.iter().filter(|(name, _)| *name != "CONTENT_LENGTH");
     let mut head = Vec::with_capacity(4096);
     let others = others.map(|(name, value)| (name.as_bytes(), value));
-    encode_scgi_request(question.body_bytes.unwrap_or(0), others, &mut head);
+    encode_scgi_request(gateway_request.body_bytes.unwrap_or(0), others, &mut head);
     head
 }
 

@@ -106,7 +106,7 @@ pub fn forward(
         add_uncoded_tags(&received, &mut fields);
     }
     let told_address = told_address(&request.fields, to.policy, audience);
-    ClientInfo { received: &received, to, peer, told_address }.write(&mut fields);
+    ClientFields { received: &received, to, peer, told_address }.write(&mut fields);
     //= RFC 9110 section 7.6.3
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
     if is_guarded {
@@ -255,14 +255,14 @@ fn is_any(name: &[u8], names: &[&str]) -> bool {
 }
 
 /// The fields that tell the origin about the client.
-struct ClientInfo<'a> {
+struct ClientFields<'a> {
     received: &'a Fields,
     to: &'a Destination<'a>,
     peer: &'a Peer,
     told_address: ToldAddress,
 }
 
-impl ClientInfo<'_> {
+impl ClientFields<'_> {
     fn write(&self, fields: &mut Fields) {
         let Destination { scheme, authority, .. } = *self.to;
         match self.told_address {

@@ -28,13 +28,13 @@ pub fn sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: &str) 
 
 /// The fields of a request without the cookies that [`sent`] may have added, since those say nothing of a visitor.
 pub fn without<'r>(request: &'r Fields, route: RouteRules<'_>) -> Cow<'r, Fields> {
-    let is_anonymous_page =
+    let is_added =
         |pair: &[u8]| route.declared.cookies.anonymous.iter().any(|one| one.name().as_bytes() == cookies::name(pair));
     // Without a granted lifetime, such a cookie is the visitor's own.
-    if !route.policy.grant.is_granting() || !cookies::pairs(request).any(is_anonymous_page) {
+    if !route.policy.grant.is_granting() || !cookies::pairs(request).any(is_added) {
         return Cow::Borrowed(request);
     }
-    let others: Vec<&[u8]> = cookies::pairs(request).filter(|pair| !is_anonymous_page(pair)).collect();
+    let others: Vec<&[u8]> = cookies::pairs(request).filter(|pair| !is_added(pair)).collect();
     let mut without = request.clone();
     without.remove("cookie");
     if !others.is_empty() {

@@ -81,13 +81,13 @@ fn prefix_fault(prefix: &str) -> Option<ValueError> {
 
 /// Reports what shows only when the route is complete. `levels`: those at which the keys may be written.
 pub(super) fn warn(levels: &[&RawSendfile], route: &Route, issues: &mut Vec<Issue>) {
-    let elsewhere = || {
+    let outside_roots = || {
         let SendfileRules { roots, internal, .. } = &*route.sendfile;
         let is_below = |directory: &PathBuf| roots.is_empty() || roots.iter().any(|root| directory.starts_with(root));
         internal.iter().find(|(_, directory)| !is_below(directory))
     };
     for raw in levels {
-        if let (Some(roots), None, Some((prefix, directory))) = (&raw.roots, &raw.internal, elsewhere()) {
+        if let (Some(roots), None, Some((prefix, directory))) = (&raw.roots, &raw.internal, outside_roots()) {
             let directory = quoted(&directory.display().to_string());
             let message = format!("`internal` has {directory} for {}, which lies outside of these", quoted(prefix));
             let help = "no file outside of `roots` is ever sent: add the directory to `roots`, or write an `internal` that fits these";

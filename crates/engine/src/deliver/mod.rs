@@ -24,7 +24,7 @@ use kasoku_cache::{FillEvent, FillReader, Meta};
 use kasoku_metrics::Counter;
 use kasoku_options::HitHeaders;
 use kasoku_origin::{BodyPiece, Error};
-use kasoku_programs::OriginBody as ProgramBody;
+use kasoku_programs::LocalBody;
 use kasoku_semantics::Validators;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::downstream::confine;
@@ -153,8 +153,8 @@ async fn origin(
     };
     let mut out = Outgoing::begin(exchange, head, code, follows, status);
     let file = match &mut response.body {
-        Body::Program(ProgramBody::File(file)) => Some(out.file(file).await),
-        Body::Program(ProgramBody::FileParts(parts)) => Some(out.file_parts(parts).await),
+        Body::Local(LocalBody::File(file)) => Some(out.file(file).await),
+        Body::Local(LocalBody::FileParts(parts)) => Some(out.file_parts(parts).await),
         _ => None,
     };
     if let Some(sent) = file {

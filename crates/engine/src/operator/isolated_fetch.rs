@@ -7,7 +7,7 @@ use crate::request::route::Routed;
 use kasoku_origin::group::{Attempts, Group, NextOrigin};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{Error, NoInterim, NoUpload, OriginRegistry};
-use kasoku_programs::{ConnectionInfo, OpenFiles, Request};
+use kasoku_programs::{ConnectionFacts, OpenFiles, Request};
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
@@ -21,14 +21,13 @@ pub(crate) async fn send_isolated(
     now: Now,
 ) -> Result<Response, Error> {
     let (client, route) = (Client::new(), &routed.route);
-    let circumstances = ConnectionInfo { is_https: routed.scheme == "https", remote, ..ConnectionInfo::default() };
+    let connection = ConnectionFacts { is_https: routed.scheme == "https", remote, ..ConnectionFacts::default() };
     let (gateway, limits) = (&route.gateway, &route.origin);
-    let asked =
-        Request { head: request, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
+    let asked = Request { head: request, connection: &connection, gateway, limits, open_files: &OpenFiles::default() };
     let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &OriginRegistry::default(), 0);
-    let mut asking = Attempts::new(key_hash(routed), true);
+    let mut attempts = Attempts::new(key_hash(routed), true);
     let mut sent = Err(Error::Down);
-    while let NextOrigin::Ask(choice) = group.choose(&mut asking, &route.health, now.mono_ms) {
+    while let NextOrigin::Ask(choice) = group.choose(&mut attempts, &route.health, now.mono_ms) {
         sent = client.send(&choice, &asked, &mut Some(NoUpload), &mut NoInterim).await;
         if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
             break;

@@ -1,7 +1,7 @@
 //! Runs the active health checks of origins, on one thread for the whole process. The thread exists only while a route has a check.
 //!
 //! An origin is checked once for the whole process, as the first route says that names it and has a check. Each check is a GET on a
-//! connection of its own, which takes none of the places for connections: an origin without a free place does not fail its check
+//! connection of its own, which takes none of the permits for connections: an origin without a free permit does not fail its check
 //! for that. The next check begins `interval` after the end of the last. The results go into the origin's health
 //! ([`kasoku_origin::health`]), where the workers find them. While an origin is not up, the pause is no longer than its `back_off`.
 //!
@@ -15,7 +15,7 @@ use kasoku_options::{Gateway, OriginAddress, OriginEndpoint};
 use kasoku_options::{Options, OriginHealth, OriginLimits};
 use kasoku_origin::health::{Blame, CheckResult, HealthChange};
 use kasoku_origin::{OriginRegistry, OriginState};
-use kasoku_programs::{ConnectionInfo, OpenFiles, Request};
+use kasoku_programs::{ConnectionFacts, OpenFiles, Request};
 use kasoku_wire::RequestHead;
 use std::collections::HashMap;
 use std::io;
@@ -46,11 +46,11 @@ impl HealthChecks {
     /// far as checks can say.
     pub(crate) fn start(
         options: &Options,
-        directory: &OriginRegistry,
+        registry: &OriginRegistry,
         clock: &Arc<dyn Clock>,
     ) -> io::Result<Option<Self>> {
-        let checks = checks(options, directory, clock);
-        directory.for_each(|origin| {
+        let checks = checks(options, registry, clock);
+        registry.for_each(|origin| {
             if !checks.contains_key(&origin.address) {
                 origin.health.is_unchecked();
             }
@@ -91,18 +91,14 @@ impl Drop for HealthChecks {
     }
 }
 
-fn checks(
-    options: &Options,
-    directory: &OriginRegistry,
-    clock: &Arc<dyn Clock>,
-) -> HashMap<OriginAddress, HealthCheck> {
+fn checks(options: &Options, registry: &OriginRegistry, clock: &Arc<dyn Clock>) -> HashMap<OriginAddress, HealthCheck> {
     let mut checks = HashMap::new();
     for route in options.routes() {
         let Some(path) = &route.health.path else { continue };
         // Whether our own processes are alive is known without a check.
         for origin in route.origins.iter().filter(|origin| !matches!(origin.address, OriginAddress::Spawned(_))) {
             checks.entry(origin.address.clone()).or_insert_with(|| HealthCheck {
-                origin: directory.of(&origin.address),
+                origin: registry.of(&origin.address),
                 rules: route.health.clone(),
                 limits: route.origin.clone(),
                 gateway: route.gateway.clone(),
@@ -150,12 +146,11 @@ impl HealthCheck {
     }
 
     async fn find_out(&self, client: &Rc<Client>) -> CheckResult {
-        let circumstances = ConnectionInfo::default();
+        let connection = ConnectionFacts::default();
         let (head, gateway, limits) = (&self.request, &self.gateway, &self.limits);
-        let request =
-            Request { head, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
-        let probe = client.probe(&self.origin.address, &request);
-        match tokio::time::timeout(self.rules.timeout, probe).await {
+        let request = Request { head, connection: &connection, gateway, limits, open_files: &OpenFiles::default() };
+        let check = client.check(&self.origin.address, &request);
+        match tokio::time::timeout(self.rules.timeout, check).await {
             Ok(Ok(head)) => {
                 let (first, last) = self.rules.expect;
                 if (first..=last).contains(&head.status.as_u16()) { CheckResult::Passed } else { CheckResult::Failed }

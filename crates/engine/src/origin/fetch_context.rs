@@ -10,7 +10,7 @@ use crate::runtime::settings::Settings;
 use http::Method;
 use kasoku_options::Balance;
 use kasoku_origin::group;
-use kasoku_programs::ConnectionInfo;
+use kasoku_programs::ConnectionFacts;
 use kasoku_semantics::client_address::client;
 use kasoku_semantics::forward::is_address_told;
 use kasoku_wire::RequestHead;
@@ -28,7 +28,7 @@ pub(crate) struct FetchContext {
     pub(crate) uri: Box<str>,
     pub(crate) site: usize,
     pub(crate) settings: Rc<Settings>,
-    pub(crate) circumstances: ConnectionInfo,
+    pub(crate) connection: ConnectionFacts,
     pub(crate) time: Rc<OriginTime>,
     /// The client's own conditions and range, which the request to the origin may lack.
     pub(crate) asked: RequestHead,
@@ -44,7 +44,7 @@ impl FetchContext {
             uri: routed.key.uri().into(),
             site: routed.site,
             settings: exchange.settings.clone(),
-            circumstances: circumstances(exchange, routed, audience),
+            connection: connection(exchange, routed, audience),
             time,
             asked: asked(&exchange.request.head),
             trace: FetchTrace::of(exchange, audience),
@@ -59,7 +59,7 @@ impl FetchContext {
             uri: self.uri.clone(),
             site: self.site,
             settings: self.settings.clone(),
-            circumstances: ConnectionInfo { remote, ..self.circumstances.clone() },
+            connection: ConnectionFacts { remote, ..self.connection.clone() },
             time: Rc::new(OriginTime::begin(begun_us)),
             asked: RequestHead::new(Method::GET, String::new()),
             trace: self.trace.clone(),
@@ -68,13 +68,13 @@ impl FetchContext {
 }
 
 /// What a program may be told besides the request's fields.
-fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> ConnectionInfo {
+fn connection(exchange: &Exchange, routed: &Routed, audience: Audience) -> ConnectionFacts {
     let (peer, fields) = (exchange.peer, &exchange.request.head.fields);
     let is_told = is_address_told(fields, &routed.route.policy, audience);
     // A proxy tells the client's address without a port.
     let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
     let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
-    ConnectionInfo {
+    ConnectionFacts {
         is_https: routed.scheme == "https",
         local: exchange.door.local_address().filter(|_| is_told),
         remote: remote.filter(|_| is_told),

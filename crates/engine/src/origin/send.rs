@@ -9,7 +9,7 @@
 //! | connection lost before an answer | for idempotent methods (RFC 9110 section 9.2.2) without a body; for all, if no head was sent |
 //! | no answer in time | never: what may be slow everywhere must not load each origin, and the client has waited long enough |
 //! | a malformed answer, or a status of 5xx | never: it is an answer, and another origin's would hardly differ |
-//! | no place for a connection | never: the other origins had none either, or one of them would have been chosen |
+//! | no permit for a connection | never: the other origins had none either, or one of them would have been chosen |
 //!
 //! No other origin is asked either once the first ones have taken as long as an answer may take (`first_byte_timeout`).
 //!
@@ -54,7 +54,7 @@ pub(crate) async fn send<U: Upload + 'static>(
     let sent = match (OriginCall { worker, route, fetch_context, request }).until_answered(upload, interim).await {
         Ok(Reply::Response(response)) => sendfile::instead(worker, route, fetch_context, response).await,
         Ok(Reply::LocalRedirect(target)) => {
-            Box::pin(elsewhere(worker, route, fetch_context, request, target, interim)).await
+            Box::pin(follow_local_redirects(worker, route, fetch_context, request, target, interim)).await
         }
         Err(error) => error.into(),
     };
@@ -81,7 +81,7 @@ pub(crate) async fn send<U: Upload + 'static>(
 /// The result is the answer to the first request, and is stored as that, by the first request's rules. It is for one client if
 /// requests for the redirect's target pass, or if this request would pass there for the visitor that it tells of: what a rule keeps
 /// from being shared must not be shared under another name.
-async fn elsewhere(
+async fn follow_local_redirects(
     worker: &Worker,
     first: &ActiveRoute,
     fetch_context: &FetchContext,
@@ -141,11 +141,11 @@ fn as_get(request: &RequestHead) -> RequestHead {
 }
 
 /// The next origin to ask; `None`: there is no other, or all are down.
-async fn next(worker: &Worker, route: &ActiveRoute, asking: &mut Attempts) -> Option<ChosenOrigin> {
+async fn next(worker: &Worker, route: &ActiveRoute, attempts: &mut Attempts) -> Option<ChosenOrigin> {
     loop {
-        match route.group.choose(asking, &route.health, worker.now().mono_ms) {
+        match route.group.choose(attempts, &route.health, worker.now().mono_ms) {
             NextOrigin::Ask(choice) => return Some(choice),
-            NextOrigin::Wait(waiting) => waiting.wait(asking).await,
+            NextOrigin::Wait(waiting) => waiting.wait(attempts).await,
             NextOrigin::NoneLeft => return None,
         }
     }
@@ -156,9 +156,9 @@ pub(crate) async fn can_be_reached(worker: &Worker, route: &ActiveRoute) -> bool
     if !route.group.is_down(worker.now().mono_ms) {
         return true;
     }
-    let mut asking = Attempts::new(0, true);
+    let mut attempts = Attempts::new(0, true);
     let mut is_asked = false;
-    while let Some(choice) = next(worker, route, &mut asking).await {
+    while let Some(choice) = next(worker, route, &mut attempts).await {
         is_asked = true;
         let sent = choice.origin.health.mark();
         match worker.client.reach(&choice, &route.origin).await {
@@ -188,11 +188,11 @@ impl OriginCall<'_> {
         interim: &mut impl Interim,
     ) -> Result<Reply, Error> {
         let Self { worker, route, fetch_context, request } = *self;
-        let mut asking = Attempts::new(fetch_context.key_hash, is_repeatable(request, upload));
+        let mut attempts = Attempts::new(fetch_context.key_hash, is_repeatable(request, upload));
         let mut interim = Watched { interim, has_come: false, has_sent_continue: false };
         let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
         let mut failure = Error::Down;
-        while let Some(choice) = next(worker, route, &mut asking).await {
+        while let Some(choice) = next(worker, route, &mut attempts).await {
             if !matches!(failure, Error::Down) {
                 worker.cells.count(Counter::OriginFailovers);
             }
@@ -202,7 +202,7 @@ impl OriginCall<'_> {
                 Err(error) => failure = error,
             }
             // A body that is still there has not been begun, and nothing was sent that an origin could act on.
-            let is_unsent = asking.is_repeatable || upload.is_some();
+            let is_unsent = attempts.is_repeatable || upload.is_some();
             let may_go_on = match failure.blame() {
                 Blame::Connection => is_unsent,
                 Blame::Answer => is_unsent && failure.is_connection_lost(),
@@ -226,11 +226,11 @@ impl OriginCall<'_> {
         interim: &mut impl Interim,
     ) -> Result<Reply, Error> {
         let Self { worker, route, fetch_context, request } = *self;
-        let circumstances = &fetch_context.circumstances;
+        let connection = &fetch_context.connection;
         let (gateway, limits, open_files) = (&route.gateway, &route.origin, &worker.open_files);
         let trace = fetch_context.trace.as_ref().map(|trace| trace.asks(worker, request));
         let head = trace.as_ref().map_or(request, |trace| &trace.head);
-        let request = Request { head, circumstances, gateway, limits, open_files };
+        let request = Request { head, connection, gateway, limits, open_files };
         let origin = &choice.origin;
         origin.count_request();
         let sent = origin.health.mark();

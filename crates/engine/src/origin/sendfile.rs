@@ -242,8 +242,8 @@ fn respond(route: &ActiveRoute, file: OpenFile, said: &ResponseHead, asked: &Req
     } else {
         asked
     };
-    let telling = SendfileContext { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
-    respond_named(file, completed(said), telling).with_body(Body::Program)
+    let context = SendfileContext { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
+    respond_named(file, completed(said), context).with_body(Body::Local)
 }
 
 /// The request with entity tags as its only conditions. An application that knows visitors may name another file for each of them,

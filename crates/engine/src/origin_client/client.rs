@@ -51,8 +51,8 @@ impl Client {
             }
             Address::Files(root) => {
                 self.counters.request();
-                let place = choice.place(request.limits).await?;
-                files::send(root, request, Some(place)).await.map(kasoku_programs::Reply::Response)
+                let permit = choice.take_permit(request.limits).await?;
+                files::send(root, request, Some(permit)).await.map(kasoku_programs::Reply::Response)
             }
             Address::FastCgi(endpoint) => {
                 servers.send(GatewayServer::FastCgi(endpoint), choice, request, upload, interim).await
@@ -65,7 +65,7 @@ impl Client {
             }
             Address::Cgi(programs) => cgi::send(choice, programs, request, upload, interim, &self.counters).await,
         };
-        reply.map(|reply| reply.with_body(Body::Program))
+        reply.map(|reply| reply.with_body(Body::Local))
     }
 
     /// Connects to an origin, to find out whether it can be reached. An origin without an endpoint counts as reachable.
@@ -77,16 +77,16 @@ impl Client {
         Ok(())
     }
 
-    /// Asks on a connection of its own, which takes no place and is not kept: an origin whose places are all taken must be checked
+    /// Asks on a connection of its own, which takes no permit and is not kept: an origin whose permits are all taken must be checked
     /// as well. The body is not read.
-    pub(crate) async fn probe(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
+    pub(crate) async fn check(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
         match address {
-            Address::Http(endpoint) => self.http.probe(endpoint, &request.plain()).await,
+            Address::Http(endpoint) => self.http.check(endpoint, &request.plain()).await,
             Address::Files(root) => files::send(root, request, None).await.map(|response| response.head),
-            Address::FastCgi(endpoint) => self.servers.probe(GatewayServer::FastCgi(endpoint), request).await,
-            Address::Spawned(program) => self.servers.probe(GatewayServer::Spawned(program), request).await,
-            Address::Scgi(endpoint) => self.servers.probe(GatewayServer::Scgi(endpoint), request).await,
-            Address::Cgi(programs) => cgi::probe(programs, request).await,
+            Address::FastCgi(endpoint) => self.servers.check(GatewayServer::FastCgi(endpoint), request).await,
+            Address::Spawned(program) => self.servers.check(GatewayServer::Spawned(program), request).await,
+            Address::Scgi(endpoint) => self.servers.check(GatewayServer::Scgi(endpoint), request).await,
+            Address::Cgi(programs) => cgi::check(programs, request).await,
         }
     }
 

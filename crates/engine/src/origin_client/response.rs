@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_origin::http::ResponseBody;
 use kasoku_origin::{BodyPiece, Error, Tunnel};
-use kasoku_programs::OriginBody as ProgramBody;
+use kasoku_programs::LocalBody;
 use kasoku_wire::Fields;
 
 /// A final response, or 101.
@@ -18,8 +18,8 @@ pub(crate) type Reply = kasoku_programs::Reply<Body>;
 pub(crate) enum Body {
     /// From an HTTP connection.
     Http(Box<ResponseBody>),
-    /// From a program, or from a file.
-    Program(ProgramBody),
+    /// From an application server, a CGI program or a file.
+    Local(LocalBody),
     /// A body of which a part was read and put back, and the rest.
     Begun(Box<BegunBody>),
 }
@@ -34,13 +34,13 @@ pub(crate) struct BegunBody {
 
 /// A short page of our own in the place of what is not sent; no cache may store it.
 pub(crate) fn refused(status: StatusCode, method: &Method) -> Response {
-    kasoku_programs::refused(status, method).with_body(Body::Program)
+    kasoku_programs::refused(status, method).with_body(Body::Local)
 }
 
 impl Body {
     /// No body.
     pub(crate) fn none() -> Self {
-        Self::Program(ProgramBody::Whole(None))
+        Self::Local(LocalBody::Whole(None))
     }
 
     /// A body of which `read` was read already. `end`: its trailer fields, if it was read to its end.
@@ -52,7 +52,7 @@ impl Body {
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::Http(body) => body.length(),
-            Self::Program(body) => body.length(),
+            Self::Local(body) => body.length(),
             Self::Begun(body) => match body.end {
                 Some(_) => Some(body.read.as_ref().map_or(0, |read| read.len() as u64)),
                 None => body.rest.length(),
@@ -62,19 +62,19 @@ impl Body {
 
     /// Whether the body is a file that this program reads itself.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self, Self::Program(body) if body.is_file())
+        matches!(self, Self::Local(body) if body.is_file())
     }
 
     /// Whether the body is one range of such a file.
     pub(crate) fn is_file_in_one(&self) -> bool {
-        matches!(self, Self::Program(ProgramBody::File(_)))
+        matches!(self, Self::Local(LocalBody::File(_)))
     }
 
     /// Whether the response has no body, whatever its fields say.
     pub(crate) fn is_none(&self) -> bool {
         match self {
             Self::Http(body) => body.is_none(),
-            Self::Program(body) => body.is_none(),
+            Self::Local(body) => body.is_none(),
             Self::Begun(body) => body.rest.is_none(),
         }
     }
@@ -83,7 +83,7 @@ impl Body {
     pub(crate) async fn next(&mut self) -> Result<BodyPiece, Error> {
         match self {
             Self::Http(body) => body.next().await,
-            Self::Program(body) => body.next().await,
+            Self::Local(body) => body.next().await,
             Self::Begun(body) => match (body.read.take(), &mut body.end) {
                 (Some(read), _) => Ok(BodyPiece::Data(read)),
                 (None, Some(trailers)) => Ok(BodyPiece::End(trailers.take())),
@@ -97,7 +97,7 @@ impl Body {
     pub(crate) fn may_be_incomplete(&self) -> bool {
         match self {
             Self::Http(_) => false,
-            Self::Program(body) => body.may_be_incomplete(),
+            Self::Local(body) => body.may_be_incomplete(),
             Self::Begun(body) => body.rest.may_be_incomplete(),
         }
     }
@@ -107,7 +107,7 @@ impl Body {
     pub(crate) fn discard(self) {
         match self {
             Self::Http(body) => body.discard(),
-            Self::Program(body) => body.discard(),
+            Self::Local(body) => body.discard(),
             Self::Begun(body) => body.rest.discard(),
         }
     }
@@ -116,7 +116,7 @@ impl Body {
     pub(crate) fn into_tunnel(self) -> Option<Tunnel> {
         match self {
             Self::Http(body) => body.into_tunnel(),
-            Self::Program(_) | Self::Begun(_) => None,
+            Self::Local(_) | Self::Begun(_) => None,
         }
     }
 }

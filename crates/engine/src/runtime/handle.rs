@@ -32,7 +32,7 @@ pub struct EngineHandle {
     options: watch::Receiver<Arc<Options>>,
     workers: usize,
     tops: Arc<[Arc<TopTables>]>,
-    cases: Arc<[Arc<MissTable>]>,
+    misses: Arc<[Arc<MissTable>]>,
     traces: Option<SpanSender>,
 }
 
@@ -47,7 +47,7 @@ impl EngineHandle {
     ) -> Self {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(TopTables::new(now_ms))).collect();
-        let cases = MissTable::of_workers(workers, now_ms).into_iter().map(Arc::new).collect();
+        let misses = MissTable::of_workers(workers, now_ms).into_iter().map(Arc::new).collect();
         let (spool, sessions, counted, origins) = Default::default();
         let (guard, cookie_setters) = (Arc::new(Guard::default()), Arc::default());
         Self {
@@ -63,7 +63,7 @@ impl EngineHandle {
             options,
             workers,
             tops,
-            cases,
+            misses,
             traces,
         }
     }
@@ -128,8 +128,8 @@ impl EngineHandle {
     }
 
     /// What each worker has not served from memory, by URL pattern and reason.
-    pub(crate) fn cases(&self) -> &[Arc<MissTable>] {
-        &self.cases
+    pub(crate) fn misses(&self) -> &[Arc<MissTable>] {
+        &self.misses
     }
 
     /// The queue for spans; `None`: nothing is traced.

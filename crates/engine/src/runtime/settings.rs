@@ -33,14 +33,14 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Makes the settings of one worker from these options. `directory` has the state of the origins, `metrics` the counters.
-    pub(crate) fn new(options: &Options, directory: &OriginRegistry, metrics: &Metrics, worker: usize) -> Self {
+    /// Makes the settings of one worker from these options. `registry` has the state of the origins, `metrics` the counters.
+    pub(crate) fn new(options: &Options, registry: &OriginRegistry, metrics: &Metrics, worker: usize) -> Self {
         let mut sites = sites(options);
         let routes = sites.iter_mut().flat_map(ActiveSite::routes_mut);
         // No other code has these copies yet.
         for route in routes.filter_map(Arc::get_mut) {
             let connections_max = route.origin.connections_max;
-            route.group = Group::new(route.balance, &route.origins, connections_max, directory, worker);
+            route.group = Group::new(route.balance, &route.origins, connections_max, registry, worker);
         }
         let session_cookies = session_cookies(&sites);
         let site_cells = sites.iter().map(|site| metrics.of_site(&site.name, worker)).collect();

@@ -81,7 +81,7 @@ pub(crate) struct Worker {
     /// The queue for spans; `None`: nothing is traced.
     pub(crate) traces: Option<SpanSender>,
     pub(crate) top: Arc<TopTables>,
-    pub(crate) cases: Arc<MissTable>,
+    pub(crate) misses: Arc<MissTable>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
     /// The buffer into which requests are read while they arrive in one piece.
     pub(crate) read_buffer: RefCell<BytesMut>,
@@ -111,10 +111,10 @@ impl Worker {
     pub(crate) fn new(handle: &EngineHandle, parts: WorkerParts) -> Option<Rc<Self>> {
         let WorkerParts { number, loads, compress, access_log, shutdown } = parts;
         let top = handle.tops().get(number).cloned()?;
-        let cases = handle.cases().get(number).cloned()?;
+        let misses = handle.misses().get(number).cloned()?;
         Some(Rc::new(Self {
             top,
-            cases,
+            misses,
             settings: RefCell::new(Rc::new(Settings::new(
                 &handle.options(),
                 handle.origins(),

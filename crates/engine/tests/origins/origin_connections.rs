@@ -199,7 +199,7 @@ fn narrow(queue_timeout: Duration) -> Setup {
 }
 
 #[test]
-fn a_request_waits_for_a_place_among_the_connections_to_the_origin() {
+fn a_request_waits_for_a_permit_for_a_connection_to_the_origin() {
     let gate = Gate::new();
     let scene = narrow(Duration::from_secs(60))
         .run([get("/1").answers("").waits(&gate).sends(ok(&[], "1")), get("/2").answers(ok(&[], "2"))]);
@@ -214,7 +214,7 @@ fn a_request_waits_for_a_place_among_the_connections_to_the_origin() {
 }
 
 #[test]
-fn when_no_place_becomes_free_in_time_it_is_503() {
+fn when_no_permit_becomes_free_in_time_it_is_503() {
     for pass in [true, false] {
         let gate = Gate::new();
         let scene = narrow(Duration::from_millis(50))
@@ -232,7 +232,7 @@ fn when_no_place_becomes_free_in_time_it_is_503() {
 }
 
 #[test]
-fn a_place_becomes_free_however_its_request_ends() {
+fn a_permit_becomes_free_however_its_request_ends() {
     let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     let cut = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 9\r\n\r\nabc";
     let scene = narrow(Duration::from_secs(60)).run([

@@ -45,8 +45,8 @@ fn by_hash_the_same_url_always_goes_to_the_same_origin() {
         // The cookie makes it another variant, or a request for one visitor. The hash depends on the URL only.
         for fields in [&["Host: example.org"][..], &["Host: example.org", "Cookie: a=1"]] {
             let url = format!("http://example.org/{number}?q");
-            let mut asking = Attempts::new(key_hash(url.as_bytes()), true);
-            let chosen = group.choose(&mut asking, &OriginHealth::default(), 0);
+            let mut attempts = Attempts::new(key_hash(url.as_bytes()), true);
+            let chosen = group.choose(&mut attempts, &OriginHealth::default(), 0);
             let NextOrigin::Ask(choice) = chosen else { panic!("nothing speaks against them") };
             let at = configured.iter().position(|origin| origin.address == choice.origin.address).unwrap();
             origins[at].then(get(&format!("/{number}?q")).answers(ok(&[NOT_STORED], at.to_string())));

@@ -336,7 +336,7 @@ fn a_check_that_takes_too_long_has_failed() {
 }
 
 #[test]
-fn a_check_does_not_wait_for_a_place_among_the_connections() {
+fn a_check_does_not_wait_for_a_permit() {
     let (gate, second_check) = (Gate::new(), Gate::new());
     let scene = Setup::safe().route(checked).route(|route| route.origin.connections_max = 1).run([
         get("/up").answers("").waits(&second_check).sends(ok(&[], "")).closes(),

@@ -11,7 +11,7 @@ fn address(name: &str) -> Address {
 
 /// The origins of a test: `"a"`, `"b*3"` with a weight, `"c!"` as a backup.
 struct Scene {
-    directory: OriginRegistry,
+    registry: OriginRegistry,
     origins: Vec<OriginOptions>,
 }
 
@@ -22,11 +22,11 @@ impl Scene {
             let (name, weight) = name.split_once('*').unwrap_or((name, "1"));
             OriginOptions { weight: weight.parse().unwrap(), is_backup, ..OriginOptions::from(address(name)) }
         };
-        Self { directory: OriginRegistry::default(), origins: origins.iter().map(origin).collect() }
+        Self { registry: OriginRegistry::default(), origins: origins.iter().map(origin).collect() }
     }
 
     fn group(&self, balance: Balance, worker: usize) -> Group {
-        Group::new(balance, &self.origins, 8, &self.directory, worker)
+        Group::new(balance, &self.origins, 8, &self.registry, worker)
     }
 
     fn fails(&self, name: &str, blame: Blame) {
@@ -34,7 +34,7 @@ impl Scene {
     }
 
     fn fails_at(&self, name: &str, blame: Blame, now_ms: u64) {
-        let health = &self.directory.of(&address(name)).health;
+        let health = &self.registry.of(&address(name)).health;
         for _ in 0..3 {
             health.failed(blame, health.mark(), &OriginHealth::default(), now_ms);
         }
@@ -50,8 +50,8 @@ fn name(choice: ChosenOrigin) -> String {
 
 /// The origin that is chosen for one request at this time.
 fn chosen_at(group: &Group, key: &str, now_ms: u64) -> Option<String> {
-    let mut asking = Attempts::new(key_hash(key.as_bytes()), true);
-    asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name)
+    let mut attempts = Attempts::new(key_hash(key.as_bytes()), true);
+    asked(group.choose(&mut attempts, &OriginHealth::default(), now_ms)).map(name)
 }
 
 fn asked(chosen: NextOrigin) -> Option<ChosenOrigin> {
@@ -64,8 +64,8 @@ fn chosen(group: &Group, key: &str) -> String {
 
 /// All origins that are asked for one request, in order.
 fn asked_in_turn(group: &Group, is_repeatable: bool, now_ms: u64) -> String {
-    let mut asking = Attempts::new(0, is_repeatable);
-    let next = || asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name);
+    let mut attempts = Attempts::new(0, is_repeatable);
+    let next = || asked(group.choose(&mut attempts, &OriginHealth::default(), now_ms)).map(name);
     std::iter::from_fn(next).collect()
 }
 
@@ -141,7 +141,7 @@ fn the_first_that_can_be_asked_is() {
     assert_eq!(chosen(&group, ""), "a");
     scene.fails("a", Blame::Connection);
     assert_eq!(chosen(&group, ""), "b");
-    scene.directory.of(&address("a")).health.answered(0);
+    scene.registry.of(&address("a")).health.answered(0);
     assert_eq!(chosen(&group, ""), "a");
 }
 
@@ -187,44 +187,44 @@ fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
     runtime.block_on(async {
         let (rules, scene) = (OriginHealth::default(), Scene::new(&["a"]));
         let group = scene.group(Balance::First, 0);
-        let health = &scene.directory.of(&address("a")).health;
-        let ask = |asking: &mut Attempts, now_ms| group.choose(asking, &rules, now_ms);
+        let health = &scene.registry.of(&address("a")).health;
+        let ask = |attempts: &mut Attempts, now_ms| group.choose(attempts, &rules, now_ms);
         let tries = |now_ms| asked(ask(&mut Attempts::new(0, true), now_ms)).expect("the first tries");
         let waits = |now_ms| {
-            let mut asking = Attempts::new(0, true);
-            let NextOrigin::Wait(waiting) = ask(&mut asking, now_ms) else { panic!("it should wait") };
-            (waiting, asking)
+            let mut attempts = Attempts::new(0, true);
+            let NextOrigin::Wait(waiting) = ask(&mut attempts, now_ms) else { panic!("it should wait") };
+            (waiting, attempts)
         };
         scene.fails("a", Blame::Connection);
 
         // The trial finds the origin still down.
         let trial = tries(0);
-        let (waiting, mut asking) = waits(0);
+        let (waiting, mut attempts) = waits(0);
         let failed = async {
             health.failed(Blame::Connection, health.mark(), &rules, 0);
             drop(trial);
         };
-        tokio::join!(waiting.wait(&mut asking), failed);
-        assert!(matches!(ask(&mut asking, 0), NextOrigin::NoneLeft), "it is as good as asked");
+        tokio::join!(waiting.wait(&mut attempts), failed);
+        assert!(matches!(ask(&mut attempts, 0), NextOrigin::NoneLeft), "it is as good as asked");
 
         // The client of the trial leaves.
         let trial = tries(0);
-        let (waiting, mut asking) = waits(0);
-        tokio::join!(waiting.wait(&mut asking), async { drop(trial) });
-        assert!(ask(&mut asking, 0).is_a_trial(), "another one tries");
+        let (waiting, mut attempts) = waits(0);
+        tokio::join!(waiting.wait(&mut attempts), async { drop(trial) });
+        assert!(ask(&mut attempts, 0).is_a_trial(), "another one tries");
 
         // The trial takes too long.
         let trial = tries(0);
-        let (waiting, mut asking) = waits(TRIAL_WAIT_MAX.as_millis() as u64);
-        waiting.wait(&mut asking).await;
-        assert!(matches!(ask(&mut asking, 0), NextOrigin::NoneLeft));
+        let (waiting, mut attempts) = waits(TRIAL_WAIT_MAX.as_millis() as u64);
+        waiting.wait(&mut attempts).await;
+        assert!(matches!(ask(&mut attempts, 0), NextOrigin::NoneLeft));
         drop(trial);
 
         // The trial finds the origin up.
         let trial = tries(0);
-        let (waiting, mut asking) = waits(0);
-        tokio::join!(waiting.wait(&mut asking), async { health.connected() });
-        assert!(matches!(ask(&mut asking, 0), NextOrigin::Ask(ChosenOrigin { trial: None, .. })), "as any other");
+        let (waiting, mut attempts) = waits(0);
+        tokio::join!(waiting.wait(&mut attempts), async { health.connected() });
+        assert!(matches!(ask(&mut attempts, 0), NextOrigin::Ask(ChosenOrigin { trial: None, .. })), "as any other");
         drop(trial);
     });
 }
@@ -267,8 +267,8 @@ fn one_at_its_limit_is_passed_over_while_another_main_one_has_room() {
         scene.origins[1].connections_max = Some(1);
         let group = scene.group(Balance::First, 0);
         let take = async |name: &str| {
-            let origin = scene.directory.of(&address(name));
-            origin.places.take(1, 0, std::time::Duration::ZERO).await.unwrap()
+            let origin = scene.registry.of(&address(name));
+            origin.permits.take(1, 0, std::time::Duration::ZERO).await.unwrap()
         };
         let _held = take("a").await;
         assert_eq!(chosen(&group, ""), "b");
@@ -281,8 +281,8 @@ fn one_at_its_limit_is_passed_over_while_another_main_one_has_room() {
 fn more_than_can_be_counted_are_not_looked_at() {
     let names: Vec<_> = (0..70).map(|number| format!("o{number}")).collect();
     let scene = Scene::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let mut asking = Attempts::new(0, true);
+    let mut attempts = Attempts::new(0, true);
     let group = scene.group(Balance::First, 0);
-    let next = || asked(group.choose(&mut asking, &OriginHealth::default(), 0));
+    let next = || asked(group.choose(&mut attempts, &OriginHealth::default(), 0));
     assert_eq!(std::iter::from_fn(next).count(), ORIGINS_MAX);
 }

@@ -22,7 +22,7 @@ pub struct OriginConnection {
     /// Bytes that were read from the socket and not yet parsed.
     pub read_ahead: BytesMut,
     /// Its permit among the connections in use; `None` while it is idle.
-    pub place: Option<Permit>,
+    pub permit: Option<Permit>,
     /// Its permit among the idle connections of the whole process to this origin, while it is idle and they are counted.
     pub kept: Option<Permit>,
 }
@@ -38,7 +38,7 @@ impl OriginConnection {
             opened.map_err(Error::Unreachable)
         };
         let stream = with_deadline(timeout, Error::ConnectTimeout, stream).await?;
-        Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), place: None, kept: None })
+        Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), permit: None, kept: None })
     }
 
     /// Opens a connection for a request that already holds its permit.
@@ -46,11 +46,11 @@ impl OriginConnection {
         choice: &ChosenOrigin,
         endpoint: &Endpoint,
         limits: &Limits,
-        place: Permit,
+        permit: Permit,
         counters: &Counters,
     ) -> Result<Self, Error> {
         let opened = Self::open(endpoint, choice.connect_timeout(limits)).await?;
-        let connection = Self { place: Some(place), ..opened };
+        let connection = Self { permit: Some(permit), ..opened };
         choice.origin.health.connected();
         counters.connection();
         Ok(connection)

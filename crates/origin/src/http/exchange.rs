@@ -43,11 +43,11 @@ impl ConnectionPool {
         // The origin may close a kept connection at the moment in which this request uses it. A request that can't be repeated only uses
         // a connection that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        let place = choice.place(limits).await?;
+        let permit = choice.take_permit(limits).await?;
         // A trial is to find out whether a new connection can be made.
         let idle = if choice.is_trial() { None } else { self.take_idle(endpoint, idle_max) };
         if let Some(mut connection) = idle {
-            connection.place = Some(place);
+            connection.permit = Some(permit);
             match self.exchange(connection, endpoint, request, upload, interim).await {
                 //= RFC 9110 section 9.2.2
                 //# A proxy MUST NOT automatically retry non-idempotent requests.
@@ -57,15 +57,15 @@ impl ConnectionPool {
                 }
                 done => return done,
             }
-            let place = choice.place(limits).await?;
-            return self.exchange_anew(place, choice, endpoint, request, upload, interim).await;
+            let permit = choice.take_permit(limits).await?;
+            return self.exchange_anew(permit, choice, endpoint, request, upload, interim).await;
         }
-        self.exchange_anew(place, choice, endpoint, request, upload, interim).await
+        self.exchange_anew(permit, choice, endpoint, request, upload, interim).await
     }
 
     /// Sends a check on a connection of its own, which takes no permit and is not kept: an origin without a free permit must be checked
     /// as well. The body is not read.
-    pub async fn probe(self: &Rc<Self>, endpoint: &Endpoint, request: &Request<'_>) -> Result<ResponseHead, Error> {
+    pub async fn check(self: &Rc<Self>, endpoint: &Endpoint, request: &Request<'_>) -> Result<ResponseHead, Error> {
         let connection = OriginConnection::open(endpoint, request.limits.connect_timeout).await?;
         let asked = self.exchange(connection, endpoint, request, &mut Some(NoUpload), &mut NoInterim).await;
         asked.map(|response| response.head)
@@ -73,14 +73,14 @@ impl ConnectionPool {
 
     async fn exchange_anew<U: Upload + 'static>(
         self: &Rc<Self>,
-        place: Permit,
+        permit: Permit,
         choice: &ChosenOrigin,
         endpoint: &Endpoint,
         request: &Request<'_>,
         upload: &mut Option<U>,
         interim: &mut impl Interim,
     ) -> Result<Response<Box<ResponseBody>>, Error> {
-        let connection = OriginConnection::open_for(choice, endpoint, request.limits, place, &self.counters).await?;
+        let connection = OriginConnection::open_for(choice, endpoint, request.limits, permit, &self.counters).await?;
         self.exchange(connection, endpoint, request, upload, interim).await
     }
 

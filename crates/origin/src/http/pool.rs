@@ -60,7 +60,7 @@ impl ConnectionPool {
 
     /// Keeps a connection for its next request if there is room, and gives back its permit.
     pub fn keep(&self, endpoint: &Endpoint, limits: &Limits, mut connection: OriginConnection) {
-        connection.place = None;
+        connection.permit = None;
         let mut idle = self.idle.borrow_mut();
         let connections = idle.entry(endpoint.clone()).or_default();
         if connections.len() < limits.idle_connections_max {

@@ -50,7 +50,7 @@ impl CgiBody {
         let piece = self.read().await;
         match (&piece, self.output.take()) {
             (Ok(BodyPiece::Data(_)), output) => self.output = output,
-            (Ok(BodyPiece::End(_)), Some(output)) => output.running.leave(),
+            (Ok(BodyPiece::End(_)), Some(output)) => output.running.end_answer(),
             (Err(error), Some(output)) => output.running.log(error),
             (_, None) => {}
         }
@@ -60,7 +60,7 @@ impl CgiBody {
     /// Gives up the rest of the body: what the program still prints is dropped, and it may work on until its time is over.
     pub(crate) fn discard(mut self) {
         if let Some(output) = self.output.take() {
-            output.running.leave();
+            output.running.end_answer();
         }
     }
 
@@ -92,7 +92,7 @@ async fn may_be_incomplete(output: &Output) -> Result<bool, Error> {
     match output.running.ending().await {
         None | Some(Ending::Exit(0)) => Ok(false),
         Some(ending) if !matches!(ending, Ending::Signal(_)) => {
-            output.running.log_doubt(ending);
+            output.running.log_not_stored(ending);
             Ok(true)
         }
         Some(_) => Err(output.broken().await),

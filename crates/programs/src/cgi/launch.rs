@@ -28,7 +28,7 @@ pub(super) struct Launched {
     pub(super) stdin: Option<OwnedFd>,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
-    pub(super) place: Permit,
+    pub(super) permit: Permit,
 }
 
 /// Runs a script. If the request is dropped meanwhile, the program is ended as soon as it has started.
@@ -37,16 +37,16 @@ pub(super) async fn launch(
     root: &Path,
     request: &Request<'_>,
     body: BodyLength,
-    place: Permit,
+    permit: Permit,
 ) -> Result<Launched, Error> {
     let plan = LaunchPlan::new(script, root, request, body)?;
     // A disk that hangs must not block the worker, nor the request for ever.
-    let launched = tokio::time::timeout(request.limits.first_byte_timeout, may_wait(move || plan.carry_out(place)));
+    let launched = tokio::time::timeout(request.limits.first_byte_timeout, may_wait(move || plan.carry_out(permit)));
     launched.await.map_err(|_| Error::FirstByteTimeout)?.map_err(|error| not_started(script, request, error))
 }
 
 fn not_started(script: &Script, request: &Request<'_>, error: io::Error) -> Error {
-    let (file, id) = (script.file.display(), &request.circumstances.request_id);
+    let (file, id) = (script.file.display(), &request.connection.request_id);
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         // The machine's resources, or this process's share of them, are used up for the moment.
         Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
@@ -87,7 +87,7 @@ impl LaunchPlan {
         })
     }
 
-    fn carry_out(self, place: Permit) -> io::Result<Launched> {
+    fn carry_out(self, permit: Permit) -> io::Result<Launched> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC);
         let (stdin, to_it) = if self.has_input {
             let (reads, writes) = pipe()?;
@@ -109,7 +109,7 @@ impl LaunchPlan {
             bounds: self.bounds,
         })?;
         let program = self.file.to_string_lossy().into_owned();
-        Ok(Launched { program, started, stdin: to_it, stdout, stderr, place })
+        Ok(Launched { program, started, stdin: to_it, stdout, stderr, permit })
     }
 }
 
@@ -119,9 +119,9 @@ fn environment(script: &Script, root: &Path, request: &Request<'_>, body: BodyLe
     let document_root = gateway.root.as_deref().unwrap_or(root);
     let mut variables = MetaVariables::of(&ScriptRequest {
         head: request.head,
-        is_https: request.circumstances.is_https,
-        local: request.circumstances.local,
-        remote: request.circumstances.remote,
+        is_https: request.connection.is_https,
+        local: request.connection.local,
+        remote: request.connection.remote,
         body_bytes: content_length(body),
         passes_authorization: gateway.passes_authorization.unwrap_or(false),
         script_name: &script.script_name,

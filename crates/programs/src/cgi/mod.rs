@@ -1,8 +1,8 @@
 //! Runs a CGI program (RFC 3875) for one request.
 //!
 //! ```text
-//! search -> place -> launch -> supervise, input, complaints   (tasks)
-//!                          \-> head -> CgiBody
+//! search -> permit -> launch -> supervise, input, stderr   (tasks)
+//!                           \-> head -> CgiBody
 //! ```
 //!
 //! | file | job |
@@ -11,7 +11,7 @@
 //! | `input` | sends the request's body to standard input |
 //! | `launch` | environment, pipes, the start |
 //! | `program` | a running program, and the task that sees to its end |
-//! | `complaints` | standard error, for the log |
+//! | `stderr` | standard error, for the log |
 //! | `output`, `body` | standard output: the head, then the body |
 //!
 //! **A program gets** its standard descriptors, the meta-variables (`meta_variables`), PATH, and the variables of the configuration.
@@ -29,12 +29,12 @@
 //! may work on until its time is over. The number of programs is bounded for the whole process ([`kasoku_origin::permits`]).
 
 mod body;
-mod complaints;
 mod input;
 mod launch;
 mod output;
 mod program;
 mod search;
+mod stderr;
 #[cfg(test)]
 mod tests;
 
@@ -72,11 +72,11 @@ pub async fn send<U: Upload + 'static>(
     let limits = request.limits;
     let body = upload::length_of(upload);
     let bounds = &limits.programs;
-    let places = &choice.origin.places;
-    let place = places.take(bounds.processes_max, limits.queue_requests_max, limits.queue_timeout).await?;
+    let permits = &choice.origin.permits;
+    let permit = permits.take(bounds.processes_max, limits.queue_requests_max, limits.queue_timeout).await?;
     upload::invite(request.head, interim).await;
     counters.request();
-    let launched = launch::launch(&script, &root, request, body, place).await?;
+    let launched = launch::launch(&script, &root, request, body, permit).await?;
     let input = Input::of(upload.take().filter(|_| !matches!(body, BodyLength::None)));
     counters.connection();
     choice.origin.health.connected();
@@ -84,13 +84,13 @@ pub async fn send<U: Upload + 'static>(
 }
 
 /// Sends a health check: runs a program, however many run already. Its body is not read.
-pub async fn probe(programs: &Path, request: &Request<'_>) -> Result<ResponseHead, Error> {
+pub async fn check(programs: &Path, request: &Request<'_>) -> Result<ResponseHead, Error> {
     let (script, root) = match search::search(programs, request).await? {
         ScriptSearch::Script(script, root) => (script, root),
         ScriptSearch::Answer(response) => return Ok(response.head),
     };
-    let place = Arc::<PermitPool>::default().take(1, 0, Duration::ZERO).await?;
-    let running = launch::launch(&script, &root, request, BodyLength::None, place).await?;
+    let permit = Arc::<PermitPool>::default().take(1, 0, Duration::ZERO).await?;
+    let running = launch::launch(&script, &root, request, BodyLength::None, permit).await?;
     match output::answer(running.supervised(Input::none(), request)?, &script, request, &mut NoInterim).await? {
         Reply::Response(response) => Ok(response.head),
         Reply::LocalRedirect(path) => Ok(ResponseHead::new(StatusCode::FOUND).with("Location", path)),

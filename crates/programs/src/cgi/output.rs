@@ -10,7 +10,7 @@ use super::program::RunningProgram;
 use crate::Limits;
 use crate::document_root::Script;
 use crate::request::Request;
-use crate::response::{OriginBody, Reply, Response};
+use crate::response::{LocalBody, Reply, Response};
 use bytes::BytesMut;
 use http::StatusCode;
 use kasoku_origin::limits::INTERIM_RESPONSES_MAX;
@@ -31,7 +31,7 @@ pub(super) async fn answer(
     let head = match output.final_head(script, request, interim).await {
         Ok(CgiHead::Response(head)) => head,
         Ok(CgiHead::LocalRedirect(target)) => {
-            output.running.leave();
+            output.running.end_answer();
             return Ok(Reply::LocalRedirect(target));
         }
         Err(error) => {
@@ -41,13 +41,13 @@ pub(super) async fn answer(
     };
     let length = response_body_length(&head, &request.head.method).map_err(Error::MalformedHead)?;
     let body = if matches!(length, BodyLength::None) {
-        output.running.leave();
-        OriginBody::Whole(None)
+        output.running.end_answer();
+        LocalBody::Whole(None)
     } else {
         let decoder = BodyDecoder::new(length, &request.limits.body);
         let pause_max = request.limits.between_bytes_timeout;
         let body = CgiBody { output: Some(output), decoder, length, pause_max, may_be_incomplete: false };
-        OriginBody::Cgi(Box::new(body))
+        LocalBody::Cgi(Box::new(body))
     };
     Ok(Reply::Response(Response { head, body }))
 }

@@ -1,21 +1,21 @@
 //! A running program, and the task that sees to its end.
 //!
-//! The task ([`supervise`]) holds the program, its place and its standard error. The reader of the output holds the other end,
-//! [`RunningProgram`]. The reader says farewell ([`RunningProgram::leave`]) when the program's answer is complete; otherwise it just
-//! drops it.
+//! The task ([`supervise`]) holds the program, its permit and its standard error. The reader of the output holds the other end,
+//! [`RunningProgram`]. The reader hands the output to the task ([`RunningProgram::end_answer`]) when the program's answer is
+//! complete; otherwise it just drops its end.
 //!
 //! | event | consequence |
 //! |---|---|
-//! | the program ends, the output is still read | its place is free; it is reaped when the output has been read |
-//! | farewell | it may work on until its time is over; what it still prints is read and dropped |
-//! | dropped without a farewell | its process group is ended |
+//! | the program ends, the output is still read | its permit is free; it is reaped when the output has been read |
+//! | the answer is complete | the program may work on until its time is over; what it still prints is read and dropped |
+//! | the reader drops its end before that | its process group is ended |
 //! | its time is over | its process group is ended |
 //!
 //! A group is ended by SIGTERM, then SIGKILL as soon as its leader has ended, after [`KILL_AFTER`] at the latest.
 
-use super::complaints::StderrReader;
 use super::input::{Input, InputTask};
 use super::launch::Launched;
+use super::stderr::StderrReader;
 use crate::gateway::log::ErrorLog;
 use crate::request::Request;
 use bytes::BytesMut;
@@ -42,7 +42,7 @@ pub(super) struct RunningProgram {
     output: pipe::Receiver,
     input: InputTask,
     process: Rc<ChildProcess>,
-    farewell: oneshot::Sender<pipe::Receiver>,
+    answer_end: oneshot::Sender<pipe::Receiver>,
     /// When its time is over.
     ends_at: Instant,
     /// Its file and its request's id, for the log.
@@ -61,14 +61,14 @@ impl Launched {
             Ok((stdin, output?, stderr?))
         };
         let (stdin, output, stderr) = registered().map_err(Error::NotStarted)?;
-        let request_id = request.circumstances.request_id.clone();
+        let request_id = request.connection.request_id.clone();
         let log = ErrorLog::new(self.program.clone(), &request_id);
-        let complaints = StderrReader::new(stderr, log);
+        let stderr = StderrReader::new(stderr, log);
         let ends_at = Instant::now() + limits.programs.run_timeout;
-        let (farewell, left) = oneshot::channel();
-        tokio::task::spawn_local(supervise(process.clone(), self.place, complaints, left, ends_at));
+        let (answer_end, answer_ended) = oneshot::channel();
+        tokio::task::spawn_local(supervise(process.clone(), self.permit, stderr, answer_ended, ends_at));
         let input = input.start(stdin, limits.between_bytes_timeout);
-        Ok(RunningProgram { output, input, process, farewell, ends_at, program: self.program, request_id })
+        Ok(RunningProgram { output, input, process, answer_end, ends_at, program: self.program, request_id })
     }
 }
 
@@ -122,7 +122,7 @@ impl RunningProgram {
     }
 
     /// Logs why a page without a length goes to the client and is not stored.
-    pub(super) fn log_doubt(&self, ending: Ending) {
+    pub(super) fn log_not_stored(&self, ending: Ending) {
         let how = match ending {
             Ending::Exit(code) => format!("it exited with {code}"),
             _ => "how it ended is not known".to_owned(),
@@ -130,46 +130,46 @@ impl RunningProgram {
         tracing::warn!(request = %self.request_id, "{}: {how}, so its page is sent to the client and not stored", self.program);
     }
 
-    /// Says farewell: the program's answer is complete.
-    pub(super) fn leave(self) {
-        // A task that has ended needs no farewell.
-        let _ = self.farewell.send(self.output);
+    /// Hands the output to the program's task: the answer is complete.
+    pub(super) fn end_answer(self) {
+        // A task that has ended needs no output.
+        let _ = self.answer_end.send(self.output);
     }
 }
 
 /// See the [module](self).
 async fn supervise(
     process: Rc<ChildProcess>,
-    place: Permit,
-    mut complaints: StderrReader,
-    left: oneshot::Receiver<pipe::Receiver>,
+    permit: Permit,
+    mut stderr: StderrReader,
+    answer_ended: oneshot::Receiver<pipe::Receiver>,
     ends_at: Instant,
 ) {
     tokio::select! {
         biased;
-        () = until_ended(&process, place, left, ends_at) => {}
-        () = complaints.read_on() => {}
+        () = until_ended(&process, permit, answer_ended, ends_at) => {}
+        () = stderr.read_on() => {}
     }
-    complaints.end();
+    stderr.end();
     process.reap();
 }
 
 async fn until_ended(
     process: &ChildProcess,
-    place: Permit,
-    mut left: oneshot::Receiver<pipe::Receiver>,
+    permit: Permit,
+    mut answer_ended: oneshot::Receiver<pipe::Receiver>,
     ends_at: Instant,
 ) {
-    let mut place = Some(place);
-    let is_left = async {
+    let mut permit = Some(permit);
+    let output = async {
         tokio::select! {
             biased;
-            left = &mut left => return left,
-            _ = process.ended() => place = None,
+            output = &mut answer_ended => return output,
+            _ = process.ended() => permit = None,
         }
-        left.await
+        answer_ended.await
     };
-    match timeout_at(ends_at, is_left).await {
+    match timeout_at(ends_at, output).await {
         Ok(Ok(mut output)) => {
             let ended = async {
                 tokio::select! {

@@ -44,38 +44,41 @@ impl FastCgi {
         &self,
         endpoint: &Endpoint,
         choice: &ChosenOrigin,
-        place: Permit,
-        question: GatewayRequest<'_>,
+        permit: Permit,
+        gateway_request: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
-        let limits = question.request.limits;
-        let idle_max =
-            if question.is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        let head = encoded(question);
+        let limits = gateway_request.request.limits;
+        let idle_max = if gateway_request.is_repeatable {
+            limits.idle_timeout
+        } else {
+            limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX)
+        };
+        let head = encoded(gateway_request);
         let after = || self.after(endpoint, limits, &choice.origin);
-        let mut place = Some(place);
+        let mut permit = Some(permit);
         // A trial finds out whether the origin accepts connections, so it needs a new one.
         let idle = if choice.is_trial() { None } else { self.pool.take_idle(endpoint, idle_max) };
         if let Some(mut connection) = idle {
             connection.kept = None;
-            connection.place = place.take();
-            if !question.is_repeatable {
-                let body = question.body_of(upload);
-                return self.exchange(connection, endpoint, question, &head, body, after()).await;
+            connection.permit = permit.take();
+            if !gateway_request.is_repeatable {
+                let body = gateway_request.body_of(upload);
+                return self.exchange(connection, endpoint, gateway_request, &head, body, after()).await;
             }
             // The application server may close a kept connection at the moment in which Kasoku uses it.
-            match self.exchange(connection, endpoint, question, &head, NO_BODY, after()).await {
+            match self.exchange(connection, endpoint, gateway_request, &head, NO_BODY, after()).await {
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) => self.counters.retry(),
                 done => return done,
             }
         }
-        let place = match place {
-            Some(place) => place,
-            None => choice.place(limits).await?,
+        let permit = match permit {
+            Some(permit) => permit,
+            None => choice.take_permit(limits).await?,
         };
-        let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
-        let body = question.body_of(upload);
-        self.exchange(connection, endpoint, question, &head, body, after()).await
+        let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
+        let body = gateway_request.body_of(upload);
+        self.exchange(connection, endpoint, gateway_request, &head, body, after()).await
     }
 
     /// The same for a program that Kasoku has started itself.
@@ -83,24 +86,24 @@ impl FastCgi {
         &self,
         spawned: &SpawnedProgram,
         choice: &ChosenOrigin,
-        place: Permit,
-        question: GatewayRequest<'_>,
+        permit: Permit,
+        gateway_request: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
-        let limits = question.request.limits;
+        let limits = gateway_request.request.limits;
         let lease = Supervisor::lease(&choice.origin, spawned, limits.queue_timeout).await?;
         let endpoint = lease.endpoint();
-        let connection = OriginConnection::open_for(choice, &endpoint, limits, place, &self.counters).await?;
-        let head = encoded(question);
-        let body = question.body_of(upload);
-        self.exchange(connection, &endpoint, question, &head, body, After::GiveBack(lease)).await
+        let connection = OriginConnection::open_for(choice, &endpoint, limits, permit, &self.counters).await?;
+        let head = encoded(gateway_request);
+        let body = gateway_request.body_of(upload);
+        self.exchange(connection, &endpoint, gateway_request, &head, body, After::GiveBack(lease)).await
     }
 
-    /// Sends a health check on a connection of its own, which needs no place and is not kept.
-    pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
-        let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
-        let head = encoded(question);
-        self.exchange(connection, endpoint, question, &head, NO_BODY, After::Close).await
+    /// Sends a health check on a connection of its own, which needs no permit and is not kept.
+    pub(crate) async fn check(&self, endpoint: &Endpoint, gateway_request: GatewayRequest<'_>) -> Result<Reply, Error> {
+        let connection = OriginConnection::open(endpoint, gateway_request.request.limits.connect_timeout).await?;
+        let head = encoded(gateway_request);
+        self.exchange(connection, endpoint, gateway_request, &head, NO_BODY, After::Close).await
     }
 
     /// Closes connections that were idle for too long, or that the server has closed. To be called from time to time.
@@ -125,13 +128,13 @@ impl FastCgi {
         &self,
         connection: OriginConnection,
         endpoint: &Endpoint,
-        question: GatewayRequest<'_>,
+        gateway_request: GatewayRequest<'_>,
         params: &[u8],
         body: Option<U>,
         after: After,
     ) -> Result<Reply, Error> {
         self.counters.request();
-        let pause_max = question.request.limits.between_bytes_timeout;
+        let pause_max = gateway_request.request.limits.between_bytes_timeout;
         let (mut begin, mut end) = (Vec::with_capacity(16), Vec::with_capacity(8));
         encode_begin_request(REQUEST_ID, matches!(after, After::Keep(_)), &mut begin);
         if body.is_none() {
@@ -143,15 +146,15 @@ impl FastCgi {
             None => UploadTask::none(),
             Some(body) => UploadTask::spawn(send_stdin(body, connection.stream.clone(), pause_max)),
         };
-        let log = ErrorLog::new(format!("fastcgi://{endpoint}"), &question.request.circumstances.request_id);
+        let log = ErrorLog::new(format!("fastcgi://{endpoint}"), &gateway_request.request.connection.request_id);
         let records = Records::new(connection, REQUEST_ID, log, after);
-        output::reply(OutputSource::FastCgi(Box::new(records)), upload, question.request).await
+        output::reply(OutputSource::FastCgi(Box::new(records)), upload, gateway_request.request).await
     }
 }
 
 /// The encoded stream PARAMS.
-fn encoded(question: GatewayRequest<'_>) -> Vec<u8> {
-    let variables = question.variables();
+fn encoded(gateway_request: GatewayRequest<'_>) -> Vec<u8> {
+    let variables = gateway_request.variables();
     let mut params = Vec::with_capacity(4096);
     encode_params(REQUEST_ID, variables.iter().map(|(name, value)| (name.as_bytes(), value)), &mut params);
     params

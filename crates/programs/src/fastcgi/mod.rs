@@ -1,6 +1,6 @@
 //! Asks application servers over FastCGI 1.0, as a web server asks a responder.
 //!
-//! A request takes a place among the origin's connections, as one over HTTP does, and has its connection to itself: nothing is
+//! A request takes a permit for one of the origin's connections, as one over HTTP does, and has its connection to itself: nothing is
 //! multiplexed. The application server closes the connection after the answer unless the configuration keeps connections. php-fpm
 //! binds a child to each connection, used or not; so none is kept by default, and the number of those that wait for their next
 //! request is bounded for the whole process ([`crate::Limits::kept_connections_max`]).

@@ -51,7 +51,7 @@ pub struct FileBody {
     length: u64,
     pause_max: Duration,
     rate_max: Option<u64>,
-    place: Option<Permit>,
+    permit: Option<Permit>,
 }
 
 /// The next bytes of a file, which were in memory a moment ago.
@@ -66,8 +66,8 @@ pub struct FileWindow<'b> {
 }
 
 impl FileBody {
-    /// The bytes of `part`. `place` is kept until they are read.
-    pub(super) fn new(file: &OpenFile, part: Range<u64>, limits: &Limits, place: Option<Permit>) -> Self {
+    /// The bytes of `part`. `permit` is kept until they are read.
+    pub(super) fn new(file: &OpenFile, part: Range<u64>, limits: &Limits, permit: Option<Permit>) -> Self {
         let length = part.end.saturating_sub(part.start);
         Self {
             file: file.file.clone(),
@@ -80,7 +80,7 @@ impl FileBody {
             length,
             pause_max: limits.between_bytes_timeout,
             rate_max: None,
-            place,
+            permit,
         }
     }
 
@@ -128,7 +128,7 @@ impl FileBody {
     /// [`Error::FileChanged`]; [`Error::BetweenBytesTimeout`] when the disk takes too long, [`Error::Io`] when it fails.
     pub async fn window(&mut self) -> Result<Option<FileWindow<'_>>, Error> {
         if self.left == 0 {
-            self.place = None;
+            self.permit = None;
             return self.is_as_opened().await.map(|()| None);
         }
         if self.ready_until <= self.position {
@@ -172,7 +172,7 @@ impl FileBody {
     /// As those of [`FileBody::window`].
     pub async fn next(&mut self) -> Result<BodyPiece, Error> {
         if self.left == 0 {
-            self.place = None;
+            self.permit = None;
             return self.is_as_opened().await.map(|()| BodyPiece::End(None));
         }
         tokio::task::yield_now().await;

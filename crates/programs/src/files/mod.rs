@@ -21,7 +21,7 @@ mod tests;
 use crate::Limits;
 use crate::document_root::{DocumentRoot, OpenFile, ResolvedPath, Rules, Scripts, find, in_time, may_wait};
 use crate::request::Request;
-use crate::response::{self, OriginBody, Response};
+use crate::response::{self, LocalBody, Response};
 pub use body::FileBody;
 use bytes::Bytes;
 use head::{ContentChoice, FileRepresentation};
@@ -48,13 +48,13 @@ const ALLOWED: &str = "GET, HEAD";
 /// # Errors
 /// [`Error::Unreachable`] when the root itself can't be opened, [`Error::FirstByteTimeout`] when the disk takes too long. A fault of
 /// the path alone is a response.
-pub async fn send(root: &Path, request: &Request<'_>, place: Option<Permit>) -> Result<Response, Error> {
+pub async fn send(root: &Path, request: &Request<'_>, permit: Option<Permit>) -> Result<Response, Error> {
     let rules = Rules { gateway: request.gateway, scripts: Scripts::None, open_files: request.open_files };
     let found = in_time(request.limits, find(root, &request.head.target, &rules)).await?;
-    answer(root, request, found, place).await
+    answer(root, request, found, permit).await
 }
 
-/// Answers with what was found below `root`; a script is forbidden. `place` is kept until the end of the body.
+/// Answers with what was found below `root`; a script is forbidden. `permit` is kept until the end of the body.
 ///
 /// # Errors
 /// As [`send`].
@@ -62,7 +62,7 @@ pub(crate) async fn answer(
     root: &Path,
     request: &Request<'_>,
     found: ResolvedPath,
-    place: Option<Permit>,
+    permit: Option<Permit>,
 ) -> Result<Response, Error> {
     let method = &request.head.method;
     match found {
@@ -87,7 +87,7 @@ pub(crate) async fn answer(
         }
         ResolvedPath::File(file) => {
             let negotiated = in_time(request.limits, negotiate(root, request, file)).await?;
-            Ok(file_response(request, negotiated, place))
+            Ok(file_response(request, negotiated, permit))
         }
     }
 }
@@ -117,13 +117,13 @@ async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Re
     Ok(Negotiated::new(file, siblings, &accepted))
 }
 
-fn file_response(request: &Request<'_>, negotiated: Negotiated, place: Option<Permit>) -> Response {
+fn file_response(request: &Request<'_>, negotiated: Negotiated, permit: Option<Permit>) -> Response {
     let Negotiated { file, coding, varies, modified, name } = negotiated;
     let charset = &request.gateway.files.charset;
     let representation = FileRepresentation { file: &file, name: &name, modified, coding, varies, charset };
     let (head, outcome) = head::respond(request.head, &representation, SystemTime::now());
     let (method, limits) = (&request.head.method, request.limits);
-    FileSending { file, method, limits, place, rate_max: None }.response(head, outcome)
+    FileSending { file, method, limits, permit, rate_max: None }.response(head, outcome)
 }
 
 /// A file, and how it is sent as a body.
@@ -132,26 +132,26 @@ struct FileSending<'a> {
     method: &'a Method,
     limits: &'a Limits,
     /// Kept until the body is read.
-    place: Option<Permit>,
+    permit: Option<Permit>,
     /// In bytes per second. `None`: as configured.
     rate_max: Option<u64>,
 }
 
 impl FileSending<'_> {
     fn response(self, head: ResponseHead, outcome: ContentChoice) -> Response {
-        let Self { file, method, limits, place, rate_max } = self;
+        let Self { file, method, limits, permit, rate_max } = self;
         match outcome {
             ContentChoice::Part(part) => {
-                let body = FileBody::new(&file, part, limits, place).at_rate(rate_max);
-                Response { head, body: OriginBody::File(Box::new(body)) }
+                let body = FileBody::new(&file, part, limits, permit).at_rate(rate_max);
+                Response { head, body: LocalBody::File(Box::new(body)) }
             }
             ContentChoice::Parts(ranges) => {
-                let (head, parts) = FileParts::new(file, &ranges, head, limits, place);
-                Response { head, body: OriginBody::FileParts(Box::new(parts.at_rate(rate_max))) }
+                let (head, parts) = FileParts::new(file, &ranges, head, limits, permit);
+                Response { head, body: LocalBody::FileParts(Box::new(parts.at_rate(rate_max))) }
             }
             ContentChoice::Nothing => {
                 let has_body = *method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
-                Response { head, body: OriginBody::Whole(has_body.then(Bytes::new)) }
+                Response { head, body: LocalBody::Whole(has_body.then(Bytes::new)) }
             }
         }
     }

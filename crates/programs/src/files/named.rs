@@ -213,10 +213,10 @@ const REPLACED: [&str; 11] = [
 /// The file as the response to a request, under the application's head.
 ///
 /// If the application's status is not 200, the file is the page of that status: it is sent whole, without validators.
-pub fn respond(file: OpenFile, application: ResponseHead, telling: SendfileContext<'_>) -> Response {
+pub fn respond(file: OpenFile, application: ResponseHead, context: SendfileContext<'_>) -> Response {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = Now { unix_ms: i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX), mono_ms: 0 };
-    let SendfileContext { asked, charset, limits, rate_max } = telling;
+    let SendfileContext { asked, charset, limits, rate_max } = context;
     let mut whole = completed(application, &file, charset, now);
     let is_evaluated = whole.status == StatusCode::OK && matches!(asked.method, Method::GET | Method::HEAD);
     // Whether Last-Modified is a strong validator depends on the time of the answer. The sender of the response adds Date itself.
@@ -227,7 +227,7 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: SendfileConte
         false => (whole, ContentChoice::Part(0..file.length())),
     };
     head.fields.remove("date");
-    FileSending { file, method: &asked.method, limits, place: None, rate_max }.response(head, outcome)
+    FileSending { file, method: &asked.method, limits, permit: None, rate_max }.response(head, outcome)
 }
 
 /// The application's head, with the file's fields where the application has none.

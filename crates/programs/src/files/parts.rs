@@ -24,7 +24,7 @@ pub struct FileParts {
     length: u64,
     left: u64,
     /// Kept until all is read.
-    place: Option<Permit>,
+    permit: Option<Permit>,
     rate_max: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl FileParts {
         ranges: &[ByteRange],
         whole: ResponseHead,
         limits: &Limits,
-        place: Option<Permit>,
+        permit: Option<Permit>,
     ) -> (ResponseHead, Self) {
         // Random, so that no file can be prepared to contain it.
         let random = || RandomState::new().build_hasher().finish();
@@ -67,7 +67,7 @@ impl FileParts {
         head.fields.set("Content-Length", length.to_string());
         (
             head,
-            Self { file, limits: limits.clone(), waiting, current: None, length, left: length, place, rate_max: None },
+            Self { file, limits: limits.clone(), waiting, current: None, length, left: length, permit, rate_max: None },
         )
     }
 
@@ -113,7 +113,7 @@ impl FileParts {
             }
             match self.waiting.pop_front() {
                 None => {
-                    self.place = None;
+                    self.permit = None;
                     return Ok(BodyPiece::End(None));
                 }
                 Some(MultipartPiece::Text(text)) => return Ok(BodyPiece::Data(text)),

@@ -4,7 +4,7 @@ use super::*;
 use crate::Limits;
 use crate::OpenFiles;
 use crate::document_root::tests::Scratch;
-use crate::request::ConnectionInfo;
+use crate::request::ConnectionFacts;
 use kasoku_options::Gateway;
 use kasoku_origin::BodyPiece;
 use kasoku_wire::{Fields, RequestHead};
@@ -53,10 +53,10 @@ impl Site {
     async fn respond(&self, method: Method, target: &str, fields: &[(&str, &str)]) -> Response {
         let mut head = RequestHead::new(method, target);
         head.fields = fields.iter().copied().collect();
-        let (circumstances, limits) = (ConnectionInfo::default(), Limits::default());
+        let (connection, limits) = (ConnectionFacts::default(), Limits::default());
         let request = Request {
             head: &head,
-            circumstances: &circumstances,
+            connection: &connection,
             gateway: &self.gateway,
             limits: &limits,
             open_files: &OpenFiles::default(),
@@ -93,10 +93,10 @@ fn text(fields: &Fields, name: &str) -> String {
 async fn a_file_that_the_disk_does_not_give_is_its_own_failure_and_not_the_directorys() {
     let site = Site::new(&["a.html"]);
     let head = RequestHead::new(Method::GET, "/a.html");
-    let (circumstances, limits) = (ConnectionInfo::default(), Limits::default());
+    let (connection, limits) = (ConnectionFacts::default(), Limits::default());
     let request = Request {
         head: &head,
-        circumstances: &circumstances,
+        connection: &connection,
         gateway: &site.gateway,
         limits: &limits,
         open_files: &OpenFiles::default(),
@@ -433,10 +433,10 @@ async fn an_empty_file_is_an_empty_body() {
 async fn a_root_that_is_gone_is_an_origin_that_cannot_be_reached() {
     let site = Site::new(&[]);
     let head = RequestHead::new(Method::GET, "/");
-    let (circumstances, limits) = (ConnectionInfo::default(), Limits::default());
+    let (connection, limits) = (ConnectionFacts::default(), Limits::default());
     let request = Request {
         head: &head,
-        circumstances: &circumstances,
+        connection: &connection,
         gateway: &site.gateway,
         limits: &limits,
         open_files: &OpenFiles::default(),

@@ -1,4 +1,4 @@
-//! Asks application servers (FastCGI, SCGI): finds what the path leads to, takes a place among the origin's connections, then
+//! Asks application servers (FastCGI, SCGI): finds what the path leads to, takes a permit for one of the origin's connections, then
 //! speaks the protocol ([`GatewayClients`]).
 //!
 //! The gateway protocols, including CGI, tell a program the same about a request and read the same answer from it; only the
@@ -81,33 +81,36 @@ impl GatewayClients {
                 return Ok(Reply::Response(response::own(StatusCode::LENGTH_REQUIRED, &request.head.method)));
             }
         };
-        let place = choice.place(request.limits).await?;
+        let permit = choice.take_permit(request.limits).await?;
         upload::invite(request.head, interim).await;
-        let question = GatewayRequest { request, program: &program, is_repeatable, body_bytes };
+        let gateway_request = GatewayRequest { request, program: &program, is_repeatable, body_bytes };
         match server {
-            GatewayServer::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, place, question, upload).await,
-            GatewayServer::Spawned(spawned) => {
-                self.fastcgi.send_spawned(spawned, choice, place, question, upload).await
+            GatewayServer::FastCgi(endpoint) => {
+                self.fastcgi.send(endpoint, choice, permit, gateway_request, upload).await
             }
-            GatewayServer::Scgi(endpoint) => self.scgi.send(endpoint, choice, place, question, upload).await,
+            GatewayServer::Spawned(spawned) => {
+                self.fastcgi.send_spawned(spawned, choice, permit, gateway_request, upload).await
+            }
+            GatewayServer::Scgi(endpoint) => self.scgi.send(endpoint, choice, permit, gateway_request, upload).await,
         }
     }
 
-    /// Sends a health check on a connection of its own, which needs no place and is not kept. The body is not read.
+    /// Sends a health check on a connection of its own, which needs no permit and is not kept. The body is not read.
     ///
     /// # Errors
     /// Also for a program that Kasoku starts itself: Kasoku knows without a request whether its processes run.
-    pub async fn probe(&self, server: GatewayServer<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
+    pub async fn check(&self, server: GatewayServer<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
         let reply = match target::find_for_check(request).await? {
             GatewayTarget::Answer(response) => return Ok(response.head),
             GatewayTarget::Program(program) => {
-                let question = GatewayRequest { request, program: &program, is_repeatable: true, body_bytes: None };
+                let gateway_request =
+                    GatewayRequest { request, program: &program, is_repeatable: true, body_bytes: None };
                 match server {
-                    GatewayServer::FastCgi(endpoint) => self.fastcgi.probe(endpoint, question).await?,
+                    GatewayServer::FastCgi(endpoint) => self.fastcgi.check(endpoint, gateway_request).await?,
                     GatewayServer::Spawned(_) => {
                         return Err(Error::Unreachable(std::io::ErrorKind::Unsupported.into()));
                     }
-                    GatewayServer::Scgi(endpoint) => self.scgi.probe(endpoint, question).await?,
+                    GatewayServer::Scgi(endpoint) => self.scgi.check(endpoint, gateway_request).await?,
                 }
             }
         };

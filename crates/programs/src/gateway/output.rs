@@ -8,7 +8,7 @@
 use super::body::{GatewayBody, OutputSource};
 use crate::Limits;
 use crate::request::Request;
-use crate::response::{OriginBody, Reply, Response};
+use crate::response::{LocalBody, Reply, Response};
 use bytes::BytesMut;
 use kasoku_origin::Error;
 use kasoku_origin::http::{UploadTask, with_deadline};
@@ -31,7 +31,7 @@ pub(crate) async fn reply(
             let ahead = ahead.freeze();
             let may_be_incomplete = false;
             let body = GatewayBody { source: Some(source), ahead, length, left, pause_max, upload, may_be_incomplete };
-            Ok(Reply::Response(Response { head, body: OriginBody::Program(Box::new(body)) }))
+            Ok(Reply::Response(Response { head, body: LocalBody::Gateway(Box::new(body)) }))
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<GatewayTarget, Error> 
                 query,
             }))
         }
-        // A file takes no place: the places are for connections to the application server.
+        // A file takes no permit: permits are for connections to the application server.
         found => files::answer(root, request, found, None).await.map(GatewayTarget::Answer),
     }
 }
@@ -113,13 +113,13 @@ impl GatewayProgram {
     ///
     /// A PHP with cgi.force_redirect requires REDIRECT_STATUS; DOCUMENT_URI is a variable of nginx.
     pub(crate) fn variables<'a>(&'a self, request: &Request<'a>, body_bytes: Option<u64>) -> MetaVariables<'a> {
-        let circumstances = request.circumstances;
+        let connection = request.connection;
         let bytes = |path: &'a Option<PathBuf>| path.as_deref().map(|path| path.as_os_str().as_bytes());
         let mut variables = MetaVariables::of(&ScriptRequest {
             head: request.head,
-            is_https: circumstances.is_https,
-            local: circumstances.local,
-            remote: circumstances.remote,
+            is_https: connection.is_https,
+            local: connection.local,
+            remote: connection.remote,
             body_bytes,
             // The variables travel through a socket, where no other user of the machine sees them.
             passes_authorization: request.gateway.passes_authorization.unwrap_or(true),

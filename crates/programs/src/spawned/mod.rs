@@ -7,10 +7,10 @@
 //! the next process starts waits in the socket's queue.
 //!
 //! **A request leases a slot** (`Supervisor::lease`), the first that is free. So the later slots fall idle, and their processes
-//! are ended, when there are few requests. Slots are the origin's places: a request that finds none free waits in the origin's
-//! queue, which is bounded in length and in time. If a lease is dropped before the program has ended its answer, its process is
-//! replaced, since the process may still be at work. A client that leaves does not drop the lease: the rest of the answer is read
-//! first (`fastcgi/records`).
+//! are ended, when there are few requests. The origin has as many permits as slots: a request that finds none free waits in the
+//! origin's queue, which is bounded in length and in time. If a lease is dropped before the program has ended its answer, its
+//! process is replaced, since the process may still be at work. A client that leaves does not drop the lease: the rest of the
+//! answer is read first (`fastcgi/records`).
 //!
 //! **One thread keeps the processes** (`keeper`). It starts them when the first request comes, restarts those that end (with a
 //! back-off if they have served no request), and stops all with SIGTERM, then SIGKILL, when the `Supervisor` is dropped.
@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Keeps the processes of one program, as the [kind_state](OriginState::kind_state) of its origin. Dropping it ends them.
+/// Keeps the processes of one program, as the origin's [state of its kind](OriginState::kind_state). Dropping it ends them.
 #[derive(Debug, Default)]
 pub(crate) struct Supervisor(Mutex<Option<SupervisorThread>>);
 
@@ -55,7 +55,7 @@ impl Supervisor {
         program: &SpawnedProgram,
         timeout: Duration,
     ) -> Result<Lease, Error> {
-        // An origin has one kind, so its kind_state can't be of another type.
+        // An origin has one kind, so its state has one type.
         let is_none = || Error::Unreachable(io::ErrorKind::Unsupported.into());
         let slots = origin.kind_state::<Self>().ok_or_else(is_none)?.slots(program)?;
         let taken = async {
@@ -116,9 +116,9 @@ impl Drop for SupervisorThread {
 static ENDING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 /// Ends the processes of all origins and waits for that. To be called when no request is sent any more.
-pub fn stop(directory: &OriginRegistry) {
-    directory.for_each(|origin| {
-        if let Some(supervisor) = origin.belongings_made::<Supervisor>() {
+pub fn stop(registry: &OriginRegistry) {
+    registry.for_each(|origin| {
+        if let Some(supervisor) = origin.existing_kind_state::<Supervisor>() {
             supervisor.stop();
         }
     });

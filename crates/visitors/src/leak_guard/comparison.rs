@@ -168,7 +168,7 @@ impl<F: Fetcher> Comparison<'_, F> {
                 RequestedAs::Visitor => {
                     let page = self.fetch_as(&visitor).await?;
                     visitors.push((visitor.clone(), page));
-                    visitor = visitor.elsewhere(self.fetcher.next_visitor());
+                    visitor = visitor.at_another_address(self.fetcher.next_visitor());
                 }
                 RequestedAs::Anonymous => {
                     let page = self.fetch_page(anonymous.first()?).await?;

@@ -81,7 +81,7 @@ impl SyntheticVisitor {
     }
 
     /// The same browser from a nearby address: the application does not apply to it what it remembers of the first address.
-    pub(crate) fn elsewhere(&self, number: u64) -> Self {
+    pub(crate) fn at_another_address(&self, number: u64) -> Self {
         let host = host(number);
         Self { host: if host == self.host { host % LAST_HOST + 1 } else { host }, ..self.clone() }
     }
@@ -228,7 +228,7 @@ mod tests {
             assert!(!field("accept-language").starts_with("fr") && field("referer").contains("example.net"));
             assert!(sent.fields.only("cookie").is_none());
             addresses.insert(address);
-            let second = visitor.elsewhere(number);
+            let second = visitor.at_another_address(number);
             assert_ne!(second.address(), visitor.address());
             assert_eq!(second.address().octets()[..3], visitor.address().octets()[..3]);
         }

@@ -160,8 +160,8 @@ impl Sessions {
         let together = self.activities.of(id.cookies(), now_ms);
         let finding = self.states.get(id.all).and_then(|state| state.valid(id, &together, rules, now_ms));
         let is_stateful = together.states.is_shown(now_ms, shows);
-        let is_anonymous_page = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
-        let is_anonymous = is_anonymous_page && !is_stateful;
+        let is_known_anonymous = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
+        let is_anonymous = is_known_anonymous && !is_stateful;
         let is_identified =
             says_so.map_or_else(|| finding.is_some_and(|finding| !finding.is_anonymous), |says_so| !says_so);
         let may_be_identified = says_so == Some(false) || (rules.probe.is_some() && !is_anonymous);

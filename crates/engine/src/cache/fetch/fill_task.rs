@@ -83,15 +83,15 @@ impl FillTask {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, error, replaced.is_some(), events),
             };
-            let mut heard = self.hear(&writer, (request, request_time), response, one_client, (replaced, said));
-            let verdict = match self.judge(writer, &mut heard).await {
+            let mut unjudged = self.unjudged(&writer, (request, request_time), response, one_client, (replaced, said));
+            let verdict = match self.judge(writer, &mut unjudged).await {
                 Ok(verdict) => verdict,
                 Err((writer, error)) => {
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
                     return self.fail(writer, error, replaced.is_some(), events);
                 }
             };
-            let UnjudgedResponse { request, mut response, is_too_long_to_store, .. } = heard;
+            let UnjudgedResponse { request, mut response, is_too_long_to_store, .. } = unjudged;
             match verdict {
                 Verdict::Write(body) => {
                     // The client that began the fill may have left; others may wait, and the response is worth storing.
@@ -151,7 +151,7 @@ impl FillTask {
     }
 
     /// The origin's answer, with all that it is judged by.
-    fn hear(
+    fn unjudged(
         &self,
         writer: &FillWriter,
         (request, request_time): (Arc<RequestHead>, Now),
@@ -190,15 +190,15 @@ impl FillTask {
     async fn judge(
         &self,
         mut writer: FillWriter,
-        heard: &mut UnjudgedResponse,
+        unjudged: &mut UnjudgedResponse,
     ) -> Result<Verdict, (FillWriter, Error)> {
-        let UnjudgedResponse { request, response, said, file, .. } = heard;
-        let mut one_client = heard.one_client;
+        let UnjudgedResponse { request, response, said, file, .. } = unjudged;
+        let mut one_client = unjudged.one_client;
         let is_file = response.body.is_file();
         let exchange = OriginExchange {
             response: said.as_ref().unwrap_or(&response.head),
-            request_time: heard.request_time,
-            response_time: heard.response_time,
+            request_time: unjudged.request_time,
+            response_time: unjudged.response_time,
             body_length: response.body.length(),
             is_file,
         };
@@ -210,10 +210,11 @@ impl FillTask {
         }
         let file = file.take().filter(|_| !is_in_head);
         let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
-        let look = if may_be_stored { self.look(request, exchange.response, is_file) } else { GuardDecision::Share };
+        let decision =
+            if may_be_stored { self.guard_decision(request, exchange.response, is_file) } else { GuardDecision::Share };
         let mut targets =
             ScanTargets::of(self.route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
-        if matches!(look, GuardDecision::Compare(_)) {
+        if matches!(decision, GuardDecision::Compare(_)) {
             targets = targets.compared();
         }
         let (mut is_outage, mut is_late) = (false, false);
@@ -230,7 +231,7 @@ impl FillTask {
             }
         }
         if one_client.is_none() {
-            one_client = match look {
+            one_client = match decision {
                 GuardDecision::Share => None,
                 GuardDecision::Refuse(reason) => Some(reason),
                 GuardDecision::Compare(ticket) => {
@@ -249,7 +250,7 @@ impl FillTask {
     }
 
     /// Decides whether the response is compared with what another visitor gets, before it is shared.
-    fn look(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> GuardDecision {
+    fn guard_decision(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> GuardDecision {
         match &self.pattern {
             Some(pattern)
                 if is_to_be_compared(self.route.visitor_rules(), request, head, is_file, self.worker.now()) =>

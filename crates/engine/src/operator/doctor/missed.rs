@@ -20,7 +20,7 @@ pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
     let cookie = extras.as_ref().and_then(|extras| extras.notes.cookie());
     let address = client(&exchange.peer, &exchange.request.head.fields);
     let missed = MissedRequest { pattern: &pattern, reason, url: &exchange.uri, address, origin_us, cookie };
-    exchange.worker.cases.missed(exchange.now().mono_ms, &missed);
+    exchange.worker.misses.missed(exchange.now().mono_ms, &missed);
 }
 
 /// Splits a URI, as keys have it, into authority and target.

@@ -137,7 +137,7 @@ impl EngineHandle {
     pub fn diagnose(&self, host: Option<&str>) -> Diagnosis {
         let (options, now_ms) = (self.options(), self.now().mono_ms);
         let sites = sites(&options);
-        let (cases, seconds) = all(self.cases().iter().map(AsRef::as_ref), now_ms);
+        let (cases, seconds) = all(self.misses().iter().map(AsRef::as_ref), now_ms);
         let is_meant = |pattern: &str| host.is_none_or(|host| is_of_host(pattern, host));
         let all_patterns: Vec<String> = cases.iter().map(|(key, _)| key.pattern.clone()).collect();
         let seen: Vec<SeenPattern<'_>> =

@@ -35,7 +35,7 @@ pub(super) struct TrialSubject {
     url: String,
     reason: Reason,
     /// Why the application is not asked for the URL once more; `None`: it may be asked.
-    is_too_long_to_store: Option<&'static str>,
+    untried_because: Option<&'static str>,
     /// The proposal, where it is known without the application.
     known: Option<Suggestion>,
 }
@@ -55,13 +55,13 @@ impl TrialSubject {
         let placement = placement(site, &routed, &key.pattern, seen);
         let cookie = case.cookie.as_deref().filter(|_| key.reason == Reason::PassCookie);
         let known = cookie.and_then(|name| noise(name, &routed.route, handle.cookie_setters()));
-        let is_too_long_to_store = match () {
+        let untried_because = match () {
             () if is_one_time(routed.target()) || is_one_time(routed.read_target()) => Some(ONE_TIME),
             () if !case.examples.has_several_visitors() => Some(FEW_VISITORS),
             () => None,
         };
         let (site, url) = (site.name.clone(), url.to_owned());
-        Some(Self { site, placement, url, reason: key.reason, is_too_long_to_store, known })
+        Some(Self { site, placement, url, reason: key.reason, untried_because, known })
     }
 
     /// The outcome, where it is known without the application.
@@ -73,7 +73,7 @@ impl TrialSubject {
         }
         match advice_without_messages(self.reason) {
             Advice::Nothing(why) if self.known.is_none() => Some(TrialOutcome::Nothing(why)),
-            _ => self.is_too_long_to_store.or(self.placement.as_ref().err().copied()).map(TrialOutcome::Nothing),
+            _ => self.untried_because.or(self.placement.as_ref().err().copied()).map(TrialOutcome::Nothing),
         }
     }
 }

@@ -120,7 +120,7 @@ impl Explaining<'_> {
     pub(super) fn tips(&self) -> Tips {
         let (outcome, policy) = (self.inspection.outcome, self.shared.policy().as_ref());
         let is_hit = matches!(outcome, LookupOutcome::Hit(_));
-        if is_hit && self.heard().is_none() {
+        if is_hit && self.live_answer().is_none() {
             return Tips::Needless;
         }
         // The request has to be a GET in any case.
@@ -146,7 +146,7 @@ impl Explaining<'_> {
         if !is_hit && let Some(tip) = self.of_tracking() {
             return Tips::Changes(vec![tip]);
         }
-        if let Some(answered) = self.heard() {
+        if let Some(answered) = self.live_answer() {
             if let Some(first) = answered.objections.first().map(|first| advice_without_messages(*first))
                 && first != Advice::Needless
             {

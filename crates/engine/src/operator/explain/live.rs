@@ -123,14 +123,14 @@ pub(super) fn has_changed(route: &ActiveRoute, file: &ExternalBody) -> bool {
     matches!(found, Ok(Err(Lost::Changed(_))))
 }
 
-/// Asks the origins of a route in turn, until one can be reached. A page that may have tokens, and `is_in_doubt`, is fetched
+/// Asks the origins of a route in turn, until one can be reached. A page that may have tokens, and `has_objections`, is fetched
 /// twice and compared.
 pub(super) fn ask(
     routed: &Routed,
     outgoing: &RequestHead,
     clock: &dyn Clock,
     charges: [HeldCharge; 2],
-    is_in_doubt: impl Fn(&Live) -> bool,
+    has_objections: impl Fn(&Live) -> bool,
 ) -> Result<Live, Reason> {
     let [charge, again] = charges;
     let mut request = outgoing.clone();
@@ -143,7 +143,7 @@ pub(super) fn ask(
         let begun = tokio::time::Instant::now();
         let asked = tokio::time::timeout(PATIENCE, exchange(routed, request.clone(), clock, charge)).await;
         let mut live = asked.unwrap_or(Err(Error::FirstByteTimeout)).map_err(|error| error::reason(&error))?;
-        if live.may_have_tokens() && is_in_doubt(&live) {
+        if live.may_have_tokens() && has_objections(&live) {
             let rest = PATIENCE.saturating_sub(begun.elapsed());
             let again = tokio::time::timeout(rest, exchange(routed, request, clock, again)).await;
             live.has_token = again.is_ok_and(|again| again.is_ok_and(|again| differ_by_token(&live, &again, routed)));

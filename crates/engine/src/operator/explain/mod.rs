@@ -230,8 +230,8 @@ impl EngineHandle {
         let answered = is_live.then(|| {
             let charges = [self.cache().hold(), self.cache().hold()];
             // Nothing is proposed for an answer that would be stored anyway.
-            let is_in_doubt = |live: &live::Live| !live::would_store(self.cache(), &shared, live).1.is_empty();
-            let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), charges, is_in_doubt)?;
+            let has_objections = |live: &live::Live| !live::would_store(self.cache(), &shared, live).1.is_empty();
+            let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), charges, has_objections)?;
             Ok(Answered::judge(self.cache(), &shared, live))
         });
         let found = RouteSource::of(&sites, &asked.routed.route);

@@ -122,7 +122,7 @@ impl Explaining<'_> {
     }
 
     /// The origin's answer to a live question, where there is one.
-    pub(super) fn heard(&self) -> Option<&Answered> {
+    pub(super) fn live_answer(&self) -> Option<&Answered> {
         self.answered.as_ref()?.as_ref().ok()
     }
 
@@ -178,7 +178,7 @@ impl Explaining<'_> {
             notes.refused(by);
             return notes;
         }
-        match (self.inspection.outcome, self.heard()) {
+        match (self.inspection.outcome, self.live_answer()) {
             (LookupOutcome::Pass(reason), _) => {
                 notes.passes(reason, &self.asked.request.head.fields, &self.asked.routed, self.identity.is_anonymous)
             }
@@ -219,7 +219,7 @@ impl Explaining<'_> {
         let refusal = (!is_told).then(|| outcome.reason());
         let own;
         let mut all = evidence::of_request(outgoing, refusal, &inspection.nominated, policy);
-        match (self.heard(), &inspection.entry) {
+        match (self.live_answer(), &inspection.entry) {
             (Some(answered), _) => {
                 let (request, head, freshness) = (&answered.live.request, &answered.live.head, &answered.freshness);
                 let mut reasons = evidence::obstacles(request, head, freshness, policy);
@@ -250,7 +250,7 @@ impl Explaining<'_> {
         }));
         let mut told = Vec::new();
         // The line of the cookie says it already.
-        let is_said_of_it = self.heard().is_some_and(|answered| answered.live.cookie_in_it.is_some());
+        let is_said_of_it = self.live_answer().is_some_and(|answered| answered.live.cookie_in_it.is_some());
         all.retain(|one| {
             !is_said_of_it
                 || one.line != EvidenceLine::Absent
@@ -268,7 +268,7 @@ impl Explaining<'_> {
             }
         }
         points.extend(told);
-        if self.heard().is_some_and(Answered::has_form_of_a_session) {
+        if self.live_answer().is_some_and(Answered::has_form_of_a_session) {
             let because = Because::Ground(Ground::FormSentBack);
             points.push(Point::of("response", "<form method=\"post\">".to_owned(), Side::Neither, because, places));
         }
@@ -277,7 +277,7 @@ impl Explaining<'_> {
 
     /// Whether the line sets the dropped cookie whose value stands in the answer.
     fn is_in_the_answer(&self, one: &Evidence<'_>) -> bool {
-        let found = self.heard().and_then(|answered| answered.live.cookie_in_it.as_deref());
+        let found = self.live_answer().and_then(|answered| answered.live.cookie_in_it.as_deref());
         let is_dropped = one.because == Because::Ground(Ground::CookieDropped);
         matches!(one.line, EvidenceLine::Response(_, value) if is_dropped && found == Some(cookies::name(value)))
     }

@@ -69,7 +69,7 @@ impl Explaining<'_> {
     /// The field by which the application shares what this request gets or would get, and its line.
     fn line_that_shares(&self) -> Option<(String, String)> {
         let outcome = self.inspection.outcome;
-        let answer = self.heard().filter(|answered| answered.objections.is_empty());
+        let answer = self.live_answer().filter(|answered| answered.objections.is_empty());
         let answer = answer.filter(|_| !matches!(outcome, LookupOutcome::Pass(_) | LookupOutcome::Refused(_)));
         if let Some(found) = answer.and_then(|answered| self.line_of(&answered.live.head, &answered.freshness)) {
             return Some(found);

@@ -3,7 +3,7 @@ use kasoku_sys::process::Ending;
 use std::task::{Context, Poll, Waker};
 
 #[test]
-fn more_programs_than_there_are_places_wait_and_then_are_refused() {
+fn more_programs_than_there_are_permits_wait_and_then_are_refused() {
     play(async {
         let mut site = Site::with("exec 8<work; printf 'Content-Type: text/plain\\n\\n'; read line <&8; echo $line");
         let mut work = site.work();
@@ -15,7 +15,7 @@ fn more_programs_than_there_are_places_wait_and_then_are_refused() {
         let first = site.response(get("/a.cgi")).await.unwrap();
         let mut waits = Box::pin(second.whole(get("/a.cgi")));
         // The second request takes its place in the queue once its program was found.
-        while site.choice().origin.places.load().1 == 0 {
+        while site.choice().origin.permits.load().1 == 0 {
             assert!(matches!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
             tokio::task::yield_now().await;
         }

@@ -76,7 +76,7 @@ fn a_program_that_ends_with_an_error_has_said_all_or_not() {
 }
 
 #[test]
-fn who_closes_its_output_and_works_on_has_answered_and_keeps_its_place() {
+fn a_program_that_closes_its_output_and_works_on_has_answered_and_keeps_its_permit() {
     play(async {
         let mut site =
             Site::with(&format!("exec 8<work 9>held; {HEAD} echo ok; exec >&-; read line <&8; echo $line >&9"));

@@ -8,7 +8,7 @@ mod paths;
 
 use super::*;
 use crate::OpenFiles;
-use crate::{ConnectionInfo, Limits, Response};
+use crate::{ConnectionFacts, Limits, Response};
 use bytes::Bytes;
 use http::Method;
 use kasoku_options::OriginAddress as Address;
@@ -36,7 +36,7 @@ struct Site {
     _home: Arc<Home>,
     limits: Limits,
     gateway: Gateway,
-    circumstances: ConnectionInfo,
+    connection: ConnectionFacts,
     origins: OriginRegistry,
     /// The statuses of the interim responses.
     interim: Vec<u16>,
@@ -73,7 +73,7 @@ impl Site {
             directory,
             limits,
             gateway: Gateway::default(),
-            circumstances: ConnectionInfo { request_id: "id".to_owned(), ..ConnectionInfo::default() },
+            connection: ConnectionFacts { request_id: "id".to_owned(), ..ConnectionFacts::default() },
             origins: OriginRegistry::default(),
             interim: Vec::new(),
         }
@@ -133,7 +133,7 @@ impl Site {
         let mut interim = Vec::new();
         let request = Request {
             head: &head,
-            circumstances: &self.circumstances,
+            connection: &self.connection,
             gateway: &self.gateway,
             limits: &self.limits,
             open_files: &OpenFiles::default(),
@@ -165,11 +165,11 @@ impl Site {
 
     /// Waits until no program runs.
     async fn until_idle(&self) {
-        self.choice().origin.places.take(1, 8, Duration::from_secs(60)).await.unwrap();
+        self.choice().origin.permits.take(1, 8, Duration::from_secs(60)).await.unwrap();
     }
 
     fn running(&self) -> usize {
-        self.choice().origin.places.load().0
+        self.choice().origin.permits.load().0
     }
 }
 

@@ -141,15 +141,15 @@ fn what_can_t_be_run_is_our_502_and_not_its_text() {
 }
 
 #[test]
-fn a_check_runs_the_program_also_when_no_place_is_free() {
+fn a_check_runs_the_program_also_when_no_permit_is_free() {
     play(async {
         let mut site = Site::with("printf 'Content-Type: text/plain\\n\\n'; while :; do echo; done");
         site.limits.programs.processes_max = 1;
         let _running = site.response(get("/a.cgi")).await.unwrap();
         let head = get("/a.cgi");
-        let (circumstances, gateway, limits) = (&site.circumstances, &site.gateway, &site.limits);
-        let request = Request { head: &head, circumstances, gateway, limits, open_files: &OpenFiles::default() };
-        assert_eq!(probe(&site.directory, &request).await.unwrap().status, 200);
+        let (connection, gateway, limits) = (&site.connection, &site.gateway, &site.limits);
+        let request = Request { head: &head, connection, gateway, limits, open_files: &OpenFiles::default() };
+        assert_eq!(check(&site.directory, &request).await.unwrap().status, 200);
     });
 }
 

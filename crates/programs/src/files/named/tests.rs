@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document_root::tests::Scratch;
-use crate::response::OriginBody;
+use crate::response::LocalBody;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::symlink;
@@ -461,7 +461,7 @@ fn answered(application: ResponseHead, method: Method, fields: &[(&str, &str)]) 
         application,
         SendfileContext { asked: &asked, charset: "utf-8", limits: &limits, rate_max: None },
     );
-    let sent = matches!(response.body, OriginBody::File(_)).then(|| response.body.length()).flatten();
+    let sent = matches!(response.body, LocalBody::File(_)).then(|| response.body.length()).flatten();
     (response.head, sent)
 }
 
