@@ -18,6 +18,7 @@ use crate::client_address::{Peer, client};
 use crate::coding::uncoded_tag;
 use crate::credentials::has_unkeyed_credentials;
 use crate::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
+use crate::our_name::{NAME, via_member};
 use crate::policy::{Policy, Profile};
 use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_in_profile_rfc};
 use http::{Method, Version};
@@ -26,9 +27,6 @@ use kasoku_wire::field::list;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 use std::net::IpAddr;
-
-/// Kasoku's name in Via and Cache-Status.
-pub const NAME: &str = "kasoku";
 
 /// A request whose Via names Kasoku this often goes in a circle.
 const VISITS_MAX: usize = 8;
@@ -111,10 +109,9 @@ pub fn forward(
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
     if is_guarded {
         // The number of visits here shows a loop. Which other proxies sent the request on, and in which version, is not in the key.
-        fields.push("Via", vec![format!("1.1 {NAME}"); visits(request).saturating_add(1)].join(", "));
+        fields.push("Via", vec![via_member(Version::HTTP_11); visits(request).saturating_add(1)].join(", "));
     } else {
-        let version = if request.version == Version::HTTP_10 { "1.0" } else { "1.1" };
-        fields.push("Via", format!("{version} {NAME}"));
+        fields.push("Via", via_member(request.version));
     }
     frame(&request.method, body, &mut fields);
     if let Some(protocol) = upgrade {

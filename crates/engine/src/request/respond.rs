@@ -1,13 +1,11 @@
-//! Writes the response fields that say what the cache did, and names what stands in them.
+//! Writes the response fields that say what the cache did.
 
 use crate::request::notes::Notes;
 use kasoku_cache::represent::HeadSink;
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
+use kasoku_semantics::our_name::NAME;
 use kasoku_semantics::reason::Reason;
-
-/// Our name in Via and Cache-Status.
-pub(crate) const NAME: &str = "kasoku";
 
 /// The status of a request that was answered without the origin.
 pub(crate) fn hit(reason: Reason, ttl: i64) -> CacheStatus {
