@@ -3,7 +3,7 @@
 mod file;
 mod pacing;
 
-use crate::door::{Follows, HeadWriter};
+use crate::door::{BODY_PIECES_PER_SEND, Follows, HeadWriter};
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
 use crate::request::notes::Notes;
@@ -20,9 +20,6 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-
-/// The most pieces that go into one system call.
-const PIECES_PER_WRITE: usize = 8;
 
 /// The result of `$next`. While that is not ready, the head goes out, so that the client sees that an answer has begun.
 macro_rules! or_flush {
@@ -250,14 +247,14 @@ impl<'e> Outgoing<'e> {
         let body_start = self.exchange.door.sent_bytes() + self.head.len() as u64;
         let mut body_bytes = 0;
         loop {
-            let mut batch = [IoSlice::new(&[]); PIECES_PER_WRITE];
+            let mut batch = [IoSlice::new(&[]); BODY_PIECES_PER_SEND];
             let mut count = 0;
             for (place, piece) in batch.iter_mut().zip(&mut body) {
                 *place = IoSlice::new(piece);
                 body_bytes += piece.len() as u64;
                 count += 1;
             }
-            let is_all = count < PIECES_PER_WRITE;
+            let is_all = count < BODY_PIECES_PER_SEND;
             if self.send_or_end(batch.get_mut(..count).unwrap_or_default(), is_all).await.is_err() {
                 self.delivered.body_bytes = self.sent_since(body_start);
                 return self.cut();
