@@ -14,6 +14,7 @@ use kasoku_cache::Entry;
 use kasoku_metrics::Counter;
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_sys::pause::while_peer_takes;
 use kasoku_wire::Fields;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -122,21 +123,8 @@ pub(crate) async fn at_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>
 }
 
 /// Polls until ready, as long as the client takes something within each `send-timeout`.
-async fn in_time<T>(
-    exchange: &Exchange,
-    mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
-) -> io::Result<T> {
-    let (door, pause_max) = (&exchange.door, exchange.settings.limits.send_timeout);
-    let mut taken = door.taken_bytes();
-    loop {
-        match tokio::time::timeout(pause_max, poll_fn(&mut poll)).await {
-            Ok(done) => return done,
-            Err(_) => match std::mem::replace(&mut taken, door.taken_bytes()) {
-                before if before == taken => return Err(io::ErrorKind::TimedOut.into()),
-                _ => {}
-            },
-        }
-    }
+async fn in_time<T>(exchange: &Exchange, poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>) -> io::Result<T> {
+    while_peer_takes(exchange.settings.limits.send_timeout, || exchange.door.taken_bytes(), poll).await
 }
 
 /// Waits for `sent`, unless the client is too slow while memory is short.
