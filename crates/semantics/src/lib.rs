@@ -56,6 +56,7 @@ pub mod hop_by_hop;
 pub mod invalidation;
 pub mod links;
 pub mod media_type;
+mod our_fields;
 pub mod our_name;
 mod overruling;
 pub mod partial;
