@@ -15,7 +15,7 @@ use kasoku_origin::counters::Counters;
 use kasoku_origin::group::ChosenOrigin;
 use kasoku_origin::http::{OriginConnection, UploadTask};
 use kasoku_origin::permits::Permit;
-use kasoku_origin::{Error, NoUpload, Upload, UploadPiece};
+use kasoku_origin::{Error, Upload, UploadPiece};
 use kasoku_sys::Stream;
 use kasoku_wire::scgi::encode_scgi_request;
 use std::io::IoSlice;
@@ -44,27 +44,24 @@ impl Scgi {
     ) -> Result<Reply, Error> {
         let limits = question.request.limits;
         let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
-        let head = encoded(question);
-        let body = question.body_of(upload);
-        self.exchange(connection, question, head, body).await
+        self.exchange(connection, question, question.body_of(upload)).await
     }
 
     /// Sends a health check on a connection of its own, which needs no place.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
-        self.exchange::<NoUpload>(connection, question, encoded(question), NO_BODY).await
+        self.exchange(connection, question, NO_BODY).await
     }
 
     async fn exchange<U: Upload + 'static>(
         &self,
         connection: OriginConnection,
         question: GatewayRequest<'_>,
-        head: Vec<u8>,
         body: Option<U>,
     ) -> Result<Reply, Error> {
         self.counters.request();
         let pause_max = question.request.limits.between_bytes_timeout;
-        write(&connection.stream, &head, pause_max).await?;
+        write(&connection.stream, &encoded(question), pause_max).await?;
         let upload = match body {
             None => UploadTask::none(),
             Some(body) => UploadTask::spawn(send_body(body, connection.stream.clone(), pause_max)),

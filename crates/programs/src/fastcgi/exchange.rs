@@ -51,7 +51,6 @@ impl FastCgi {
         let limits = question.request.limits;
         let idle_max =
             if question.is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        let head = encoded(question);
         let after = || self.after(endpoint, limits, &choice.origin);
         let mut place = Some(place);
         // A trial finds out whether the origin accepts connections, so it needs a new one.
@@ -60,11 +59,10 @@ impl FastCgi {
             connection.kept = None;
             connection.place = place.take();
             if !question.is_repeatable {
-                let body = question.body_of(upload);
-                return self.exchange(connection, endpoint, question, &head, body, after()).await;
+                return self.exchange(connection, endpoint, question, question.body_of(upload), after()).await;
             }
             // The application server may close a kept connection at the moment in which Kasoku uses it.
-            match self.exchange(connection, endpoint, question, &head, NO_BODY, after()).await {
+            match self.exchange(connection, endpoint, question, NO_BODY, after()).await {
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) => self.counters.retry(),
                 done => return done,
             }
@@ -73,9 +71,7 @@ impl FastCgi {
             Some(place) => place,
             None => choice.place(limits).await?,
         };
-        let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
-        let body = question.body_of(upload);
-        self.exchange(connection, endpoint, question, &head, body, after()).await
+        self.send_anew(endpoint, choice, place, question, upload, after()).await
     }
 
     /// The same for a program that Kasoku has started itself.
@@ -87,20 +83,14 @@ impl FastCgi {
         question: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
-        let limits = question.request.limits;
-        let lease = Supervisor::lease(&choice.origin, spawned, limits.queue_timeout).await?;
-        let endpoint = lease.endpoint();
-        let connection = OriginConnection::open_for(choice, &endpoint, limits, place, &self.counters).await?;
-        let head = encoded(question);
-        let body = question.body_of(upload);
-        self.exchange(connection, &endpoint, question, &head, body, After::GiveBack(lease)).await
+        let lease = Supervisor::lease(&choice.origin, spawned, question.request.limits.queue_timeout).await?;
+        self.send_anew(&lease.endpoint(), choice, place, question, upload, After::GiveBack(lease)).await
     }
 
     /// Sends a health check on a connection of its own, which needs no place and is not kept.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
-        let head = encoded(question);
-        self.exchange(connection, endpoint, question, &head, NO_BODY, After::Close).await
+        self.exchange(connection, endpoint, question, NO_BODY, After::Close).await
     }
 
     /// Closes connections that were idle for too long, or that the server has closed. To be called from time to time.
@@ -121,23 +111,38 @@ impl FastCgi {
         }))
     }
 
+    /// Asks on a new connection.
+    async fn send_anew<U: Upload + 'static>(
+        &self,
+        endpoint: &Endpoint,
+        choice: &ChosenOrigin,
+        place: Permit,
+        question: GatewayRequest<'_>,
+        upload: &mut Option<U>,
+        after: After,
+    ) -> Result<Reply, Error> {
+        let limits = question.request.limits;
+        let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
+        self.exchange(connection, endpoint, question, question.body_of(upload), after).await
+    }
+
     async fn exchange<U: Upload + 'static>(
         &self,
         connection: OriginConnection,
         endpoint: &Endpoint,
         question: GatewayRequest<'_>,
-        params: &[u8],
         body: Option<U>,
         after: After,
     ) -> Result<Reply, Error> {
         self.counters.request();
         let pause_max = question.request.limits.between_bytes_timeout;
+        let params = encoded(question);
         let (mut begin, mut end) = (Vec::with_capacity(16), Vec::with_capacity(8));
         encode_begin_request(REQUEST_ID, matches!(after, After::Keep(_)), &mut begin);
         if body.is_none() {
             encode_stdin_end(REQUEST_ID, &mut end);
         }
-        let mut head = [IoSlice::new(&begin), IoSlice::new(params), IoSlice::new(&end)];
+        let mut head = [IoSlice::new(&begin), IoSlice::new(&params), IoSlice::new(&end)];
         write(&connection.stream, &mut head, pause_max).await?;
         let upload = match body {
             None => UploadTask::none(),
