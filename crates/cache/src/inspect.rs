@@ -84,6 +84,8 @@ pub struct Inspection {
     pub is_hit_for_miss: bool,
     /// Why the last response of this key was not stored, as long as none is.
     pub last_refusal: Option<StoreRefusal>,
+    /// What the request asks of caches.
+    directives: RequestDirectives,
 }
 
 impl Inspection {
@@ -91,11 +93,7 @@ impl Inspection {
     #[must_use]
     pub fn missed_for(self, request: &SharedRequest, reason: Reason) -> Self {
         let is_hit = matches!(self.outcome, LookupOutcome::Hit(_));
-        let outcome = if is_hit {
-            asking(request.head(), &request_directives(&request.head().fields), reason)
-        } else {
-            self.outcome
-        };
+        let outcome = if is_hit { asking(request.head(), &self.directives, reason) } else { self.outcome };
         Self { outcome, ..self }
     }
 }
@@ -134,6 +132,7 @@ impl Cache {
             is_being_filled: self.0.fills.is_running(hash, query.key.bytes()),
             is_hit_for_miss: self.is_hit_for_miss(query),
             last_refusal: self.0.refusals.last(hash, has_credentials),
+            directives,
         }
     }
 

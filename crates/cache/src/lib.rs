@@ -38,7 +38,7 @@ pub mod external_body;
 mod failing;
 pub mod fill;
 pub mod generations;
-pub mod hit_for_miss;
+mod hit_for_miss;
 pub mod inspect;
 pub mod invalidate;
 pub mod key;

@@ -8,7 +8,7 @@
 use crate::{Key, Meta};
 use http::Method;
 use kasoku_semantics::client_address::Peer;
-use kasoku_semantics::effective_uri::split;
+use kasoku_semantics::effective_uri::{UriParts, split};
 use kasoku_semantics::forward::{Audience, Destination, forward, make_background};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::unkeyed::is_unkeyed_in_profile_rfc;
@@ -37,6 +37,13 @@ impl<'a> CacheRoute<'a> {
     /// A route with only a key and rules.
     pub fn new(key: &'a Key, policy: &'a Arc<Policy>) -> Self {
         Self { key, policy, origin_host: None, makes_codings: false, read_target: None, tags: &[] }
+    }
+
+    /// Where the request goes, for making the request to the origin.
+    pub fn destination(&self) -> Destination<'a> {
+        let UriParts { scheme, authority, target, .. } = parts(self.key);
+        let Self { origin_host, policy, makes_codings, .. } = *self;
+        Destination { scheme, authority, target, origin_host, policy, makes_codings }
     }
 }
 
@@ -76,12 +83,8 @@ impl SharedRequest {
     }
 
     fn forwarded(received: &RequestHead, route: &CacheRoute<'_>, peer: &Peer, audience: Audience) -> Self {
-        let CacheRoute { key, policy, origin_host, makes_codings, read_target, tags } = *route;
-        // Where a key is not an effective request URI, the whole key is the target.
-        let (scheme, authority, target) =
-            split(key.uri()).map_or(("http", "", key.uri()), |parts| (parts.scheme, parts.authority, parts.target));
-        let to = Destination { scheme, authority, target, origin_host, policy, makes_codings };
-        let head = forward(received, BodyLength::None, &to, peer, audience, None);
+        let CacheRoute { key, policy, read_target, tags, .. } = *route;
+        let head = forward(received, BodyLength::None, &route.destination(), peer, audience, None);
         Self(Arc::new(Parts {
             key: key.clone(),
             head,
@@ -141,11 +144,47 @@ impl SharedRequest {
     fn changed(&self, change: impl FnOnce(&mut RequestHead)) -> Self {
         let Parts { key, head, policy, read_target, tags } = &*self.0;
         let mut head = head.clone();
-        if let Some(parts) = split(key.uri()) {
-            make_background(&mut head.fields, parts.scheme, parts.authority);
-        }
+        let UriParts { scheme, authority, .. } = parts(key);
+        make_background(&mut head.fields, scheme, authority);
         change(&mut head);
         let (key, policy) = (key.clone(), policy.clone());
         Self(Arc::new(Parts { key, head, policy, read_target: read_target.clone(), tags: tags.clone() }))
+    }
+}
+
+/// The parts of a key. Where the key is no effective request URI, all of it is the target.
+fn parts(key: &Key) -> UriParts<'_> {
+    let uri = key.uri();
+    split(uri).unwrap_or(UriParts { scheme: "http", authority: "", base: "", target: uri })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, CacheLimits};
+    use http::Version;
+    use kasoku_wire::Fields;
+
+    #[test]
+    fn without_a_client_no_address_is_told_even_for_a_key_that_is_no_uri() {
+        let peer = Peer { address: Some("192.0.2.7:1234".parse().unwrap()), ..Peer::UNKNOWN };
+        let received = RequestHead {
+            method: Method::GET,
+            target: "/".to_owned(),
+            version: Version::HTTP_11,
+            fields: [("Host", "a.example")].into_iter().collect::<Fields>(),
+        };
+        let cache = Cache::new(CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
+        let policy = Arc::default();
+        for uri in ["http://a.example/", "a key"] {
+            let key = cache.key(uri);
+            let shared = SharedRequest::new(&received, &CacheRoute::new(&key, &policy), &peer);
+            assert_eq!(shared.head().fields.only("x-real-ip"), Some(&b"192.0.2.7"[..]), "{uri}");
+            let alone = shared.without_client();
+            for name in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+                let told = String::from_utf8_lossy(alone.head().fields.only(name).unwrap()).into_owned();
+                assert!(told.contains("0.0.0.0") && !told.contains("192.0.2.7"), "{uri}: {name}: {told}");
+            }
+        }
     }
 }

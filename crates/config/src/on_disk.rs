@@ -82,7 +82,9 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     wanted.truncate(PATHS_MAX);
     let paths = wanted.iter().map(|one| (one.path.clone(), one.kind)).collect();
     // If no thread could be started, nothing was checked and nothing is reported, so a program that serves can still reload.
-    let Some(found) = in_time(paths, WAIT_MAX, |(path, kind): &(PathBuf, PathKind)| fault(path, *kind)) else { return };
+    let Some(found) = run_within(paths, WAIT_MAX, |(path, kind): &(PathBuf, PathKind)| fault(path, *kind)) else {
+        return;
+    };
     for (number, RequiredPath { path, written, fails, .. }) in wanted.iter().enumerate() {
         let path = quoted(&path.display().to_string());
         let (message, help) = match found.get(number) {
@@ -131,7 +133,7 @@ fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &m
 
 /// Runs `look` for each job, in order, on a thread for which it waits at most `wait_max`. The results are fewer than the jobs if a
 /// disk does not answer. `None`: no thread could be started.
-fn in_time<J: Send + 'static, F: Send + 'static>(
+fn run_within<J: Send + 'static, F: Send + 'static>(
     jobs: Vec<J>,
     wait_max: Duration,
     look: impl Fn(&J) -> F + Send + 'static,

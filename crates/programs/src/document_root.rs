@@ -186,7 +186,10 @@ pub async fn find(root: &Path, target: &str, rules: &Rules<'_>) -> io::Result<Re
 ///
 /// # Errors
 /// The look-up's own as [`Error::Unreachable`]; or [`Error::FirstByteTimeout`].
-pub(crate) async fn in_time<T>(limits: &Limits, look_up: impl Future<Output = io::Result<T>>) -> Result<T, Error> {
+pub(crate) async fn look_up_in_time<T>(
+    limits: &Limits,
+    look_up: impl Future<Output = io::Result<T>>,
+) -> Result<T, Error> {
     let looked_up = tokio::time::timeout(limits.first_byte_timeout, look_up).await;
     looked_up.map_err(|_| Error::FirstByteTimeout)?.map_err(Error::Unreachable)
 }

@@ -21,6 +21,7 @@
 
 use http::Version;
 use kasoku_options::Gateway;
+use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_wire::RequestHead;
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -57,9 +58,6 @@ pub(crate) struct ScriptRequest<'a> {
 /// The variables of one request. See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MetaVariables<'a>(Vec<(Cow<'a, str>, Cow<'a, [u8]>)>);
-
-/// REMOTE_ADDR where the program must not know the client: RFC 3875 section 4.1.8 requires the variable.
-const ANONYMOUS: &str = "0.0.0.0";
 
 /// SERVER_SOFTWARE.
 const SOFTWARE: &str = concat!("kasoku/", env!("CARGO_PKG_VERSION"));
@@ -131,7 +129,8 @@ impl<'a> MetaVariables<'a> {
         self.push("QUERY_STRING", subject.query.unwrap_or_else(own_query).as_bytes());
         match subject.remote {
             Some(address) => self.push_text("REMOTE_ADDR", address.ip().to_canonical()),
-            None => self.push("REMOTE_ADDR", ANONYMOUS.as_bytes()),
+            // RFC 3875 section 4.1.8 requires the variable, also where the program must not know the client.
+            None => self.push("REMOTE_ADDR", ANONYMOUS_ADDRESS.as_bytes()),
         }
         self.push("REQUEST_METHOD", head.method.as_str().as_bytes());
         self.push("SCRIPT_NAME", subject.script_name.as_bytes());

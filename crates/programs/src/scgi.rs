@@ -15,7 +15,7 @@ use kasoku_origin::counters::Counters;
 use kasoku_origin::group::ChosenOrigin;
 use kasoku_origin::http::{OriginConnection, UploadTask};
 use kasoku_origin::permits::Permit;
-use kasoku_origin::{Error, NoUpload, Upload, UploadPiece};
+use kasoku_origin::{Error, Upload, UploadPiece};
 use kasoku_sys::Stream;
 use kasoku_wire::scgi::encode_scgi_request;
 use std::io::IoSlice;
@@ -44,27 +44,24 @@ impl Scgi {
     ) -> Result<Reply, Error> {
         let limits = gateway_request.request.limits;
         let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
-        let head = encoded(gateway_request);
-        let body = gateway_request.body_of(upload);
-        self.exchange(connection, gateway_request, head, body).await
+        self.exchange(connection, gateway_request, gateway_request.body_of(upload)).await
     }
 
     /// Sends a health check on a connection of its own, which needs no permit.
     pub(crate) async fn check(&self, endpoint: &Endpoint, gateway_request: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, gateway_request.request.limits.connect_timeout).await?;
-        self.exchange::<NoUpload>(connection, gateway_request, encoded(gateway_request), NO_BODY).await
+        self.exchange(connection, gateway_request, NO_BODY).await
     }
 
     async fn exchange<U: Upload + 'static>(
         &self,
         connection: OriginConnection,
         gateway_request: GatewayRequest<'_>,
-        head: Vec<u8>,
         body: Option<U>,
     ) -> Result<Reply, Error> {
         self.counters.request();
         let pause_max = gateway_request.request.limits.between_bytes_timeout;
-        write(&connection.stream, &head, pause_max).await?;
+        write(&connection.stream, &encoded(gateway_request), pause_max).await?;
         let upload = match body {
             None => UploadTask::none(),
             Some(body) => UploadTask::spawn(send_body(body, connection.stream.clone(), pause_max)),

@@ -11,6 +11,7 @@
 //! User-Agent.
 
 use crate::grant::Grant;
+use crate::our_fields::{is_kept_in_probes, is_ours};
 use crate::{classes, cookies};
 use kasoku_wire::Fields;
 
@@ -27,8 +28,8 @@ const CACHE_FIELDS: [&str; 6] =
     ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
 
 /// Appends the fields that a request for which a lifetime is granted takes to the origin: of the received fields those in the key
-/// and those that address caches, and [`ANONYMOUS_FIELDS`]. `is_ours`: whether the proxy itself writes a field of that name.
-pub fn write_granted(received: &Fields, grant: &Grant, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
+/// and those that address caches, and [`ANONYMOUS_FIELDS`].
+pub fn write_granted(received: &Fields, grant: &Grant, out: &mut Fields) {
     let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
     for (name, value) in received.iter() {
         let is_rewritten = is_cookie(name) || grant.keys_by_class(name);
@@ -68,20 +69,12 @@ pub fn remove_cache_directives(fields: &mut Fields, grant: &Grant) {
 /// Removes every field that the client chose, except those named in `kept`, and adds [`ANONYMOUS_FIELDS`].
 pub fn remove_client_fields(fields: &mut Fields, kept: &[String]) {
     let is_kept = |name: &[u8]| kept.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
-    fields.retain(|name, _| is_written_by_us(name) || is_kept(name));
+    fields.retain(|name, _| is_kept_in_probes(name) || is_kept(name));
     for (name, value) in ANONYMOUS_FIELDS {
         if !is_kept(name.as_bytes()) {
             fields.push(name, value);
         }
     }
-}
-
-/// Whether [`forward`](crate::forward) writes a field of that name, whatever the client sent. Range counts as well, because fills
-/// of different ranges are different fills.
-fn is_written_by_us(name: &[u8]) -> bool {
-    let is_x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
-    let others = ["host", "forwarded", "x-real-ip", "via", "range"];
-    is_x_forwarded || others.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 /// Whether clients address caches by a field of that name.
@@ -113,7 +106,7 @@ mod tests {
         .into_iter()
         .collect();
         let mut out = Fields::new();
-        write_granted(&received, &grant, |_| false, &mut out);
+        write_granted(&received, &grant, &mut out);
         let sent: Vec<String> = out.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
         assert_eq!(sent, ["Accept-Language", "Cache-Control", "Cookie", "User-Agent", "Accept"]);
         assert_eq!(out.only("cookie"), Some(&b"lang=de"[..]));

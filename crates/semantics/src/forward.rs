@@ -18,6 +18,8 @@ use crate::client_address::{Peer, client};
 use crate::coding::uncoded_tag;
 use crate::credentials::has_unkeyed_credentials;
 use crate::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
+use crate::our_fields::{is_any, is_ours};
+use crate::our_name::{NAME, via_member};
 use crate::policy::{Policy, Profile};
 use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_in_profile_rfc};
 use http::{Method, Version};
@@ -26,9 +28,6 @@ use kasoku_wire::field::list;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 use std::net::IpAddr;
-
-/// Kasoku's name in Via and Cache-Status.
-pub const NAME: &str = "kasoku";
 
 /// A request whose Via names Kasoku this often goes in a circle.
 const VISITS_MAX: usize = 8;
@@ -100,7 +99,7 @@ pub fn forward(
         }
     }
     if is_granting {
-        write_granted(&received, &to.policy.grant, is_ours, &mut fields);
+        write_granted(&received, &to.policy.grant, &mut fields);
     }
     if to.makes_codings {
         add_uncoded_tags(&received, &mut fields);
@@ -111,10 +110,9 @@ pub fn forward(
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
     if is_guarded {
         // The number of visits here shows a loop. Which other proxies sent the request on, and in which version, is not in the key.
-        fields.push("Via", vec![format!("1.1 {NAME}"); visits(request).saturating_add(1)].join(", "));
+        fields.push("Via", vec![via_member(Version::HTTP_11); visits(request).saturating_add(1)].join(", "));
     } else {
-        let version = if request.version == Version::HTTP_10 { "1.0" } else { "1.1" };
-        fields.push("Via", format!("{version} {NAME}"));
+        fields.push("Via", via_member(request.version));
     }
     frame(&request.method, body, &mut fields);
     if let Some(protocol) = upgrade {
@@ -239,21 +237,6 @@ pub fn upgrade<'r>(request: &RequestHead, body: BodyLength, allowed: &'r [String
         .find_map(|wanted| allowed.iter().map(String::as_str).find(|name| wanted.eq_ignore_ascii_case(name.as_bytes())))
 }
 
-/// Whether Kasoku writes a field of that name itself or leaves it out, whatever the client sent. Transfer-Encoding is gone by then,
-/// but not names that others take for it. `Proxy` is no registered field, but CGI programs take it for a setting (httpoxy).
-fn is_ours(name: &[u8]) -> bool {
-    let x_forwarded = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
-    let framing = ["content-length", "transfer-encoding"];
-    // By these fields a proxy tells Rack how to hand over files, and where their paths lead.
-    let sendfile = ["x-accel-mapping", "x-sendfile-type"];
-    let others = ["host", "forwarded", "proxy", "x-real-ip", "x-request-id"];
-    x_forwarded || is_any(name, &framing) || is_any(name, &others) || is_any(name, &sendfile)
-}
-
-fn is_any(name: &[u8], names: &[&str]) -> bool {
-    names.iter().any(|one| is_same(name, one.as_bytes()))
-}
-
 /// The fields that tell the origin about the client.
 struct ClientFields<'a> {
     received: &'a Fields,
@@ -351,28 +334,6 @@ pub fn measured(fields: &mut Fields, body_bytes: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_applications_take_for_ours_are_ours() {
-        for name in [
-            "X-Forwarded-For",
-            "x_forwarded_for",
-            "X-Forwarded_Port",
-            "Forwarded",
-            "HOST",
-            "Proxy",
-            "Transfer_Encoding",
-            "X-Real-IP",
-            "x_real_ip",
-            "X-Sendfile-Type",
-            "X_Accel_Mapping",
-        ] {
-            assert!(is_ours(name.as_bytes()), "{name}");
-        }
-        for name in ["X-Forwarded", "X-For", "Hostess"] {
-            assert!(!is_ours(name.as_bytes()), "{name}");
-        }
-    }
 
     #[test]
     fn what_we_write_ourselves_is_not_sent_as_it_was_received() {

@@ -18,7 +18,7 @@
 //! | for how long, by the operator's grant, and on which condition? | [`grant`], [`effective`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
 //! | is a page the same for all visitors? | [`difference`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
-//! | what is the client told about it? | [`downstream`], [`cache_status`], [`reason`] |
+//! | what is the client told about it? | [`downstream`], [`cache_status`], [`our_name`], [`reason`] |
 //! | what is the operator told about it, line by line, and what would help? | [`evidence`], [`ground`], [`mod@advice`], [`suggestion`] |
 //!
 //! Patterns of names are [globs](glob). [`query`] knows how applications read a query, [`links`] where the links of a page lead.
@@ -56,6 +56,8 @@ pub mod hop_by_hop;
 pub mod invalidation;
 pub mod links;
 pub mod media_type;
+mod our_fields;
+pub mod our_name;
 mod overruling;
 pub mod partial;
 pub mod policy;

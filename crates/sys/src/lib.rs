@@ -1,10 +1,11 @@
 //! Wraps system calls: listening sockets ([`listen`], [`accept`]), connected sockets, into which files are sent as well ([`stream`]),
-//! programs ([`process`]), the priority of a [`thread`], and this process's use of the machine ([`usage`]).
+//! the timeout for a peer that takes nothing ([`pause`]), programs ([`process`]), the priority of a [`thread`], and this process's use of the machine ([`usage`]).
 //!
 //! The only crate that may hold `unsafe` code; each block says why it is sound.
 
 pub mod accept;
 pub mod listen;
+pub mod pause;
 pub mod process;
 pub mod stream;
 pub mod thread;

@@ -12,6 +12,7 @@
 mod send_file;
 
 use crate::AcceptedSocket;
+use crate::pause::while_peer_takes;
 use bytes::{BufMut, BytesMut};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode};
@@ -225,25 +226,7 @@ impl Stream {
     /// Waits until there is room for a part of `parts`. If a peer takes a little now and then, there may be no room for long: the
     /// kernel reports it only when a part of its buffer is free. So the timeout looks at what the peer has taken.
     async fn write_later(&self, parts: &[IoSlice<'_>], pause_max: Duration) -> io::Result<usize> {
-        self.in_time(pause_max, |cx| self.poll_write(cx, parts, NO_SIGNAL)).await
-    }
-
-    /// Waits for `poll`, which needs room, as long as the peer takes something within each `pause_max`.
-    async fn in_time<T>(
-        &self,
-        pause_max: Duration,
-        mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
-    ) -> io::Result<T> {
-        let mut taken = self.taken_bytes();
-        loop {
-            match tokio::time::timeout(pause_max, poll_fn(&mut poll)).await {
-                Ok(done) => return done,
-                Err(_) => match std::mem::replace(&mut taken, self.taken_bytes()) {
-                    before if before == taken => return Err(io::ErrorKind::TimedOut.into()),
-                    _ => {}
-                },
-            }
-        }
+        while_peer_takes(pause_max, || self.taken_bytes(), |cx| self.poll_write(cx, parts, NO_SIGNAL)).await
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>], flags: SendFlags) -> Poll<io::Result<usize>> {

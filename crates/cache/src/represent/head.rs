@@ -9,6 +9,7 @@ use kasoku_semantics::Validators;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, Representation, coded_tag, goes_with_coded, lacks_vary};
 use kasoku_semantics::downstream::confinement;
+use kasoku_semantics::our_name::via_member;
 use kasoku_semantics::precondition::goes_into_not_modified;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::time::Now;
@@ -33,6 +34,16 @@ pub trait HeadSink {
     /// A field whose value is formatted by [`Display`].
     fn written(&mut self, name: &str, value: &dyn Display) {
         self.field(name.as_bytes(), value.to_string().as_bytes());
+    }
+
+    /// A field whose value `append` appends to the bytes that it is given.
+    fn appended(&mut self, name: &str, append: impl FnOnce(&mut Vec<u8>))
+    where
+        Self: Sized,
+    {
+        let mut value = Vec::new();
+        append(&mut value);
+        self.field(name.as_bytes(), &value);
     }
 }
 
@@ -246,7 +257,7 @@ pub fn date_unless_in(fields: &Fields, now: Now, to: &mut impl HeadSink) {
 
 /// Writes Via, with the version of the message that was received.
 pub fn via(version: Version, to: &mut impl HeadSink) {
-    to.field(b"Via", if version == Version::HTTP_10 { b"1.0 kasoku" } else { b"1.1 kasoku" });
+    to.field(b"Via", via_member(version).as_bytes());
 }
 
 /// Whether a stored field is the same for all clients that get the response. Cache-Control is not, where visitors with a session get the

@@ -3,7 +3,7 @@
 //! Users may be on a server (LDAP), so a separate thread looks them up, and a slow answer blocks nothing. A look-up that fails is
 //! no fault of the configuration, and is not reported.
 
-use super::{WAIT_MAX, in_time};
+use super::{WAIT_MAX, run_within};
 use crate::issue::{Issue, quoted};
 use crate::raw::Raw;
 use nix::unistd::{Group, User};
@@ -11,7 +11,7 @@ use nix::unistd::{Group, User};
 /// Warns of an unknown user or group.
 pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     let Some(written) = &raw.user else { return };
-    let Some(found) = in_time(vec![written.value.clone()], WAIT_MAX, |written: &String| unknown(written)) else {
+    let Some(found) = run_within(vec![written.value.clone()], WAIT_MAX, |written: &String| unknown(written)) else {
         return;
     };
     if let Some(Some(what)) = found.into_iter().next() {

@@ -8,7 +8,7 @@
 //! It ignores which user runs the scripts: a php-fpm under another user may write where Kasoku may not.
 
 use super::identity::Identity;
-use super::in_time;
+use super::run_within;
 use super::tree::{Interest, WalkResult, WriteAccess, walk};
 use crate::address::parse_origin;
 use crate::glob::covers;
@@ -31,7 +31,7 @@ pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
     let user = options.user.clone();
     let sites = raw.sites.iter().zip(&options.sites);
     let jobs: Vec<Arc<WalkJob>> = sites.flat_map(|(written, site)| jobs(raw, written, site)).map(Arc::new).collect();
-    let found = in_time(jobs.clone(), WAIT_MAX, move |job: &Arc<WalkJob>| {
+    let found = run_within(jobs.clone(), WAIT_MAX, move |job: &Arc<WalkJob>| {
         let identity = Identity::of(user.as_deref());
         let found = walk(&job.at.root, identity.as_ref(), &**job, ends);
         (found, identity.and_then(|identity| identity.name))

@@ -9,56 +9,35 @@ mod fill_body;
 mod fill_task;
 mod fresh_link;
 mod pass;
+mod to_client;
 
-use crate::deliver;
-use crate::error::{Fault, reason};
+use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
 use crate::observe::timing::OriginTime;
 use crate::origin::fetch_context::FetchContext;
 use crate::origin_client::Response;
 use crate::request::forward::Audience;
-use crate::request::notes::DroppedCookies;
 use crate::request::respond::forwarded;
 use crate::request::route::Routed;
 use crate::visitors::session;
 use fill_task::FillTask;
 pub(crate) use fill_task::is_of_a_long_file;
-use http::{StatusCode, Version};
-use kasoku_cache::{Entry, FillReader, FillWriter, Joined};
-use kasoku_origin::{Error, Interim};
+use http::StatusCode;
+use kasoku_cache::{FillWriter, Joined};
+use kasoku_origin::Interim;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::ResponseHead;
 pub(crate) use pass::pass;
 use std::rc::Rc;
 use std::sync::Arc;
+pub(crate) use to_client::failed;
+use to_client::{FirstClientEvent, ToClient};
 use tokio::sync::{mpsc, oneshot};
 
 /// The most interim responses that wait for a client; more are dropped, since they are hints.
 const INTERIM_QUEUE_MAX: usize = 16;
-
-pub(crate) fn failed(error: &Error, status: CacheStatus) -> Answer {
-    tracing::debug!(%error, "origin");
-    // A request for which no origin was asked was not forwarded (RFC 9211 section 2.2).
-    let fwd = status.fwd.filter(|_| !error.is_unasked());
-    Answer::Synthetic(Fault::from_origin(error), Some(CacheStatus { fwd, detail: Some(reason(error)), ..status }))
-}
-
-/// What the fill's task tells the client that began it.
-enum FirstClientEvent {
-    /// The response may be shared, and the client reads it from the fill, as all others do. The head is the origin's own, with the
-    /// fields that may not be stored.
-    Shared(FillReader, DroppedCookies, Box<ResponseHead>),
-    /// A stored response answers.
-    Stored(Arc<Entry>, Reason),
-    /// The response is for this client as it is; others get what is kept of it. The flag: whether that is stored.
-    PrivateWithStoredCopy(Box<Response>, bool),
-    /// The response is for this client alone, for this reason.
-    Private(Box<Response>, Reason),
-    /// There is no response.
-    Failed(Error),
-}
 
 /// Asks the origin for all requests that join this fill. `miss`: why nothing that is stored answers.
 pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWriter, miss: Reason) -> Answer {
@@ -168,18 +147,4 @@ pub(crate) fn in_the_background(exchange: &Exchange, routed: &Routed, writer: Fi
     let fetch_context = FetchContext::new(exchange, routed, Audience::Background, time);
     let task = FillTask::new(exchange, routed, fetch_context, interim);
     task.spawn(exchange, writer, events);
-}
-
-/// Writes interim responses to the exchange's client.
-struct ToClient<'a>(&'a Exchange);
-
-impl Interim for ToClient<'_> {
-    async fn interim(&mut self, head: ResponseHead) {
-        //= RFC 9110 section 15.2
-        //# Since HTTP/1.0 did not define any 1xx status codes, a server MUST NOT send a 1xx response to an HTTP/1.0 client.
-        if self.0.request.head.version != Version::HTTP_10 {
-            // A client that is gone will be noticed when the final response is written.
-            let _ = deliver::interim(self.0, head).await;
-        }
-    }
 }

@@ -3,7 +3,7 @@
 mod file;
 mod pacing;
 
-use crate::door::{Follows, HeadWriter};
+use crate::door::{BODY_PIECES_PER_SEND, Follows, HeadWriter};
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
 use crate::request::notes::Notes;
@@ -14,15 +14,13 @@ use kasoku_cache::Entry;
 use kasoku_metrics::Counter;
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_sys::pause::while_peer_takes;
 use kasoku_wire::Fields;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-
-/// The most pieces that go into one system call.
-const PIECES_PER_WRITE: usize = 8;
 
 /// The result of `$next`. While that is not ready, the head goes out, so that the client sees that an answer has begun.
 macro_rules! or_flush {
@@ -125,21 +123,8 @@ pub(crate) async fn at_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>
 }
 
 /// Polls until ready, as long as the client takes something within each `send-timeout`.
-async fn in_time<T>(
-    exchange: &Exchange,
-    mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
-) -> io::Result<T> {
-    let (door, pause_max) = (&exchange.door, exchange.settings.limits.send_timeout);
-    let mut taken = door.taken_bytes();
-    loop {
-        match tokio::time::timeout(pause_max, poll_fn(&mut poll)).await {
-            Ok(done) => return done,
-            Err(_) => match std::mem::replace(&mut taken, door.taken_bytes()) {
-                before if before == taken => return Err(io::ErrorKind::TimedOut.into()),
-                _ => {}
-            },
-        }
-    }
+async fn in_time<T>(exchange: &Exchange, poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>) -> io::Result<T> {
+    while_peer_takes(exchange.settings.limits.send_timeout, || exchange.door.taken_bytes(), poll).await
 }
 
 /// Waits for `sent`, unless the client is too slow while memory is short.
@@ -250,14 +235,14 @@ impl<'e> Outgoing<'e> {
         let body_start = self.exchange.door.sent_bytes() + self.head.len() as u64;
         let mut body_bytes = 0;
         loop {
-            let mut batch = [IoSlice::new(&[]); PIECES_PER_WRITE];
+            let mut batch = [IoSlice::new(&[]); BODY_PIECES_PER_SEND];
             let mut count = 0;
             for (place, piece) in batch.iter_mut().zip(&mut body) {
                 *place = IoSlice::new(piece);
                 body_bytes += piece.len() as u64;
                 count += 1;
             }
-            let is_all = count < PIECES_PER_WRITE;
+            let is_all = count < BODY_PIECES_PER_SEND;
             if self.send_or_end(batch.get_mut(..count).unwrap_or_default(), is_all).await.is_err() {
                 self.delivered.body_bytes = self.sent_since(body_start);
                 return self.cut();

@@ -156,20 +156,7 @@ impl HeadWriter {
 
     /// Writes the fields that say what the cache did.
     pub(crate) fn cache_status(&mut self, status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders) {
-        match &mut self.0 {
-            Form::Bytes(bytes) => write_hit_headers(status, notes, settings, bytes),
-            Form::Message(head) => {
-                let mut lines = Vec::new();
-                write_hit_headers(status, notes, settings, &mut lines);
-                for line in lines.split(|byte| *byte == b'\n') {
-                    let line = line.trim_ascii_end();
-                    let colon = line.iter().position(|byte| *byte == b':');
-                    if let Some((name, value)) = colon.and_then(|at| line.split_at_checked(at)) {
-                        head.fields.push(name, value.get(1..).unwrap_or_default().trim_ascii_start());
-                    }
-                }
-            }
-        }
+        write_hit_headers(status, notes, settings, self);
     }
 
     /// Writes the request's id.
@@ -207,6 +194,23 @@ impl HeadSink for HeadWriter {
             // Writing to a Vec cannot fail.
             Form::Bytes(bytes) => drop(write!(bytes, "{name}: {value}\r\n")),
             Form::Message(head) => head.fields.push(name, value.to_string()),
+        }
+    }
+
+    #[inline]
+    fn appended(&mut self, name: &str, append: impl FnOnce(&mut Vec<u8>)) {
+        match &mut self.0 {
+            Form::Bytes(bytes) => {
+                bytes.extend_from_slice(name.as_bytes());
+                bytes.extend_from_slice(b": ");
+                append(bytes);
+                bytes.extend_from_slice(b"\r\n");
+            }
+            Form::Message(head) => {
+                let mut value = Vec::new();
+                append(&mut value);
+                head.fields.push(name, value);
+            }
         }
     }
 }

@@ -24,6 +24,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+/// The most pieces of a body that a door is given at once, and that HTTP/1.1 puts into one system call.
+pub(crate) const BODY_PIECES_PER_SEND: usize = 8;
+
 /// See the [module](self).
 pub trait Door {
     /// The peer's address; `None`: a process of this machine, as through a Unix socket.

@@ -15,7 +15,6 @@ use crate::door::Door;
 use crate::exchange::form_body::FormBuffer;
 use crate::exchange::pace::Pace;
 use crate::runtime::spool::SpoolFile;
-use crate::runtime::worker::READ_BYTES;
 use crate::runtime::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use kasoku_cache::SpareCharge;
@@ -31,9 +30,8 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How much of a body is read before an origin is asked, in bytes: what one read of a client's socket gives at most. Most
-/// forms are shorter.
-const BODY_AHEAD_BYTES: usize = READ_BYTES;
+/// How much of a body is read before an origin is asked, in bytes. Most forms are shorter.
+const BODY_AHEAD_BYTES: usize = 16 << 10;
 
 /// What a body that is taken in may keep in memory, in bytes. It goes to disk in pieces of that size.
 const MEMORY_BYTES_MAX: usize = 64 << 10;

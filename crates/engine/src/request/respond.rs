@@ -1,12 +1,11 @@
-//! Writes the response fields that say what the cache did, and names what stands in them.
+//! Writes the response fields that say what the cache did.
 
 use crate::request::notes::Notes;
+use kasoku_cache::represent::HeadSink;
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
+use kasoku_semantics::our_name::NAME;
 use kasoku_semantics::reason::Reason;
-
-/// Our name in Via and Cache-Status.
-pub(crate) const NAME: &str = "kasoku";
 
 /// The status of a request that was answered without the origin.
 pub(crate) fn hit(reason: Reason, ttl: i64) -> CacheStatus {
@@ -73,27 +72,33 @@ pub(crate) fn replaced_fields(settings: HitHeaders) -> [&'static str; 3] {
     ]
 }
 
-/// Appends the fields that say what the cache did.
-pub(crate) fn write_hit_headers(status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders, out: &mut Vec<u8>) {
+/// Writes the fields that say what the cache did.
+pub(crate) fn write_hit_headers(
+    status: &CacheStatus,
+    notes: Option<&Notes>,
+    settings: HitHeaders,
+    to: &mut impl HeadSink,
+) {
     if settings.cache_status {
-        out.extend_from_slice(b"Cache-Status: ");
-        status.write(NAME, out);
-        if let Some(notes) = notes {
-            notes.write(out);
-        }
-        out.extend_from_slice(b"\r\n");
+        to.appended("Cache-Status", |value| {
+            status.write(NAME, value);
+            write_notes(notes, value);
+        });
     }
     if settings.x_cache_hit {
-        out.extend_from_slice(if status.hit { b"X-Cache-Hit: 1" } else { b"X-Cache-Hit: 0" });
-        if let Some(notes) = notes {
-            notes.write(out);
-        }
-        out.extend_from_slice(b"\r\n");
+        to.appended("X-Cache-Hit", |value| {
+            value.push(if status.hit { b'1' } else { b'0' });
+            write_notes(notes, value);
+        });
     }
     if settings.x_cache_status {
-        out.extend_from_slice(b"X-Cache-Status: ");
-        out.extend_from_slice(nginx_word(status).as_bytes());
-        out.extend_from_slice(b"\r\n");
+        to.field(b"X-Cache-Status", nginx_word(status).as_bytes());
+    }
+}
+
+fn write_notes(notes: Option<&Notes>, value: &mut Vec<u8>) {
+    if let Some(notes) = notes {
+        notes.write(value);
     }
 }
 

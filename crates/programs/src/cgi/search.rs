@@ -29,7 +29,7 @@ pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<Scr
     let target = &*request.head.target;
     let query = target.split_once('?').map_or("", |(_, query)| query);
     let (found, root) =
-        document_root::in_time(request.limits, below_or_itself(programs, target, request.gateway)).await?;
+        document_root::look_up_in_time(request.limits, below_or_itself(programs, target, request.gateway)).await?;
     Ok(match found {
         ResolvedPath::Script(script) => ScriptSearch::Script(script, root),
         ResolvedPath::Redirect(path) => ScriptSearch::Answer(moved(path, query, method)),

@@ -406,8 +406,8 @@ async fn what_the_kernel_does_not_remember_is_found_all_the_same() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_look_up_that_comes_to_no_end_is_given_up() {
     let limits = Limits { first_byte_timeout: std::time::Duration::from_millis(1), ..Limits::default() };
-    let given_up = in_time(&limits, std::future::pending::<io::Result<()>>()).await;
+    let given_up = look_up_in_time(&limits, std::future::pending::<io::Result<()>>()).await;
     assert!(matches!(given_up, Err(Error::FirstByteTimeout)));
-    let failed = in_time(&limits, async { Err::<(), _>(io::Error::from(io::ErrorKind::NotFound)) }).await;
+    let failed = look_up_in_time(&limits, async { Err::<(), _>(io::Error::from(io::ErrorKind::NotFound)) }).await;
     assert!(matches!(failed, Err(Error::Unreachable(_))));
 }

@@ -54,7 +54,6 @@ impl FastCgi {
         } else {
             limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX)
         };
-        let head = encoded(gateway_request);
         let after = || self.after(endpoint, limits, &choice.origin);
         let mut permit = Some(permit);
         // A trial finds out whether the origin accepts connections, so it needs a new one.
@@ -63,11 +62,12 @@ impl FastCgi {
             connection.kept = None;
             connection.permit = permit.take();
             if !gateway_request.is_repeatable {
-                let body = gateway_request.body_of(upload);
-                return self.exchange(connection, endpoint, gateway_request, &head, body, after()).await;
+                return self
+                    .exchange(connection, endpoint, gateway_request, gateway_request.body_of(upload), after())
+                    .await;
             }
             // The application server may close a kept connection at the moment in which Kasoku uses it.
-            match self.exchange(connection, endpoint, gateway_request, &head, NO_BODY, after()).await {
+            match self.exchange(connection, endpoint, gateway_request, NO_BODY, after()).await {
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) => self.counters.retry(),
                 done => return done,
             }
@@ -76,9 +76,7 @@ impl FastCgi {
             Some(permit) => permit,
             None => choice.take_permit(limits).await?,
         };
-        let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
-        let body = gateway_request.body_of(upload);
-        self.exchange(connection, endpoint, gateway_request, &head, body, after()).await
+        self.send_anew(endpoint, choice, permit, gateway_request, upload, after()).await
     }
 
     /// The same for a program that Kasoku has started itself.
@@ -90,20 +88,14 @@ impl FastCgi {
         gateway_request: GatewayRequest<'_>,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
-        let limits = gateway_request.request.limits;
-        let lease = Supervisor::lease(&choice.origin, spawned, limits.queue_timeout).await?;
-        let endpoint = lease.endpoint();
-        let connection = OriginConnection::open_for(choice, &endpoint, limits, permit, &self.counters).await?;
-        let head = encoded(gateway_request);
-        let body = gateway_request.body_of(upload);
-        self.exchange(connection, &endpoint, gateway_request, &head, body, After::GiveBack(lease)).await
+        let lease = Supervisor::lease(&choice.origin, spawned, gateway_request.request.limits.queue_timeout).await?;
+        self.send_anew(&lease.endpoint(), choice, permit, gateway_request, upload, After::GiveBack(lease)).await
     }
 
     /// Sends a health check on a connection of its own, which needs no permit and is not kept.
     pub(crate) async fn check(&self, endpoint: &Endpoint, gateway_request: GatewayRequest<'_>) -> Result<Reply, Error> {
         let connection = OriginConnection::open(endpoint, gateway_request.request.limits.connect_timeout).await?;
-        let head = encoded(gateway_request);
-        self.exchange(connection, endpoint, gateway_request, &head, NO_BODY, After::Close).await
+        self.exchange(connection, endpoint, gateway_request, NO_BODY, After::Close).await
     }
 
     /// Closes connections that were idle for too long, or that the server has closed. To be called from time to time.
@@ -124,23 +116,38 @@ impl FastCgi {
         }))
     }
 
+    /// Asks on a new connection.
+    async fn send_anew<U: Upload + 'static>(
+        &self,
+        endpoint: &Endpoint,
+        choice: &ChosenOrigin,
+        permit: Permit,
+        gateway_request: GatewayRequest<'_>,
+        upload: &mut Option<U>,
+        after: After,
+    ) -> Result<Reply, Error> {
+        let limits = gateway_request.request.limits;
+        let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
+        self.exchange(connection, endpoint, gateway_request, gateway_request.body_of(upload), after).await
+    }
+
     async fn exchange<U: Upload + 'static>(
         &self,
         connection: OriginConnection,
         endpoint: &Endpoint,
         gateway_request: GatewayRequest<'_>,
-        params: &[u8],
         body: Option<U>,
         after: After,
     ) -> Result<Reply, Error> {
         self.counters.request();
         let pause_max = gateway_request.request.limits.between_bytes_timeout;
+        let params = encoded(gateway_request);
         let (mut begin, mut end) = (Vec::with_capacity(16), Vec::with_capacity(8));
         encode_begin_request(REQUEST_ID, matches!(after, After::Keep(_)), &mut begin);
         if body.is_none() {
             encode_stdin_end(REQUEST_ID, &mut end);
         }
-        let mut head = [IoSlice::new(&begin), IoSlice::new(params), IoSlice::new(&end)];
+        let mut head = [IoSlice::new(&begin), IoSlice::new(&params), IoSlice::new(&end)];
         write(&connection.stream, &mut head, pause_max).await?;
         let upload = match body {
             None => UploadTask::none(),

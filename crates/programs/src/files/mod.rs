@@ -19,7 +19,7 @@ mod siblings;
 mod tests;
 
 use crate::Limits;
-use crate::document_root::{DocumentRoot, OpenFile, ResolvedPath, Rules, Scripts, find, in_time, may_wait};
+use crate::document_root::{DocumentRoot, OpenFile, ResolvedPath, Rules, Scripts, find, look_up_in_time, may_wait};
 use crate::request::Request;
 use crate::response::{self, LocalBody, Response};
 pub use body::FileBody;
@@ -50,7 +50,7 @@ const ALLOWED: &str = "GET, HEAD";
 /// the path alone is a response.
 pub async fn send(root: &Path, request: &Request<'_>, permit: Option<Permit>) -> Result<Response, Error> {
     let rules = Rules { gateway: request.gateway, scripts: Scripts::None, open_files: request.open_files };
-    let found = in_time(request.limits, find(root, &request.head.target, &rules)).await?;
+    let found = look_up_in_time(request.limits, find(root, &request.head.target, &rules)).await?;
     answer(root, request, found, permit).await
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
             Ok(response)
         }
         ResolvedPath::File(file) => {
-            let negotiated = in_time(request.limits, negotiate(root, request, file)).await?;
+            let negotiated = look_up_in_time(request.limits, negotiate(root, request, file)).await?;
             Ok(file_response(request, negotiated, permit))
         }
     }

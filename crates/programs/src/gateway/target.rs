@@ -50,7 +50,7 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<GatewayTarget, Error> 
         return Ok(application(path(head), gateway).map_or_else(answer, GatewayTarget::Program));
     };
     let rules = Rules { gateway, scripts: Scripts::BySuffix, open_files };
-    match document_root::in_time(limits, document_root::find(root, &head.target, &rules)).await? {
+    match document_root::look_up_in_time(limits, document_root::find(root, &head.target, &rules)).await? {
         ResolvedPath::Script(Script { file, script_name, path_info, path_translated, query }) => {
             Ok(GatewayTarget::Program(GatewayProgram {
                 script_name,

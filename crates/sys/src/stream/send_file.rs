@@ -75,6 +75,7 @@ impl Stream {
 mod tests {
     use super::super::poll_once;
     use super::*;
+    use crate::pause::while_peer_takes;
     use bytes::BytesMut;
     use std::fs::File;
     use std::io::Write;
@@ -84,7 +85,7 @@ mod tests {
 
     impl Stream {
         async fn has_room(&self, pause_max: Duration) -> io::Result<()> {
-            self.in_time(pause_max, |cx| self.poll_room(cx)).await
+            while_peer_takes(pause_max, || self.taken_bytes(), |cx| self.poll_room(cx)).await
         }
 
         async fn write_start(&self, start: &[u8]) -> io::Result<usize> {

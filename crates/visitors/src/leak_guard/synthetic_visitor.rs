@@ -5,14 +5,12 @@
 //! visitors and everything else in the key stay. Addresses are from the ranges for documentation (RFC 5737), so no real visitor has
 //! them. The visitor has no cookies but those in the key, as on a first visit.
 
+use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::classes;
 use kasoku_semantics::grant::Grant;
 use kasoku_wire::{Fields, RequestHead};
 use memchr::memmem;
 use std::net::Ipv4Addr;
-
-/// The client address in an anonymous request.
-const ANONYMOUS_ADDRESS: &str = "0.0.0.0";
 
 /// The first three numbers of the visitors' addresses.
 const RANGES: [[u8; 3]; 2] = [[203, 0, 113], [198, 51, 100]];

@@ -1,8 +1,8 @@
 //! The origin's side of a fill: asks the origin, lets the cache judge the answer, tells the client that began the fill, and carries
 //! the body in.
 
-use crate::cache::fetch::FirstClientEvent;
 use crate::cache::fetch::fill_body::{finish_empty, pump};
+use crate::cache::fetch::to_client::FirstClientEvent;
 use crate::error::reason;
 use crate::exchange::Exchange;
 use crate::origin::fetch_context::FetchContext;

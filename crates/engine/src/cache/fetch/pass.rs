@@ -5,7 +5,7 @@ use crate::cache::changes::Changing;
 use crate::cache::fetch::fill_body::pump;
 use crate::cache::fetch::fill_task::own_head;
 use crate::cache::fetch::fresh_link::{self, VisitorLink};
-use crate::cache::fetch::{ToClient, failed};
+use crate::cache::fetch::to_client::{ToClient, failed};
 use crate::exchange::Exchange;
 use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
 use crate::exchange::body::ClientBody;

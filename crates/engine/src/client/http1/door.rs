@@ -2,7 +2,7 @@
 
 use crate::client::http1::socket::{ClientConnection, Read};
 use crate::client::http1::tunnel;
-use crate::door::{Door, Follows, HeadWriter};
+use crate::door::{BODY_PIECES_PER_SEND, Door, Follows, HeadWriter};
 use crate::runtime::worker::READ_BYTES;
 use http::Version;
 use kasoku_cache::represent::HeadSink;
@@ -25,8 +25,8 @@ const COPIED_BYTES_MAX: usize = 12 << 10;
 /// has a packet of its own, which is cheaper: the file's pages then begin at the beginning of packets (docs/decisions/0020).
 const SHARED_PACKET_BYTES_MAX: usize = 256 << 10;
 
-/// The most pieces in one system call.
-const PIECES_PER_WRITE: usize = 10;
+/// The most pieces in one system call: a head, pieces of a body, and the end of a chunk.
+const PIECES_PER_WRITE: usize = 1 + BODY_PIECES_PER_SEND + 1;
 
 /// The bytes that end a chunk.
 const CHUNK_END: &[u8] = b"\r\n";
@@ -42,7 +42,7 @@ impl ClientConnection {
         let chunk_end = CHUNK_END.get(CHUNK_END.len() - self.request.chunk_end.get()..).unwrap_or_default();
         loop {
             let before = self.stream.sent_bytes();
-            let taken = body.len().min(PIECES_PER_WRITE - 2);
+            let taken = body.len().min(BODY_PIECES_PER_SEND);
             let (now, later) = body.split_at(taken);
             let end = if later.is_empty() { chunk_end } else { &[] };
             let polled = self.poll_write_once(cx, head, now, end);

@@ -9,10 +9,10 @@ use crate::observe::access_log::stamp::Stamp;
 use crate::observe::access_log::text::Text;
 use crate::observe::timing::OriginTime;
 use crate::request::request_id::RequestIdDigits;
-use crate::request::respond::NAME;
 use http::Version;
 use kasoku_options::LogFormat;
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::our_name::NAME;
 
 /// Bounds of the values that clients send, in bytes as written: together less than `LINE_BYTES_MAX`.
 const METHOD_BYTES_MAX: usize = 64;

@@ -31,7 +31,6 @@ use crate::request::forward::{self, Audience, forward};
 use crate::request::message::Request;
 use crate::request::notes::Notes;
 use crate::request::passes::{part_passes, pass_reason};
-use crate::request::respond;
 use crate::request::route::Routed;
 use crate::runtime::handle::EngineHandle;
 use crate::sites::ActiveRoute;
@@ -45,6 +44,7 @@ use kasoku_semantics::advice::{Advice, advice_without_messages};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::client_address::Peer;
 pub use kasoku_semantics::evidence::Side;
+use kasoku_semantics::our_name::NAME;
 pub use kasoku_semantics::reason::Reason;
 pub use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
 pub use kasoku_visitors::leak_guard::{GuardState, Guarded};
@@ -146,7 +146,7 @@ impl Explanation {
     /// The value of Cache-Status that the request would get.
     pub fn cache_status(&self) -> String {
         let mut value = Vec::new();
-        self.status.write(respond::NAME, &mut value);
+        self.status.write(NAME, &mut value);
         self.notes.write(&mut value);
         String::from_utf8_lossy(&value).into_owned()
     }

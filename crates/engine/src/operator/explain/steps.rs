@@ -1,7 +1,7 @@
 //! Describes each step of a request: site, rule, key, what is stored, the lines that have a say, and the outcome.
 
 use crate::operator::explain::live::{Answered, PATIENCE};
-use crate::operator::explain::shown::{ConfigName, Point};
+use crate::operator::explain::shown::{self, ConfigName, Point, printable};
 use crate::operator::explain::{Explanation, OriginSample, RoutedQuestion, Stored, StoredEntry};
 use crate::request::changing;
 use crate::request::notes::{DroppedCookies, Notes, list_of};
@@ -85,9 +85,9 @@ impl Explaining<'_> {
         });
         Explanation {
             method: self.outgoing.method.to_string(),
-            url: crate::operator::explain::shown::printable(&self.asked.request.head.target),
-            key: crate::operator::explain::shown::printable(self.shared.key().uri()),
-            stands_for: self.asked.routed.stands_for().map(crate::operator::explain::shown::printable),
+            url: printable(&self.asked.request.head.target),
+            key: printable(self.shared.key().uri()),
+            stands_for: self.asked.routed.stands_for().map(printable),
             tags: self.tags(),
             changes: changing::told(&self.asked.request.head.method, &self.asked.routed),
             site: ConfigName::new(self.found.site.map_or("", |site| &site.name), places.site.as_ref()),
@@ -245,7 +245,7 @@ impl Explaining<'_> {
         }
         let file = inspection.entry.as_ref().and_then(|entry| entry.body.external_body());
         points.extend(file.map(|file| {
-            let line = crate::operator::explain::shown::field(file.field.as_bytes(), &file.name);
+            let line = shown::field(file.field.as_bytes(), &file.name);
             Point::of("response", line, Side::Neither, Because::Ground(Ground::NamedFile), places)
         }));
         let mut told = Vec::new();
@@ -294,7 +294,7 @@ impl Explaining<'_> {
         let (route, received) = (&self.asked.routed.route, &self.asked.request.head.fields);
         let mut points = Vec::new();
         let mut tell = |name: &[u8], value: &[u8], side, because| {
-            let line = crate::operator::explain::shown::field(name, value);
+            let line = shown::field(name, value);
             points.push(Point::of("request", line, side, because, self.found.places));
         };
         match self.inspection.outcome {
@@ -332,8 +332,7 @@ impl Explaining<'_> {
     fn of_route(&self) -> Vec<Point> {
         let route = &self.asked.routed.route;
         if let Some(by) = &self.asked.routed.refused_by {
-            let (line, because) =
-                (crate::operator::explain::shown::target(&self.asked.target), Because::Reason(Reason::RefusedUrl));
+            let (line, because) = (shown::target(&self.asked.target), Because::Reason(Reason::RefusedUrl));
             return vec![Point::of("configuration", line, Side::Against, because, &by.places)];
         }
         let query = self.asked.target.split_once('?').map(|(_, query)| query);
@@ -352,21 +351,13 @@ impl Explaining<'_> {
             points.push(Point::of("configuration", line, side, because, self.found.places));
         };
         if let Some(host) = &route.key.host {
-            tell(crate::operator::explain::shown::printable(host), Side::Neither, Because::Ground(Ground::HostInKey));
+            tell(printable(host), Side::Neither, Because::Ground(Ground::HostInKey));
         }
         if asked_path != kept_path && !route.key.path_parameters.is_empty() {
-            tell(
-                crate::operator::explain::shown::printable(asked_path),
-                Side::For,
-                Because::Ground(Ground::PathParametersStripped),
-            );
+            tell(printable(asked_path), Side::For, Because::Ground(Ground::PathParametersStripped));
         }
         if !dropped.is_empty() {
-            tell(
-                crate::operator::explain::shown::printable(&dropped.join("&")),
-                Side::For,
-                Because::Ground(Ground::QueryIgnored),
-            );
+            tell(printable(&dropped.join("&")), Side::For, Because::Ground(Ground::QueryIgnored));
         }
         if sort && query.is_some() {
             tell(String::new(), Side::For, Because::Ground(Ground::QuerySorted));
@@ -384,15 +375,11 @@ impl Explaining<'_> {
                 Some("changes") => Because::Ground(Ground::ChangesPages),
                 _ => Because::Reason(reason),
             };
-            tell(crate::operator::explain::shown::target(&self.asked.target), Side::Against, because);
+            tell(shown::target(&self.asked.target), Side::Against, because);
         }
         if self.inspection.outcome == LookupOutcome::Pass(Reason::LeakGuard) {
             let pattern = self.guarded.as_ref().map_or("", |guarded| &guarded.pattern);
-            tell(
-                crate::operator::explain::shown::printable(pattern),
-                Side::Against,
-                Because::Reason(Reason::LeakGuard),
-            );
+            tell(printable(pattern), Side::Against, Because::Reason(Reason::LeakGuard));
         }
         if self.inspection.outcome == LookupOutcome::Pass(Reason::PassRule) {
             let because =

@@ -57,14 +57,7 @@ impl Routed {
 
     /// Where the request goes, for making the request to the origin.
     pub(crate) fn destination(&self) -> Destination<'_> {
-        Destination {
-            scheme: self.scheme,
-            authority: self.authority(),
-            target: self.target(),
-            origin_host: self.route.origin_host.as_deref(),
-            policy: &self.route.policy,
-            makes_codings: self.route.compression.is_enabled,
-        }
+        self.cache_route(&[]).destination()
     }
 
     /// The request whose response may be shared, made for a client that waits for it.
