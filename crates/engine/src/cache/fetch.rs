@@ -47,17 +47,25 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
     let task = FillTask::new(exchange, routed, fetch_context, interim_sender);
     task.spawn(exchange, writer, events_sender);
     let mut to_client = ToClient(exchange);
-    let events = loop {
+    let event = loop {
         tokio::select! {
             biased;
             Some(head) = interim.recv() => to_client.interim(head).await,
-            events = &mut events => break events,
+            event = &mut events => break event,
             () = exchange.gone() => return Answer::ClientGone(forwarded(miss), IntendedUse::Cacheable),
         }
     };
-    let mut status = forwarded(miss);
-    match events {
-        Ok(FirstClientEvent::Shared(reader, dropped, head)) => match reader.head().await {
+    let status = forwarded(miss);
+    match event {
+        Ok(event) => answer(exchange, routed, event, status).await,
+        Err(_) => Answer::Synthetic(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
+    }
+}
+
+/// What the client that began the fill gets.
+async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, mut status: CacheStatus) -> Answer {
+    match event {
+        FirstClientEvent::Shared(reader, dropped, head) => match reader.head().await {
             Joined::Streaming(meta) => {
                 exchange.extras().notes.kept(dropped);
                 status.stored = true;
@@ -70,52 +78,51 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
                 Answer::Synthetic(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
             }
         },
-        Ok(FirstClientEvent::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
+        FirstClientEvent::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected)) => {
             Answer::hit(entry, reason, exchange.worker.now())
         }
         // A 304 that opens a session, while the visitor's own was set aside. That session is in the head, for this client alone.
-        Ok(FirstClientEvent::Stored(entry, _)) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {
+        FirstClientEvent::Stored(entry, _) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {
             Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
         }
-        Ok(FirstClientEvent::Stored(entry, reason)) => {
+        FirstClientEvent::Stored(entry, reason) => {
             status.fwd_status = Some(304);
             let stored = reason == Reason::Revalidated;
             Answer::Stored(entry, CacheStatus { detail: Some(reason), stored, ..status })
         }
-        Ok(FirstClientEvent::PrivateWithStoredCopy(response, stored)) => {
+        FirstClientEvent::PrivateWithStoredCopy(response, stored) => {
             Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { stored, ..status })
         }
-        Ok(FirstClientEvent::Private(response, Reason::ObjectTooLarge)) if is_whole_for_a_part(exchange, &response) => {
+        FirstClientEvent::Private(response, Reason::ObjectTooLarge) if is_whole_for_a_part(exchange, &response) => {
             drop(response);
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
         // The answer to an anonymous request need not be the answer for this visitor.
-        Ok(FirstClientEvent::Private(
+        FirstClientEvent::Private(
             response,
             reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::LeakGuard),
-        )) => {
+        ) => {
             drop(response);
             retry_as_visitor(exchange, routed, reason).await
         }
         // A stream of events: only the client's own request says where to go on (Last-Event-ID), and whose events are meant.
-        Ok(FirstClientEvent::Private(response, Reason::EndlessStream)) if routed.route.policy.grant.is_granting() => {
+        FirstClientEvent::Private(response, Reason::EndlessStream) if routed.route.policy.grant.is_granting() => {
             drop(response);
             retry_as_visitor(exchange, routed, Reason::EndlessStream).await
         }
         // The answer to the anonymous request opens a session or sends its client away, but this visitor has a session, which was
         // set aside: the visitor must get the page for that session.
-        Ok(FirstClientEvent::Private(response, _)) if is_for_the_session(exchange, routed, &response.head) => {
+        FirstClientEvent::Private(response, _) if is_for_the_session(exchange, routed, &response.head) => {
             drop(response);
             retry_as_visitor(exchange, routed, Reason::PassSession).await
         }
-        Ok(FirstClientEvent::Private(response, reason)) => {
+        FirstClientEvent::Private(response, reason) => {
             if reason == Reason::SetCookie {
                 exchange.extras().notes.sets(&routed.route, &response.head.fields);
             }
             Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { detail: Some(reason), ..status })
         }
-        Ok(FirstClientEvent::Failed(error)) => failed(&error, status),
-        Err(_) => Answer::Synthetic(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
+        FirstClientEvent::Failed(error) => failed(&error, status),
     }
 }
 
