@@ -1,7 +1,7 @@
 <?php
 include_once './common.php';
 
-// A visitor who knows the password is a member; a real board has a table of them.
+// Whoever knows the password is a member; a real board has a table of them.
 if (($_POST['mb_password'] ?? '') !== 'board') {
     alert('Wrong name or password.');
 }

@@ -1,7 +1,7 @@
 <?php
 // What every page of the board begins with: the visitor's session, the settings, the member, the visit counter.
 //
-// A board in the manner of gnuboard5 and XE, for tests and measurements; none of their code. Like them it opens a session for every visitor,
+// A board in the manner of gnuboard5 and XE, for tests and measurements; none of their code. Like them it opens a session for whoever comes,
 // knows members by nothing but the session, keeps the addresses of the day in cookies under md5 names, and forbids to keep any page.
 require __DIR__.'/lib.php';
 
@@ -19,7 +19,7 @@ if (get_cookie('ck_visit_ip') !== $_SERVER['REMOTE_ADDR']) {
     count_visit();
 }
 
-// The visitors who are on the board now.
+// Who is on the board now.
 query(
     'INSERT INTO online (address, member, place, seen) VALUES (?, ?, ?, NOW())
      ON DUPLICATE KEY UPDATE member = VALUES(member), place = VALUES(place), seen = NOW()',

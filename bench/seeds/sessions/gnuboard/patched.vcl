@@ -1,4 +1,4 @@
-// For the patched gnuboard5 (lazy.patch). A request with the cookie PASSING_COOKIE passes; all others share a page, which the patch makes without a session.
+// For the patched gnuboard5 (lazy.patch). Whoever has the cookie PASSING_COOKIE passes; all others share a page, which the patch makes without a session.
 // The bench runs it twice. With PHPSESSID, guests with a session pass too, and a guest has one as soon as a page draws a captcha, as each post does
 // on which guests may comment. With g5_member, which the patch sets at a log-in, all guests share, and what their sessions hold is not shown.
 vcl 4.1;
