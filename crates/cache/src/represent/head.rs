@@ -35,16 +35,6 @@ pub trait HeadSink {
     fn written(&mut self, name: &str, value: &dyn Display) {
         self.field(name.as_bytes(), value.to_string().as_bytes());
     }
-
-    /// A field whose value `append` appends to the bytes that it is given.
-    fn appended(&mut self, name: &str, append: impl FnOnce(&mut Vec<u8>))
-    where
-        Self: Sized,
-    {
-        let mut value = Vec::new();
-        append(&mut value);
-        self.field(name.as_bytes(), &value);
-    }
 }
 
 impl HeadSink for ResponseHead {

@@ -5,11 +5,12 @@
 
 use crate::request::notes::Notes;
 use crate::request::request_id::{self, RequestId, RequestIdDigits};
-use crate::request::respond::{replaced_fields, write_hit_headers};
+use crate::request::respond::{nginx_word, replaced_fields};
 use http::{StatusCode, Version};
 use kasoku_cache::represent::{HeadSink, date_unless_in, fields_where, via};
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::our_name::NAME;
 use kasoku_semantics::time::Now;
 use kasoku_wire::http1::encode_status_line;
 use kasoku_wire::{Fields, ResponseHead};
@@ -156,7 +157,43 @@ impl HeadWriter {
 
     /// Writes the fields that say what the cache did.
     pub(crate) fn cache_status(&mut self, status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders) {
-        write_hit_headers(status, notes, settings, self);
+        let write_notes = |value: &mut Vec<u8>| {
+            if let Some(notes) = notes {
+                notes.write(value);
+            }
+        };
+        if settings.cache_status {
+            self.appended("Cache-Status", |value| {
+                status.write(NAME, value);
+                write_notes(value);
+            });
+        }
+        if settings.x_cache_hit {
+            self.appended("X-Cache-Hit", |value| {
+                value.push(if status.hit { b'1' } else { b'0' });
+                write_notes(value);
+            });
+        }
+        if settings.x_cache_status {
+            self.field("X-Cache-Status", nginx_word(status));
+        }
+    }
+
+    /// Writes a field whose value `append` appends to the bytes that it is given.
+    fn appended(&mut self, name: &str, append: impl FnOnce(&mut Vec<u8>)) {
+        match &mut self.0 {
+            Form::Bytes(bytes) => {
+                bytes.extend_from_slice(name.as_bytes());
+                bytes.extend_from_slice(b": ");
+                append(bytes);
+                bytes.extend_from_slice(b"\r\n");
+            }
+            Form::Message(head) => {
+                let mut value = Vec::new();
+                append(&mut value);
+                head.fields.push(name, value);
+            }
+        }
     }
 
     /// Writes the request's id.
@@ -194,23 +231,6 @@ impl HeadSink for HeadWriter {
             // Writing to a Vec cannot fail.
             Form::Bytes(bytes) => drop(write!(bytes, "{name}: {value}\r\n")),
             Form::Message(head) => head.fields.push(name, value.to_string()),
-        }
-    }
-
-    #[inline]
-    fn appended(&mut self, name: &str, append: impl FnOnce(&mut Vec<u8>)) {
-        match &mut self.0 {
-            Form::Bytes(bytes) => {
-                bytes.extend_from_slice(name.as_bytes());
-                bytes.extend_from_slice(b": ");
-                append(bytes);
-                bytes.extend_from_slice(b"\r\n");
-            }
-            Form::Message(head) => {
-                let mut value = Vec::new();
-                append(&mut value);
-                head.fields.push(name, value);
-            }
         }
     }
 }

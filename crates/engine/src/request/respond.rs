@@ -1,10 +1,7 @@
-//! Writes the response fields that say what the cache did.
+//! What the response fields say about what the cache did. `door/head.rs` writes them.
 
-use crate::request::notes::Notes;
-use kasoku_cache::represent::HeadSink;
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
-use kasoku_semantics::our_name::NAME;
 use kasoku_semantics::reason::Reason;
 
 /// The status of a request that was answered without the origin.
@@ -72,38 +69,8 @@ pub(crate) fn replaced_fields(settings: HitHeaders) -> [&'static str; 3] {
     ]
 }
 
-/// Writes the fields that say what the cache did.
-pub(crate) fn write_hit_headers(
-    status: &CacheStatus,
-    notes: Option<&Notes>,
-    settings: HitHeaders,
-    to: &mut impl HeadSink,
-) {
-    if settings.cache_status {
-        to.appended("Cache-Status", |value| {
-            status.write(NAME, value);
-            write_notes(notes, value);
-        });
-    }
-    if settings.x_cache_hit {
-        to.appended("X-Cache-Hit", |value| {
-            value.push(if status.hit { b'1' } else { b'0' });
-            write_notes(notes, value);
-        });
-    }
-    if settings.x_cache_status {
-        to.field(b"X-Cache-Status", nginx_word(status).as_bytes());
-    }
-}
-
-fn write_notes(notes: Option<&Notes>, value: &mut Vec<u8>) {
-    if let Some(notes) = notes {
-        notes.write(value);
-    }
-}
-
 /// The word of nginx's `$upstream_cache_status` for that.
-fn nginx_word(status: &CacheStatus) -> &'static str {
+pub(crate) fn nginx_word(status: &CacheStatus) -> &'static str {
     match (status.hit, status.detail, status.fwd) {
         (true, Some(Reason::HitStaleWhileRevalidate), _) => "UPDATING",
         (true, Some(Reason::HitStaleError | Reason::HitStaleDisconnected | Reason::HitMaxStale), _) => "STALE",
