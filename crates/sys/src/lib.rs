@@ -1,5 +1,6 @@
 //! Wraps system calls: listening sockets ([`listen`], [`accept`]), connected sockets, into which files are sent as well ([`stream`]),
-//! the timeout for a peer that takes nothing ([`pause`]), programs ([`process`]), the priority of a [`thread`], and this process's use of the machine ([`usage`]).
+//! the timeout for a peer that takes nothing ([`pause`]), programs ([`process`]), the priority of a [`thread`], and this process's
+//! use of the machine ([`usage`]).
 //!
 //! The only crate that may hold `unsafe` code; each block says why it is sound.
 
