@@ -1,5 +1,7 @@
 //! Makes the sites, rules and routes by which requests are served, out of those that the configuration declares.
 
+mod stable_hasher;
+
 use kasoku_options as options;
 use kasoku_options::{CodingRules, Glob, HostPattern};
 use kasoku_origin::Group;
@@ -7,6 +9,7 @@ use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
 use kasoku_visitors::RouteRules;
 use kasoku_visitors::pattern::GuardedHosts;
+use stable_hasher::StableHasher;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -151,8 +154,8 @@ fn tagged_as(site: &options::Site) -> &str {
 /// are no part of it: an application that moves keeps its cache. But where a site sets the host of its keys, another site may set
 /// the same host, and then only the origin tells their pages apart.
 fn fingerprint(route: &options::Route, policy: &Policy) -> u64 {
-    // Without a seed: the hash is the same in each run.
-    let mut hasher = DefaultHasher::new();
+    // Stored responses outlive the process, so the hash must be the same in the next one.
+    let mut hasher = StableHasher::default();
     let key = (&route.query, &route.key, &route.cookies, &route.origin_host, &route.device_urls);
     let session = (
         &route.session.cookies,
@@ -247,6 +250,17 @@ mod tests {
         let named = |route: &mut options::Route| route.key.host = Some("a.example".to_owned());
         let moved = |route: &mut options::Route| (named(route), route.origins.push(origin.clone().into())).0;
         assert_ne!(rules(named), rules(moved), "two sites whose keys have one host");
+    }
+
+    /// A cache on disk is cold after each change of these numbers. They may change when settings are added or removed, but not with the
+    /// compiler or the processor.
+    #[test]
+    fn the_fingerprint_is_the_same_in_each_build() {
+        assert_eq!(rules(|_| {}), 3_846_239_933_518_974_741);
+        assert_eq!(
+            rules(|route| Arc::make_mut(&mut route.policy).grant.key_cookies.push("a".to_owned())),
+            8_079_406_401_052_514_681
+        );
     }
 
     #[test]
