@@ -28,9 +28,14 @@ pub struct WorkerTime {
 /// The operating system's clocks: the wall clock for dates, the monotonic one for ages, so that a step of the wall clock makes
 /// nothing older or younger. Each request reads the monotonic clock. Its difference to the wall clock is measured anew each
 /// second, so a step of the wall clock shows with that delay.
+///
+/// The monotonic clock begins at the time of the wall clock at the start, not at 0: so there is room before it for the times of
+/// responses that an earlier process has stored.
 #[derive(Debug)]
 pub struct SystemClock {
     start: Instant,
+    /// The monotonic clock at the start, in microseconds.
+    start_us: u64,
     /// Wall clock minus monotonic clock, in milliseconds.
     offset_ms: AtomicI64,
     /// When the wall clock is read next, in milliseconds of the monotonic clock.
@@ -48,10 +53,12 @@ fn wall_clock_ms() -> i64 {
 impl SystemClock {
     /// Starts counting.
     pub fn new() -> Self {
+        let start_ms = u64::try_from(wall_clock_ms()).unwrap_or_default();
         Self {
             start: Instant::now(),
-            offset_ms: AtomicI64::new(wall_clock_ms()),
-            next_ms: AtomicU64::new(WALL_CLOCK_MS),
+            start_us: start_ms * 1000,
+            offset_ms: AtomicI64::new(0),
+            next_ms: AtomicU64::new(start_ms + WALL_CLOCK_MS),
         }
     }
 }
@@ -70,7 +77,7 @@ impl Clock for SystemClock {
     fn moment(&self) -> WorkerTime {
         let elapsed = self.start.elapsed();
         // Not as_micros(), which calculates with 128 bits.
-        let mono_us = elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros());
+        let mono_us = self.start_us + elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros());
         let mono_ms = mono_us / 1000;
         if mono_ms >= self.next_ms.load(Ordering::Relaxed) {
             // A thread that still sees the offset from before is right to the second, too.
@@ -110,7 +117,7 @@ impl Default for SimulatedClock {
 impl Clock for SimulatedClock {
     fn now(&self) -> Now {
         let ms = self.ms.load(Ordering::SeqCst);
-        let unix = self.start.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { unix_ms: unix.as_millis() as i64 + ms, mono_ms: ms as u64 }
+        let unix_ms = self.start.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64 + ms;
+        Now { unix_ms, mono_ms: u64::try_from(unix_ms).unwrap_or_default() }
     }
 }
