@@ -1,8 +1,9 @@
 //! Stores and returns entries by key, and never reads a header.
 //!
-//! There is only the memory tier so far. The caller chooses the type of the values: a clone must be cheap (an `Arc`), and a value
-//! must know its weight.
+//! The memory tier ([`memory`]) keeps values of a type that the caller chooses: a clone must be cheap (an `Arc`), and a value must know its
+//! weight. The disk tier ([`disk`]) keeps bytes, and no program uses it yet.
 
+pub mod disk;
 pub mod memory;
 mod sync;
 

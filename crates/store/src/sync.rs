@@ -3,7 +3,7 @@
 //! of the models.
 
 #[cfg(feature = "shuttle")]
-pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic::AtomicU64};
+pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic::AtomicBool, atomic::AtomicU64};
 #[cfg(not(feature = "shuttle"))]
-pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicU64};
+pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicBool, atomic::AtomicU64};
 pub(crate) use std::sync::{PoisonError, atomic::Ordering};

@@ -1,0 +1,453 @@
+//! The disk tier: keeps objects in segments of a directory, and returns what it kept, or nothing.
+//!
+//! It knows no header. Its owner gives it a key, a number for the variant, a description (for the owner's eyes only) and the chunks of
+//! a body. Four promises:
+//!
+//! - What is read is what was written: each head and each chunk is compared with a checksum that is bound to its place.
+//! - What was removed does not come back, whatever happens to the process, the machine or the disk: a removal is in two files before
+//!   [`Durability`] says that it is durable. Where that can't be done, the whole directory is made invalid first.
+//! - The directory never takes more than its size.
+//! - Nothing here makes a caller wait for the disk, except the futures that say so.
+//!
+//! | file | job |
+//! |---|---|
+//! | `place`, `layout` | what the index knows of an object; the bytes of an object |
+//! | `directory` | the lock, the format and the files of a directory |
+//! | `segment` | a file of objects |
+//! | `index` | where the objects are, in memory |
+//! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
+//! | `opening` | what an earlier process has left |
+//! | `object` | reads objects and chunks |
+//! | `writer`, `eviction`, `ghosts` | writes objects, and decides which go |
+//! | `threads` | the threads: one that writes, one for removals, some that read |
+
+mod checkpoint;
+mod counters;
+mod directory;
+mod eviction;
+mod ghosts;
+mod index;
+mod journal;
+mod layout;
+mod log;
+mod object;
+mod opening;
+mod place;
+mod queue;
+mod segment;
+mod store;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod writer;
+
+pub use counters::DiskCounts;
+pub use directory::{FORMAT_VERSION, OpenError};
+pub use index::Removal;
+pub use object::{ReadError, StoredChunk, StoredObject};
+pub use opening::Marks;
+
+use bytes::Bytes;
+use counters::Counters;
+use journal::{MARK_BYTES_MAX, Removed};
+use object::{Read, Wait};
+use queue::Queue;
+use segment::Usage;
+use std::any::Any;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use store::Store;
+use threads::{Job, RemovalJob};
+use tokio::sync::oneshot;
+
+/// The smallest store, in bytes.
+pub const SIZE_BYTES_MIN: u64 = 64 << 20;
+
+/// The bytes of objects that may wait to be written.
+const WAITING_BYTES_MAX: u64 = 64 << 20;
+
+/// The weight of an object that waits, besides its bytes.
+const WAITING_OVERHEAD_BYTES: u64 = 512;
+
+/// The most removals that may wait to be written.
+const REMOVALS_MAX: u64 = 64 << 10;
+
+/// The most reads that may wait for the disk.
+const READS_MAX: u64 = 4096;
+
+/// What the operator says of a disk tier.
+#[derive(Clone, Debug)]
+pub struct DiskOptions {
+    /// The directory.
+    pub path: PathBuf,
+    /// What it may take on disk, in bytes: at least [`SIZE_BYTES_MIN`].
+    pub size_bytes: u64,
+    /// Which objects are written.
+    pub admission: Admission,
+}
+
+/// Which objects are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// All.
+    #[default]
+    Always,
+    /// Those that are stored for the second time.
+    SecondRequest,
+}
+
+/// The owner of a disk tier.
+pub trait Owner: Send + Sync {
+    /// The present time, in milliseconds since 1970.
+    fn now_ms(&self) -> u64;
+
+    /// Takes over the marks that were found in the directory. `None`: they are lost, and all objects are unconfirmed. Called before any
+    /// object of the directory can be found.
+    fn recover(&self, marks: Option<Marks>);
+
+    /// All marks, so that those that were made one by one can be forgotten.
+    fn marks(&self) -> Vec<u8>;
+}
+
+/// An object to be written.
+pub struct NewObject {
+    /// The key.
+    pub key: Box<[u8]>,
+    /// The variant: a newer object of the same key and variant takes the place of an older one.
+    pub variant: u64,
+    /// What the owner wants to find beside the body.
+    pub description: Box<[u8]>,
+    /// The chunks of the body, each with the offset of its first byte.
+    pub chunks: Vec<(u64, Bytes)>,
+    /// When it is stored, in milliseconds since 1970.
+    pub stored_ms: u64,
+    /// What must live as long as the bytes are held here.
+    pub keeps: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// What is found for a key without waiting for the disk.
+#[derive(Debug)]
+pub enum Finding {
+    /// These objects; there may be none.
+    Objects(Vec<StoredObject>),
+    /// There are objects, and the disk must be waited for: [`Disk::retrieve`].
+    OnDisk,
+}
+
+/// Whether a removal will survive.
+#[must_use]
+#[derive(Debug)]
+pub enum Durability {
+    /// There was nothing to be removed that could come back.
+    Done,
+    /// It is being written.
+    Waits(oneshot::Receiver<Result<(), NotDurable>>),
+    /// It can't be written.
+    Failed(NotDurable),
+}
+
+/// A removal could not be written, nor could the directory be made invalid: what was removed may come back if the process ends before
+/// that succeeds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the removal could not be written to {0}, so it may be undone by the next start: empty the directory before it"
+)]
+pub struct NotDurable(pub PathBuf);
+
+/// What a disk tier is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiskState {
+    /// It has not opened its directory yet.
+    Opening,
+    /// It is in use; `is_loading`: not all objects of the earlier process are known yet.
+    Serving {
+        /// Whether objects are still being added to the index.
+        is_loading: bool,
+        /// Why nothing is written at present.
+        paused: Option<String>,
+    },
+    /// The directory can't be used, for this reason. It is tried again.
+    Failed(String),
+    /// It has ended.
+    Stopped,
+}
+
+/// What a disk tier holds and does.
+#[derive(Clone, Debug)]
+pub struct DiskStatus {
+    /// What it is doing.
+    pub state: DiskState,
+    /// The number of objects.
+    pub objects: u64,
+    /// What segments take on disk, in bytes.
+    pub used_bytes: u64,
+    /// What the directory may take, in bytes.
+    pub size_bytes: u64,
+    /// The memory of the index, in bytes.
+    pub index_bytes: u64,
+    /// What it has done.
+    pub counts: DiskCounts,
+}
+
+/// The disk tier. See the [module](self).
+pub struct Disk {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    options: DiskOptions,
+    owner: Arc<dyn Owner>,
+    store: RwLock<Option<Arc<Store>>>,
+    state: Mutex<DiskState>,
+    jobs: Queue<Job>,
+    removals: Queue<RemovalJob>,
+    reads: Queue<Box<dyn FnOnce() + Send>>,
+    usage: Arc<Usage>,
+    counters: Arc<Counters>,
+    /// A removal was not written: before the directory is used again, it must be emptied.
+    has_missed: AtomicBool,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl Disk {
+    /// Opens the directory, and starts the threads. A directory that can't be opened now is tried again: see [`Disk::status`].
+    ///
+    /// # Errors
+    /// A thread can't be started.
+    pub fn start(options: DiskOptions, owner: Arc<dyn Owner>) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            options,
+            owner,
+            store: RwLock::default(),
+            state: Mutex::new(DiskState::Opening),
+            jobs: Queue::new(WAITING_BYTES_MAX),
+            removals: Queue::new(REMOVALS_MAX),
+            reads: Queue::new(READS_MAX),
+            usage: Arc::default(),
+            counters: Arc::default(),
+            has_missed: AtomicBool::new(false),
+            is_stopping: Arc::default(),
+        });
+        let threads = threads::start(&shared)?;
+        Ok(Self { shared, threads: Mutex::new(threads) })
+    }
+
+    /// The objects of a key, if no read has to wait for the disk.
+    pub fn find(&self, key: &[u8]) -> Finding {
+        match self.shared.store() {
+            Some(store) => find(&store, key, Wait::No),
+            None => Finding::Objects(Vec::new()),
+        }
+    }
+
+    /// The objects of a key.
+    pub async fn retrieve(&self, key: &[u8]) -> Result<Vec<StoredObject>, ReadError> {
+        let Some(store) = self.shared.store() else { return Ok(Vec::new()) };
+        let key: Box<[u8]> = key.into();
+        let read = move || match find(&store, &key, Wait::Yes) {
+            Finding::Objects(objects) => objects,
+            Finding::OnDisk => Vec::new(),
+        };
+        self.on_thread(read).await
+    }
+
+    /// The bytes of a chunk.
+    ///
+    /// # Errors
+    /// They are not as they were written (the object has been dropped), or too many reads wait.
+    pub async fn read(&self, chunk: &StoredChunk) -> Result<Bytes, ReadError> {
+        if let Some(bytes) = chunk.bytes_now()? {
+            return Ok(bytes);
+        }
+        let chunk = chunk.clone();
+        match self.on_thread(move || chunk.read(Wait::Yes)).await?? {
+            Read::Done(bytes) => Ok(bytes),
+            Read::NotYet => Err(ReadError::Busy),
+        }
+    }
+
+    /// Notes that an object answered a request. An object without hits goes when room is needed.
+    pub fn count_hit(&self, object: &StoredObject) {
+        if let Some(store) = self.shared.store() {
+            store.index.count_hit(&object.place);
+        }
+    }
+
+    /// Whether this object has been neither removed nor replaced nor moved since it was found.
+    pub fn has(&self, object: &StoredObject) -> bool {
+        self.shared.store().is_some_and(|store| store.index.has(&object.place))
+    }
+
+    /// Has an object written. Returns whether it will be tried: not where too much waits already.
+    pub fn put(&self, object: NewObject) -> bool {
+        let Some(store) = self.shared.store() else { return false };
+        let hash = store.hash(&object.key);
+        let body: u64 = object.chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        let bytes = body + (object.key.len() + object.description.len()) as u64 + WAITING_OVERHEAD_BYTES;
+        let sequence = store.index.wait(hash);
+        let Err(Job::Put { .. } | Job::Checkpoint(_)) =
+            self.shared.jobs.push(bytes, Job::Put { store: store.clone(), object, sequence })
+        else {
+            return true;
+        };
+        store.index.give_up(hash);
+        self.shared.counters.refused_objects.add(1);
+        false
+    }
+
+    /// Drops objects of a key. From now on they are not found, also not those that wait to be written.
+    pub fn remove(&self, key: &[u8], removal: Removal) -> Durability {
+        let Some(store) = self.shared.store() else { return self.shared.missed() };
+        let hash = store.hash(key);
+        let (sequence, was_there) = store.index.remove(hash, removal);
+        self.journal(store, sequence, Removed::Objects { hash, removal }, was_there)
+    }
+
+    /// Writes a mark of the owner's.
+    pub fn mark(&self, mark: Vec<u8>) -> Durability {
+        let Some(store) = self.shared.store() else { return self.shared.missed() };
+        if mark.len() > MARK_BYTES_MAX {
+            return self.shared.lose(&store);
+        }
+        let sequence = store.index.next_sequence();
+        self.journal(store, sequence, Removed::Mark(mark), true)
+    }
+
+    /// Has a removal written. Where nothing was there, it is written without waiting for the disk.
+    fn journal(&self, store: Arc<Store>, sequence: u64, removed: Removed, was_there: bool) -> Durability {
+        self.shared.counters.removals.add(1);
+        let (done, receiver) = oneshot::channel();
+        let done = was_there.then_some(done);
+        let job = RemovalJob { store, sequence, removed, done };
+        match self.shared.removals.push(1, job) {
+            Ok(()) if was_there => Durability::Waits(receiver),
+            Ok(()) => Durability::Done,
+            Err(_) if self.shared.is_stopping.load(Ordering::Relaxed) => {
+                Durability::Failed(NotDurable(self.shared.options.path.clone()))
+            }
+            Err(job) => self.shared.lose(&job.store),
+        }
+    }
+
+    /// What it holds and does.
+    pub fn status(&self) -> DiskStatus {
+        let store = self.shared.store();
+        let index = store.as_ref().map(|store| &store.index);
+        let mut state = self.shared.state().clone();
+        if let (DiskState::Serving { is_loading, .. }, Some(index)) = (&mut state, index) {
+            *is_loading = index.is_loading();
+        }
+        DiskStatus {
+            state,
+            objects: index.map_or(0, index::Index::len),
+            used_bytes: self.shared.usage.bytes(),
+            size_bytes: self.shared.options.size_bytes,
+            index_bytes: index.map_or(0, index::Index::memory_bytes),
+            counts: self.shared.counters.read(),
+        }
+    }
+
+    /// Writes what waits and a checkpoint, and lets another process use the directory. Nothing is found or stored from then on.
+    pub fn stop(&self) {
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
+        self.shared.removals.close();
+        self.shared.jobs.close();
+        self.shared.reads.close();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+
+    async fn on_thread<T: Send + 'static>(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<T, ReadError> {
+        self.shared.counters.waited_reads.add(1);
+        let (done, receiver) = oneshot::channel();
+        let job = move || {
+            // The caller may have gone away.
+            let _ = done.send(read());
+        };
+        self.shared.reads.push(1, Box::new(job)).map_err(|_| ReadError::Busy)?;
+        receiver.await.map_err(|_| ReadError::Busy)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Durability {
+    /// Waits until it is certain.
+    pub async fn wait(self) -> Result<(), NotDurable> {
+        match self {
+            Self::Done => Ok(()),
+            Self::Waits(receiver) => receiver.await.unwrap_or(Ok(())),
+            Self::Failed(error) => Err(error),
+        }
+    }
+}
+
+impl Shared {
+    fn store(&self) -> Option<Arc<Store>> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, DiskState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_state(&self, state: DiskState) {
+        *self.state() = state;
+    }
+
+    /// Nothing is found in this directory any more.
+    fn close(&self, store: &Arc<Store>) {
+        let mut open = self.store.write().unwrap_or_else(PoisonError::into_inner);
+        if open.as_ref().is_some_and(|open| Arc::ptr_eq(open, store)) {
+            *open = None;
+        }
+    }
+
+    /// A removal that can't be written, since no directory is open: the directory may have what was removed.
+    fn missed(&self) -> Durability {
+        self.has_missed.store(true, Ordering::Relaxed);
+        Durability::Failed(NotDurable(self.options.path.clone()))
+    }
+
+    /// Gives the directory up, since a removal can't be written: makes it invalid, so that nobody finds in it what was removed.
+    fn lose(&self, store: &Arc<Store>) -> Durability {
+        let invalidated = store.directory.invalidate();
+        self.close(store);
+        let path = &self.options.path;
+        match invalidated {
+            Ok(()) => {
+                tracing::error!(directory = %path.display(), "a removal could not be written: the disk cache starts empty");
+                Durability::Done
+            }
+            Err(error) => {
+                self.has_missed.store(true, Ordering::Relaxed);
+                tracing::error!(directory = %path.display(), %error, "a removal could not be written, nor the cache emptied");
+                Durability::Failed(NotDurable(path.clone()))
+            }
+        }
+    }
+}
+
+fn find(store: &Arc<Store>, key: &[u8], wait: Wait) -> Finding {
+    let found = store.index.find(store.hash(key));
+    let mut objects = Vec::new();
+    for place in found.places {
+        match StoredObject::read(store, place, Some(key), wait) {
+            Ok(Read::Done(object)) => objects.extend(object),
+            Ok(Read::NotYet) => return Finding::OnDisk,
+            // It has been dropped.
+            Err(_) => {}
+        }
+    }
+    Finding::Objects(objects)
+}

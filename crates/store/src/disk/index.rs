@@ -1,0 +1,387 @@
+//! The index in memory: for each hash of a key, the places of the objects that have it.
+//!
+//! The index is divided into parts with a lock each, so many that no part is large: a part that grows is copied while its lock is held.
+//! A place has no key. Who reads an object compares the key that is stored with it, so two keys with one hash cost a read and never
+//! answer for each other.
+//!
+//! A removal also meets the objects that wait to be written: they are not published. Stores and removals take their numbers from one
+//! sequence, under the lock of the part.
+
+use super::place::{PLACE_BYTES, Place};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use hashbrown::HashTable;
+use std::collections::HashMap;
+
+/// The bytes of disk for each part of the index. With objects of 4 KiB, a part has 4,096 places: 128 KiB, which are copied in some
+/// 50 microseconds.
+const BYTES_PER_PART: u64 = 16 << 20;
+
+const PARTS_MIN: u64 = 16;
+const PARTS_MAX: u64 = 64 << 10;
+
+/// A part with more room than this multiple of its places gives memory back.
+const ROOM_MAX: usize = 8;
+
+#[derive(Debug)]
+pub(super) struct Index {
+    parts: Box<[Mutex<Part>]>,
+    sequence: AtomicU64,
+    objects: AtomicU64,
+    /// Whether places of an earlier process are still being added: then a key that is not found may still come.
+    is_loading: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    places: HashTable<Place>,
+    /// The objects that wait to be written, by the hash of their keys.
+    waiting: HashMap<u64, Waiting>,
+    /// While places of an earlier process are added: the keys that were removed meanwhile.
+    removed: Option<HashMap<u64, ()>>,
+}
+
+/// The objects of one key that wait to be written.
+#[derive(Debug, Default)]
+struct Waiting {
+    count: usize,
+    /// Objects with smaller numbers have been removed before they were written.
+    removed_before: u64,
+}
+
+/// Which objects of a key a removal meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// All.
+    Key,
+    /// Those of one variant.
+    Variant(u64),
+}
+
+impl Removal {
+    fn meets(self, place: &Place) -> bool {
+        match self {
+            Self::Key => true,
+            Self::Variant(variant) => place.variant == variant as u32,
+        }
+    }
+}
+
+/// What is known of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) places: smallvec::SmallVec<[Place; 1]>,
+    /// Whether there may be more of an earlier process.
+    pub(super) may_be_more: bool,
+}
+
+impl Index {
+    /// An empty index for a store of that size.
+    pub(super) fn new(size_bytes: u64) -> Self {
+        let parts = (size_bytes / BYTES_PER_PART).clamp(PARTS_MIN, PARTS_MAX).next_power_of_two();
+        Self {
+            parts: (0..parts).map(|_| Mutex::default()).collect(),
+            sequence: AtomicU64::new(1),
+            objects: AtomicU64::new(0),
+            is_loading: AtomicBool::new(false),
+        }
+    }
+
+    /// The places under this hash.
+    pub(super) fn find(&self, hash: u64) -> Found {
+        let part = self.part(hash);
+        let places = part.places.iter_hash(hash).filter(|place| place.hash == hash).copied().collect();
+        Found { places, may_be_more: part.removed.as_ref().is_some_and(|removed| !removed.contains_key(&hash)) }
+    }
+
+    /// Whether the object at that place has been neither removed nor replaced nor moved.
+    pub(super) fn has(&self, place: &Place) -> bool {
+        self.part(place.hash).places.find(place.hash, |other| is_same(other, place)).is_some()
+    }
+
+    /// Counts a hit of the object at that place.
+    pub(super) fn count_hit(&self, place: &Place) {
+        let mut part = self.part(place.hash);
+        if let Some(found) = part.places.find_mut(place.hash, |other| is_same(other, place)) {
+            found.count_hit();
+        }
+    }
+
+    /// Notes that an object waits to be written. Returns its number.
+    pub(super) fn wait(&self, hash: u64) -> u64 {
+        let mut part = self.part(hash);
+        part.waiting.entry(hash).or_default().count += 1;
+        self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The object that waited does so no longer, and was not written.
+    pub(super) fn give_up(&self, hash: u64) {
+        waited(&mut self.part(hash), hash);
+    }
+
+    /// Publishes an object that waited, in the place of the older object of the same variant. Returns whether it was: not if it was
+    /// removed meanwhile.
+    pub(super) fn publish(&self, place: Place, sequence: u64) -> bool {
+        let mut part = self.part(place.hash);
+        if sequence < waited(&mut part, place.hash) {
+            return false;
+        }
+        match part.places.find_mut(place.hash, |other| is_of_same_object(other, &place)) {
+            Some(found) => *found = place,
+            None => self.insert(&mut part, place),
+        }
+        true
+    }
+
+    /// Moves an object; returns whether it was still at the old place. Its hits are those of `new`.
+    pub(super) fn relocate(&self, old: &Place, new: Place) -> bool {
+        let mut part = self.part(old.hash);
+        let found = part.places.find_mut(old.hash, |other| is_same(other, old));
+        found.map(|found| *found = new).is_some()
+    }
+
+    /// Drops objects of a key. Returns the number of the removal, and whether there was anything to drop.
+    pub(super) fn remove(&self, hash: u64, removal: Removal) -> (u64, bool) {
+        let mut part = self.part(hash);
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+        let waiting = part.waiting.get_mut(&hash).map(|waiting| waiting.removed_before = sequence).is_some();
+        let mut was_there = waiting;
+        while let Ok(found) = part.places.find_entry(hash, |place| place.hash == hash && removal.meets(place)) {
+            found.remove();
+            self.objects.fetch_sub(1, Ordering::Relaxed);
+            was_there = true;
+        }
+        if let Some(removed) = &mut part.removed {
+            removed.insert(hash, ());
+            // An object of the earlier process may be among those to come.
+            was_there = true;
+        }
+        shrink(&mut part);
+        (sequence, was_there)
+    }
+
+    /// Drops the object at that place.
+    pub(super) fn remove_place(&self, place: &Place) -> bool {
+        let mut part = self.part(place.hash);
+        let found = part.places.find_entry(place.hash, |other| is_same(other, place));
+        let was_there = found.map(|found| found.remove()).is_ok();
+        self.objects.fetch_sub(u64::from(was_there), Ordering::Relaxed);
+        was_there
+    }
+
+    /// Looks at each object of a segment; drops those for which `stays` says no.
+    pub(super) fn sift(&self, segment: u32, mut stays: impl FnMut(&mut Place) -> bool) {
+        for part in &self.parts {
+            let mut part = lock(part);
+            let before = part.places.len();
+            part.places.retain(|place| place.segment != segment || stays(place));
+            self.objects.fetch_sub((before - part.places.len()) as u64, Ordering::Relaxed);
+            shrink(&mut part);
+        }
+    }
+
+    /// The places of one part; `None` after the last part. For checkpoints and lists: a part at a time, so no lock is held for long.
+    pub(super) fn part_of(&self, number: usize) -> Option<Vec<Place>> {
+        Some(lock(self.parts.get(number)?).places.iter().copied().collect())
+    }
+
+    /// Places of an earlier process will be added.
+    pub(super) fn begin_loading(&self) {
+        self.is_loading.store(true, Ordering::Relaxed);
+        self.parts.iter().for_each(|part| lock(part).removed = Some(HashMap::new()));
+    }
+
+    /// Adds a place of an earlier process, unless its object was removed or replaced meanwhile.
+    pub(super) fn load(&self, place: Place) -> bool {
+        let mut part = self.part(place.hash);
+        let is_removed = part.removed.as_ref().is_none_or(|removed| removed.contains_key(&place.hash));
+        let is_replaced = || part.places.find(place.hash, |other| is_of_same_object(other, &place)).is_some();
+        if is_removed || is_replaced() {
+            return false;
+        }
+        self.insert(&mut part, place);
+        true
+    }
+
+    /// All places of the earlier process have been added.
+    pub(super) fn end_loading(&self) {
+        self.parts.iter().for_each(|part| lock(part).removed = None);
+        self.is_loading.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_loading(&self) -> bool {
+        self.is_loading.load(Ordering::Relaxed)
+    }
+
+    /// Numbers begin behind this one.
+    pub(super) fn count_from(&self, sequence: u64) {
+        self.sequence.fetch_max(sequence.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// The number that the next store or removal gets.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number of objects.
+    pub(super) fn len(&self) -> u64 {
+        self.objects.load(Ordering::Relaxed)
+    }
+
+    /// The memory of the index, in bytes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let tables: usize = self.parts.iter().map(|part| lock(part).places.allocation_size()).sum();
+        (tables + self.parts.len() * size_of::<Mutex<Part>>()) as u64
+    }
+
+    fn insert(&self, part: &mut Part, place: Place) {
+        part.places.insert_unique(place.hash, place, |place| place.hash);
+        self.objects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
+        let [first, ..] = &*self.parts else { unreachable!("an index has parts") };
+        // Other bits than those by which a table finds its buckets.
+        let number = (hash >> 32) as usize & (self.parts.len() - 1);
+        lock(self.parts.get(number).unwrap_or(first))
+    }
+}
+
+// What an object costs in the index: a place and a byte of the table. A table is at least 7/16 full after it has grown.
+const _: () = assert!(size_of::<Place>() == PLACE_BYTES && (PLACE_BYTES + 1) * 16 / 7 <= 96);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change under the lock is complete in itself, so a panic elsewhere leaves a state that can be read.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether both are the same object at the same location.
+fn is_same(one: &Place, other: &Place) -> bool {
+    one.hash == other.hash && one.location() == other.location()
+}
+
+/// Whether one takes the place of the other.
+fn is_of_same_object(one: &Place, other: &Place) -> bool {
+    one.hash == other.hash && one.variant == other.variant
+}
+
+/// One object of this key no longer waits. Returns the number before which objects of the key were removed.
+fn waited(part: &mut Part, hash: u64) -> u64 {
+    let Some(waiting) = part.waiting.get_mut(&hash) else { return 0 };
+    let removed_before = waiting.removed_before;
+    waiting.count = waiting.count.saturating_sub(1);
+    if waiting.count == 0 {
+        part.waiting.remove(&hash);
+    }
+    removed_before
+}
+
+fn shrink(part: &mut Part) {
+    let count = part.places.len();
+    if part.places.capacity() > ROOM_MAX * count.max(4) {
+        part.places.shrink_to(2 * count, |place| place.hash);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::Location;
+    use super::*;
+
+    fn place(hash: u64, variant: u64, segment: u32) -> Place {
+        Place::new((hash, variant), Location { segment, offset: 64 }, (64, 128), 0).unwrap()
+    }
+
+    fn segments(index: &Index, hash: u64) -> Vec<u32> {
+        let mut segments: Vec<u32> = index.find(hash).places.iter().map(|place| place.segment).collect();
+        segments.sort_unstable();
+        segments
+    }
+
+    fn publish(index: &Index, place: Place) -> bool {
+        let sequence = index.wait(place.hash);
+        index.publish(place, sequence)
+    }
+
+    #[test]
+    fn an_object_replaces_the_older_one_of_its_variant() {
+        let index = Index::new(0);
+        for (variant, segment) in [(1, 10), (2, 11), (1, 12)] {
+            assert!(publish(&index, place(7, variant, segment)));
+        }
+        assert_eq!(segments(&index, 7), [11, 12]);
+        assert_eq!(segments(&index, 8), [0; 0]);
+        assert_eq!(index.len(), 2);
+    }
+
+    #[test]
+    fn what_is_removed_while_it_waits_is_not_published() {
+        let index = Index::new(0);
+        let before = index.wait(7);
+        index.remove(7, Removal::Key);
+        let after = index.wait(7);
+        assert!(index.publish(place(7, 1, 2), after));
+        assert!(!index.publish(place(7, 1, 1), before));
+        assert_eq!(segments(&index, 7), [2]);
+        assert!(publish(&index, place(7, 1, 3)), "nothing of the removal is left");
+    }
+
+    #[test]
+    fn a_removal_says_whether_there_was_anything() {
+        let index = Index::new(0);
+        assert!(!index.remove(7, Removal::Key).1);
+        publish(&index, place(7, 1, 1));
+        publish(&index, place(7, 2, 2));
+        assert!(!index.remove(7, Removal::Variant(3)).1);
+        assert!(index.remove(7, Removal::Variant(2)).1);
+        assert_eq!(segments(&index, 7), [1]);
+        let waiting = index.wait(8);
+        assert!(index.remove(8, Removal::Key).1);
+        assert!(!index.publish(place(8, 1, 1), waiting));
+    }
+
+    #[test]
+    fn what_an_earlier_process_left_yields_to_what_came_meanwhile() {
+        let index = Index::new(0);
+        index.begin_loading();
+        assert!(index.find(1).may_be_more);
+        publish(&index, place(1, 1, 10));
+        index.remove(2, Removal::Key);
+        assert!(!index.load(place(1, 1, 1)));
+        assert!(index.load(place(1, 2, 2)));
+        assert!(!index.load(place(2, 1, 3)));
+        assert!(index.load(place(3, 1, 4)));
+        assert!(!index.find(2).may_be_more);
+        index.end_loading();
+        assert_eq!((segments(&index, 1), segments(&index, 2), segments(&index, 3)), (vec![2, 10], vec![], vec![4]));
+        assert!(!index.find(1).may_be_more);
+    }
+
+    #[test]
+    fn a_segment_is_sifted() {
+        let index = Index::new(0);
+        (0..100).for_each(|hash| assert!(publish(&index, place(hash << 30, 1, hash as u32 % 2))));
+        let mut seen = 0;
+        index.sift(1, |place| {
+            seen += 1;
+            place.hash > 50 << 30
+        });
+        assert_eq!((seen, index.len()), (50, 75));
+    }
+
+    #[test]
+    fn an_object_costs_at_most_96_bytes_at_any_load() {
+        let index = Index::new(64 << 20);
+        let (mut hash, fixed) = (1_u64, index.memory_bytes());
+        for count in 1..=200_000_u64 {
+            hash = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(count);
+            publish(&index, place(hash, 1, 1));
+            if count >= 2000 && count % 97 == 0 {
+                let each = (index.memory_bytes() - fixed) / index.len();
+                assert!(each <= 96, "{each} bytes an object at {count}");
+            }
+        }
+        index.sift(1, |place| place.hash.is_multiple_of(64));
+        let each = (index.memory_bytes() - fixed) / index.len();
+        assert!(each <= 400, "memory is given back: {each} bytes an object");
+    }
+}

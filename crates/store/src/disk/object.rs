@@ -1,0 +1,230 @@
+//! Stored objects and their chunks, as readers get them.
+//!
+//! What is read is compared with its checksum before a caller gets it. An object that is not as it was written is dropped and counted.
+
+use super::layout::{ChunkPlace, FileKind, Head};
+use super::log::read_full;
+use super::place::Place;
+use super::segment::Segment;
+use super::store::Store;
+use bytes::Bytes;
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::sync::Arc;
+
+/// An object up to this length is read in one go, in bytes.
+const WHOLE_BYTES_MAX: u64 = 64 << 10;
+
+/// The longest chunk, in bytes.
+pub(super) const CHUNK_BYTES_MAX: u32 = 4 << 20;
+
+/// An object as it is stored: all but those bytes of its body that must be read first.
+#[derive(Clone, Debug)]
+pub struct StoredObject {
+    /// The key.
+    pub key: Box<[u8]>,
+    /// The variant of the key.
+    pub variant: u64,
+    /// What the owner of the store wrote beside the body.
+    pub description: Box<[u8]>,
+    /// When it was stored, in milliseconds since 1970.
+    pub stored_ms: u64,
+    /// Whether removals may have been lost, so that the origin must confirm the object before it is used.
+    pub is_unconfirmed: bool,
+    /// The chunks of the body, in order.
+    pub chunks: Vec<StoredChunk>,
+    pub(super) sequence: u64,
+    pub(super) place: Place,
+}
+
+/// Bytes of a stored body.
+#[derive(Clone, Debug)]
+pub struct StoredChunk {
+    source: Arc<Source>,
+    place: ChunkPlace,
+    /// The bytes, where they were read with the head.
+    bytes: Option<Bytes>,
+}
+
+/// Where the chunks of one object come from.
+#[derive(Debug)]
+pub(super) struct Source {
+    store: Arc<Store>,
+    segment: Arc<Segment>,
+    place: Place,
+}
+
+/// Why bytes can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// They are not as they were written, or can't be read.
+    #[error("a stored object is damaged")]
+    Damaged,
+    /// Too many other reads wait for the disk.
+    #[error("too many reads wait for the disk")]
+    Busy,
+}
+
+/// What is read without waiting for the disk.
+#[derive(Debug)]
+pub(super) enum Read<T> {
+    Done(T),
+    /// It is not in the page cache.
+    NotYet,
+}
+
+/// Whether a read may wait for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    No,
+    Yes,
+}
+
+impl StoredObject {
+    /// The object at that place, if it is one of this key. `Err` where the place has no whole object.
+    pub(super) fn read(
+        store: &Arc<Store>,
+        place: Place,
+        key: Option<&[u8]>,
+        wait: Wait,
+    ) -> Result<Read<Option<Self>>, ReadError> {
+        // The segment may have been evicted since the place was found.
+        let Some(segment) = store.segment(place.segment) else {
+            store.index.remove_place(&place);
+            return Ok(Read::Done(None));
+        };
+        let (at, checksums) = (place.location(), store.directory.checksums);
+        let is_whole = place.bytes() <= WHOLE_BYTES_MAX;
+        let length = if is_whole { place.bytes() } else { place.head_bytes() };
+        let read = match read_bytes(segment.file(), at.offset, length, wait) {
+            Ok(Read::NotYet) => return Ok(Read::NotYet),
+            Ok(Read::Done(bytes)) => Head::read(&bytes, checksums, at).map(|head| (head, bytes)),
+            Err(error) => {
+                failed(store, &error);
+                None
+            }
+        };
+        let Some((head, bytes)) = read else {
+            store.drop_damaged(&place);
+            return Err(ReadError::Damaged);
+        };
+        if key.is_some_and(|key| *key != *head.key) {
+            return Ok(Read::Done(None));
+        }
+        let source = Arc::new(Source { store: store.clone(), segment, place });
+        let mut chunks = Vec::with_capacity(head.chunks.len());
+        for chunk in &head.chunks {
+            if chunk.length > CHUNK_BYTES_MAX {
+                store.drop_damaged(&place);
+                return Err(ReadError::Damaged);
+            }
+            let mut stored = StoredChunk { source: source.clone(), place: *chunk, bytes: None };
+            if is_whole {
+                let begin = chunk.offset.checked_sub(at.offset).and_then(|begin| usize::try_from(begin).ok());
+                let inside = begin.filter(|begin| begin + chunk.length as usize <= bytes.len());
+                stored.bytes = match inside {
+                    Some(begin) => Some(stored.checked(bytes.slice(begin..begin + chunk.length as usize))?),
+                    None => None,
+                };
+            }
+            chunks.push(stored);
+        }
+        let Head { key, variant, description, stored_ms, sequence, .. } = head;
+        let is_unconfirmed = place.is_unconfirmed();
+        let object = Self { key, variant, description, stored_ms, is_unconfirmed, chunks, sequence, place };
+        Ok(Read::Done(Some(object)))
+    }
+
+    /// The length of the stored body, in bytes.
+    pub fn body_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| u64::from(chunk.place.length)).sum()
+    }
+}
+
+impl StoredChunk {
+    /// The offset of its first byte in the body.
+    pub fn first(&self) -> u64 {
+        self.place.first
+    }
+
+    /// Its length, in bytes.
+    pub fn length(&self) -> u64 {
+        self.place.length.into()
+    }
+
+    /// Its bytes, if no read has to wait for the disk.
+    ///
+    /// # Errors
+    /// They are not as they were written. The object has been dropped.
+    pub fn bytes_now(&self) -> Result<Option<Bytes>, ReadError> {
+        match self.read(Wait::No)? {
+            Read::Done(bytes) => Ok(Some(bytes)),
+            Read::NotYet => Ok(None),
+        }
+    }
+
+    /// The file and the offset in it, for sending the bytes without reading them. They are not compared with their checksum then.
+    pub fn file(&self) -> (&File, u64) {
+        (self.source.segment.file(), self.place.offset)
+    }
+
+    pub(super) fn read(&self, wait: Wait) -> Result<Read<Bytes>, ReadError> {
+        if let Some(bytes) = &self.bytes {
+            return Ok(Read::Done(bytes.clone()));
+        }
+        let source = &self.source;
+        match read_bytes(source.segment.file(), self.place.offset, self.length(), wait) {
+            Ok(Read::Done(bytes)) => Ok(Read::Done(self.checked(bytes)?)),
+            Ok(Read::NotYet) => Ok(Read::NotYet),
+            Err(error) => {
+                failed(&source.store, &error);
+                source.store.drop_damaged(&source.place);
+                Err(ReadError::Damaged)
+            }
+        }
+    }
+
+    /// The bytes, if they are as they were written.
+    fn checked(&self, bytes: Bytes) -> Result<Bytes, ReadError> {
+        let Source { store, segment, place } = &*self.source;
+        let checksums = store.directory.checksums;
+        let checksum = checksums.of(FileKind::Segment, segment.number.into(), self.place.offset, &bytes);
+        if checksum == self.place.checksum && bytes.len() == self.place.length as usize {
+            return Ok(bytes);
+        }
+        store.drop_damaged(place);
+        Err(ReadError::Damaged)
+    }
+}
+
+/// Bytes of a segment. Fewer than wanted come only where the file ends.
+fn read_bytes(file: &File, offset: u64, length: u64, wait: Wait) -> io::Result<Read<Bytes>> {
+    let mut bytes = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::InvalidInput)?];
+    let count = match wait {
+        Wait::Yes => read_full(file, &mut bytes, offset)?,
+        Wait::No => match read_now(file, offset, &mut bytes)? {
+            Some(count) => count,
+            None => return Ok(Read::NotYet),
+        },
+    };
+    bytes.truncate(count);
+    Ok(Read::Done(bytes.into()))
+}
+
+/// Fills the buffer with what is in the page cache; `None` where something is not.
+fn read_now(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    use rustix::io::{Errno, ReadWriteFlags, preadv2};
+    let wanted = buffer.len();
+    let mut slices = [IoSliceMut::new(buffer)];
+    match preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
+        Ok(count) if count == wanted => Ok(Some(count)),
+        // The rest is not in memory, or the file ends: a read that may wait tells which.
+        Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn failed(store: &Store, error: &io::Error) {
+    store.counters.io_errors.add(1);
+    tracing::warn!(directory = %store.directory.path().display(), %error, "the disk cache could not be read");
+}

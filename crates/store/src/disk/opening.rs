@@ -1,0 +1,344 @@
+//! Opens a directory: finds out what an earlier process has left, and what of it may be used.
+//!
+//! The journals are read first, so that no removed object is ever visible. The places of objects follow on a thread of their own while
+//! the store is in use: from the newest checkpoint and the logs since then, and, where the checkpoint is damaged, from the heads in the
+//! segments.
+//!
+//! If something was lost that might have said that an object is outdated (a damaged log, journal or checkpoint), or if the clock is
+//! behind the last time that was written, the objects are unconfirmed: the origin must confirm each before it is used.
+
+use super::checkpoint::{CheckpointReader, CheckpointWriter, Damaged, Moment};
+use super::counters::Counters;
+use super::directory::{Directory, FileName, OpenError};
+use super::index::Removal;
+use super::journal::{JournalContent, JournalWriter, Removed};
+use super::layout::{Head, TABLE_BYTES, head_length};
+use super::log::{LogContent, LogWriter, read_full};
+use super::place::{Location, Place};
+use super::segment::{Content, HEADER_BYTES, Segment, Usage};
+use super::store::Store;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The clock may be behind by so much before objects count as unconfirmed, in milliseconds: clocks are set by that.
+const CLOCK_TOLERANCE_MS: u64 = 2000;
+
+/// A directory that was opened.
+pub(super) struct Opened {
+    pub(super) store: Arc<Store>,
+    pub(super) log: LogWriter,
+    /// The generation of the checkpoint that was found.
+    pub(super) checkpoint: Option<u64>,
+    /// The marks of the last checkpoint, and those that came later. `None`: they are lost.
+    pub(super) marks: Option<Marks>,
+    pub(super) found: FoundObjects,
+    /// The segments of earlier processes, the oldest first.
+    pub(super) segments: Vec<Arc<Segment>>,
+}
+
+/// What the owner of the store has said about purges of many keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// All marks at the time of the last checkpoint.
+    pub then: Vec<u8>,
+    /// The marks since then, in their order.
+    pub since: Vec<Vec<u8>>,
+}
+
+/// The places of objects of an earlier process, as far as they are known when the directory is opened.
+pub(super) struct FoundObjects {
+    checkpoint: Option<CheckpointReader>,
+    /// Of the keys in logs and journals: what became of them since the checkpoint.
+    changes: HashMap<u64, Changes>,
+    are_unconfirmed: bool,
+}
+
+/// What became of a key since the checkpoint.
+#[derive(Default)]
+struct Changes {
+    /// Whether all objects of the checkpoint are removed or replaced.
+    is_removed: bool,
+    /// The variants that were removed, or stored again.
+    variants: HashMap<u32, Option<Place>>,
+}
+
+/// Opens the directory and makes it ready to be written.
+pub(super) fn open(
+    path: &Path,
+    size_bytes: u64,
+    now_ms: u64,
+    usage: &Arc<Usage>,
+    counters: &Arc<Counters>,
+) -> Result<Opened, OpenError> {
+    let directory = Directory::open(path)?;
+    let failed = |what| move |error| OpenError::Io { path: path.to_owned(), what, error };
+    let files = directory.files().map_err(failed("it can't be read"))?;
+    let checkpoint = newest_checkpoint(&directory, &files);
+    let begin = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.moment.generation);
+    let generations: BTreeSet<u64> = files.iter().map(|file| file.generation()).filter(|it| *it >= begin).collect();
+    let (mut log, mut journal) = (LogContent::default(), JournalContent::default());
+    for generation in &generations {
+        read_generation(&directory, *generation, &mut log, &mut journal).map_err(failed("its log can't be read"))?;
+    }
+    let new = generations.last().map_or(1, |last| last + 1);
+    let begun = begin_generation(&directory, new).map_err(failed("it can't be written"));
+    let (writer, purges) = begun?;
+    if directory.is_new {
+        let empty = Moment { generation: new, now_ms, ..Moment::default() };
+        let unfinished = directory.file(FileName::Unfinished);
+        CheckpointWriter::create(&unfinished, &empty, directory.checksums)
+            .and_then(CheckpointWriter::finish)
+            .and_then(|()| std::fs::rename(&unfinished, directory.file(FileName::Checkpoint(new))))
+            .map_err(failed("it can't be written"))?;
+    }
+    directory.sync().map_err(failed("it can't be written"))?;
+    let moment = checkpoint.as_ref().map(|checkpoint| checkpoint.moment.clone()).unwrap_or_default();
+    let last_ms = moment.now_ms.max(log.last_ms).max(journal.last_ms);
+    let is_lost = !directory.is_new && checkpoint.is_none();
+    let is_clock_behind = now_ms.saturating_add(CLOCK_TOLERANCE_MS) < last_ms;
+    let are_unconfirmed = is_lost || log.is_damaged || journal.is_damaged || is_clock_behind;
+    if are_unconfirmed {
+        tracing::warn!(
+            directory = %path.display(), checkpoint_is_damaged = is_lost, log_is_damaged = log.is_damaged,
+            purges_are_damaged = journal.is_damaged, is_clock_behind,
+            "the disk cache has lost something: the origin must confirm each response before it is used"
+        );
+    }
+    let sequence = moment.sequence.max(log.last_sequence).max(journal.last_sequence);
+    let since = journal.removed.iter().filter_map(|(sequence, removed)| match removed {
+        Removed::Mark(mark) => Some((*sequence, mark.clone())),
+        Removed::Objects { .. } => None,
+    });
+    let mut since: Vec<_> = since.collect();
+    since.sort_by_key(|(sequence, _)| *sequence);
+    let since = since.into_iter().map(|(_, mark)| mark).collect();
+    let marks = (!is_lost && !journal.is_damaged).then_some(Marks { then: moment.marks, since });
+    let found = FoundObjects { checkpoint, changes: changes(log, journal), are_unconfirmed };
+    let segments = segments(&directory, usage).map_err(failed("its segments can't be read"))?;
+    let store = Arc::new(Store::new(directory, size_bytes, usage.clone(), counters.clone(), purges));
+    segments.iter().for_each(|segment| store.add_segment(segment));
+    store.index.count_from(sequence);
+    store.index.begin_loading();
+    let checkpoint = (begin > 0).then_some(begin);
+    Ok(Opened { store, log: writer, checkpoint, marks, found, segments })
+}
+
+/// A new log and a new journal.
+pub(super) fn begin_generation(directory: &Directory, generation: u64) -> io::Result<(LogWriter, JournalWriter)> {
+    // The log first: a generation whose log is empty and whose journal is not complete was never in use.
+    let log = LogWriter::create(&directory.file(FileName::Log(generation)), generation, directory.checksums)?;
+    Ok((log, Store::create_journal(directory, generation)?))
+}
+
+/// Adds what the log and the journal of a generation say.
+fn read_generation(
+    directory: &Directory,
+    generation: u64,
+    log: &mut LogContent,
+    journal: &mut JournalContent,
+) -> io::Result<()> {
+    let (was_damaged, count) = (journal.is_damaged, journal.removed.len());
+    let path = |copy| directory.file(FileName::Purges(generation, copy));
+    journal.read(path, generation, directory.checksums)?;
+    let path = directory.file(FileName::Log(generation));
+    let is_unused = journal.removed.len() == count && std::fs::metadata(&path).is_ok_and(|file| file.len() == 0);
+    if is_unused {
+        journal.is_damaged = was_damaged;
+    }
+    log.read(&path, generation, directory.checksums)
+}
+
+/// The newest checkpoint whose beginning is whole.
+fn newest_checkpoint(directory: &Directory, files: &[FileName]) -> Option<CheckpointReader> {
+    let of_checkpoint = |file: &FileName| match file {
+        FileName::Checkpoint(generation) => Some(*generation),
+        _ => None,
+    };
+    let mut generations: Vec<u64> = files.iter().filter_map(of_checkpoint).collect();
+    generations.sort_unstable();
+    let open = |generation| {
+        let path = directory.file(FileName::Checkpoint(generation));
+        CheckpointReader::open(&path, generation, directory.checksums).ok()
+    };
+    generations.into_iter().rev().find_map(open)
+}
+
+/// The segments of earlier processes, the oldest first. A file that is no segment of this directory is removed.
+fn segments(directory: &Directory, usage: &Arc<Usage>) -> io::Result<Vec<Arc<Segment>>> {
+    let mut segments = Vec::new();
+    for number in directory.segment_numbers()? {
+        match Segment::open(&directory.segments(), number, directory.checksums, usage) {
+            Ok(Some(segment)) => segments.push(Arc::new(segment)),
+            Ok(None) => std::fs::remove_file(directory.segments().join(super::segment::file_name(number)))?,
+            // The objects in it are misses.
+            Err(error) => tracing::warn!(segment = number, %error, "a segment of the disk cache can't be read"),
+        }
+    }
+    Ok(segments)
+}
+
+/// What became of each key since the checkpoint.
+fn changes(log: LogContent, journal: JournalContent) -> HashMap<u64, Changes> {
+    enum Step {
+        Stored(Place),
+        Removed(u64, Removal),
+    }
+    let stored = log.stored.into_iter().map(|(sequence, place)| (sequence, Step::Stored(place)));
+    let removed = journal.removed.into_iter().filter_map(|(sequence, removed)| match removed {
+        Removed::Objects { hash, removal } => Some((sequence, Step::Removed(hash, removal))),
+        Removed::Mark(_) => None,
+    });
+    let mut steps: Vec<_> = stored.chain(removed).collect();
+    // A stable sort: an object that was moved has the number that it had, and the later place counts.
+    steps.sort_by_key(|(sequence, _)| *sequence);
+    let mut changes = HashMap::<u64, Changes>::new();
+    for (_, step) in steps {
+        match step {
+            Step::Stored(place) => {
+                changes.entry(place.hash).or_default().variants.insert(place.variant, Some(place));
+            }
+            Step::Removed(hash, Removal::Key) => {
+                changes.insert(hash, Changes { is_removed: true, variants: HashMap::new() });
+            }
+            Step::Removed(hash, Removal::Variant(variant)) => {
+                changes.entry(hash).or_default().variants.insert(variant as u32, None);
+            }
+        }
+    }
+    changes
+}
+
+impl FoundObjects {
+    /// Adds the places to the index. Ends early where `is_stopping` says so; returns whether it came to the end.
+    pub(super) fn load(mut self, store: &Arc<Store>, is_stopping: &AtomicBool) -> bool {
+        self.load_changed(store);
+        let is_whole =
+            self.checkpoint.take().is_some_and(|checkpoint| self.load_checkpoint(checkpoint, store, is_stopping));
+        if !is_whole {
+            scan(store, &self.changes, is_stopping);
+        }
+        if is_stopping.load(Ordering::Relaxed) {
+            return false;
+        }
+        store.index.end_loading();
+        let (objects, directory) = (store.index.len(), store.directory.path().display());
+        tracing::info!(%directory, objects, was_scanned = !is_whole, "the disk cache is loaded");
+        true
+    }
+
+    /// Returns whether the checkpoint was whole.
+    fn load_checkpoint(&self, mut checkpoint: CheckpointReader, store: &Store, is_stopping: &AtomicBool) -> bool {
+        loop {
+            match checkpoint.next() {
+                Ok(places) if places.is_empty() || is_stopping.load(Ordering::Relaxed) => return true,
+                Ok(places) => places.into_iter().for_each(|place| self.load_place(place, store)),
+                Err(Damaged) => return false,
+            }
+        }
+    }
+
+    fn load_place(&self, place: Place, store: &Store) {
+        if !is_outdated(&self.changes, &place) && store.segment(place.segment).is_some() {
+            store.index.load(if self.are_unconfirmed { place.unconfirmed() } else { place });
+        }
+    }
+
+    fn load_changed(&self, store: &Store) {
+        let stored = self.changes.values().flat_map(|changed| changed.variants.values().flatten());
+        for place in stored.filter(|place| store.segment(place.segment).is_some()) {
+            store.index.load(if self.are_unconfirmed { place.unconfirmed() } else { *place });
+        }
+    }
+}
+
+/// Whether the object at a place that is as old as the checkpoint was removed or replaced since then.
+fn is_outdated(changes: &HashMap<u64, Changes>, place: &Place) -> bool {
+    let changed = changes.get(&place.hash);
+    changed.is_some_and(|changed| changed.is_removed || changed.variants.contains_key(&place.variant))
+}
+
+/// Adds the objects that the segments have. An object that was removed may be among them, so the origin must confirm all.
+fn scan(store: &Arc<Store>, changes: &HashMap<u64, Changes>, is_stopping: &AtomicBool) {
+    let Ok(mut numbers) = store.directory.segment_numbers() else { return };
+    // The newest first: an object does not take the place of one that is there already.
+    numbers.reverse();
+    for segment in numbers.into_iter().filter_map(|number| store.segment(number)) {
+        if is_stopping.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut found = match segment.content {
+            Content::One => large_object(store, &segment).into_iter().collect(),
+            Content::New | Content::Proven => objects(store, &segment),
+        };
+        found.reverse();
+        for place in found {
+            if !is_outdated(changes, &place) {
+                store.index.load(place.unconfirmed());
+            }
+        }
+    }
+}
+
+fn large_object(store: &Store, segment: &Segment) -> Option<Place> {
+    let (at, head_bytes) = segment.large_object(store.directory.checksums)?;
+    let (head, _) = read_head(store, segment, at.offset)?;
+    Place::new((store.hash(&head.key), head.variant), at, (head_bytes, head_bytes), head.stored_ms)
+}
+
+/// The objects of a segment, the oldest first. Between two objects there is nothing; where a head is damaged, the next one is looked for.
+fn objects(store: &Store, segment: &Segment) -> Vec<Place> {
+    let (mut found, mut offset, end) = (Vec::new(), HEADER_BYTES, segment.bytes());
+    while offset < end {
+        match read_head(store, segment, offset) {
+            Some((head, head_bytes)) => {
+                let body: u64 = head.chunks.iter().map(|chunk| u64::from(chunk.length)).sum();
+                let bytes = (head_bytes + body).next_multiple_of(super::layout::ALIGNMENT);
+                let at = Location { segment: segment.number, offset };
+                let hash = (store.hash(&head.key), head.variant);
+                found.extend(Place::new(hash, at, (head_bytes, bytes), head.stored_ms));
+                offset += bytes;
+            }
+            None => match next_head(store, segment, offset + super::layout::ALIGNMENT) {
+                Some(next) => offset = next,
+                None => break,
+            },
+        }
+    }
+    found
+}
+
+fn read_head(store: &Store, segment: &Segment, offset: u64) -> Option<(Head, u64)> {
+    let mut table = [0; TABLE_BYTES];
+    let count = read_full(segment.file(), &mut table, offset).ok()?;
+    let length = head_length(table.get(..count)?)?;
+    if offset.checked_add(length)? > segment.bytes() {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(length).ok()?];
+    let count = read_full(segment.file(), &mut bytes, offset).ok()?;
+    let at = Location { segment: segment.number, offset };
+    Some((Head::read(bytes.get(..count)?, store.directory.checksums, at)?, length))
+}
+
+/// The offset of the next bytes that look like a head.
+fn next_head(store: &Store, segment: &Segment, from: u64) -> Option<u64> {
+    const WINDOW: usize = 1 << 20;
+    let mut window = vec![0; WINDOW + TABLE_BYTES];
+    let mut begin = from;
+    while begin < segment.bytes() {
+        let count = read_full(segment.file(), &mut window, begin).ok()?;
+        let read = window.get(..count)?;
+        let candidates = (0..count.min(WINDOW)).step_by(super::layout::ALIGNMENT as usize);
+        for at in candidates {
+            let offset = begin + at as u64;
+            if read.get(at..).and_then(head_length).is_some() && read_head(store, segment, offset).is_some() {
+                return Some(offset);
+            }
+        }
+        begin += WINDOW as u64;
+    }
+    None
+}

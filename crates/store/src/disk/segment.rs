@@ -1,0 +1,250 @@
+//! A segment: a file to which objects are appended, and in which nothing is ever overwritten.
+//!
+//! An object that is small beside a segment shares it with others: its head comes first, and its chunks follow. A large object has a
+//! segment of its own: its chunks come first, since the head names their checksums, and the file ends behind the head.
+//!
+//! A segment that is evicted loses its name at once. Its bytes count as used until its last reader has closed it, since the file
+//! system keeps them as long.
+
+use super::layout::{ALIGNMENT, Checksums, FileKind, Input};
+use super::place::Location;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The length of the header at the beginning of each segment, in bytes.
+pub(super) const HEADER_BYTES: u64 = 64;
+
+/// Behind the head of a large object: where the head is.
+pub(super) const TRAILER_BYTES: u64 = 32;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"KSegment");
+
+/// Which queue of the eviction a segment is in, and what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Objects that are new.
+    New = 1,
+    /// Objects that were requested again, and so were moved or came back.
+    Proven = 2,
+    /// One large object.
+    One = 3,
+}
+
+/// The bytes that segments hold on disk, also those that only readers still hold.
+#[derive(Debug, Default)]
+pub(super) struct Usage(AtomicU64);
+
+impl Usage {
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) number: u32,
+    pub(super) content: Content,
+    file: File,
+    path: PathBuf,
+    /// What the file takes on disk.
+    charged: AtomicU64,
+    is_removed: AtomicBool,
+    usage: Arc<Usage>,
+}
+
+/// The name of a segment's file.
+pub(super) fn file_name(number: u32) -> String {
+    format!("{number:08x}")
+}
+
+impl Segment {
+    /// A new segment with room for `bytes` bytes, which are reserved on disk where the file system can do that.
+    pub(super) fn create(
+        folder: &Path,
+        number: u32,
+        content: Content,
+        bytes: u64,
+        checksums: Checksums,
+        usage: &Arc<Usage>,
+    ) -> io::Result<Self> {
+        let path = folder.join(file_name(number));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        let segment = Self::charged(file, path, (number, content), bytes, usage);
+        let prepared = reserve(&segment.file, bytes).and_then(|()| {
+            let header = header(number, content, checksums);
+            segment.file.write_all_at(&header, 0)
+        });
+        if let Err(error) = prepared {
+            segment.remove();
+            return Err(error);
+        }
+        Ok(segment)
+    }
+
+    /// The segment in that file of an earlier process; `None` where the file is no segment of this directory.
+    pub(super) fn open(
+        folder: &Path,
+        number: u32,
+        checksums: Checksums,
+        usage: &Arc<Usage>,
+    ) -> io::Result<Option<Self>> {
+        let path = folder.join(file_name(number));
+        let file = File::open(&path)?;
+        let mut bytes = [0; HEADER_BYTES as usize];
+        match file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let content = [Content::New, Content::Proven, Content::One]
+            .into_iter()
+            .find(|content| header(number, *content, checksums) == bytes);
+        let length = file.metadata()?.len();
+        Ok(content.map(|content| Self::charged(file, path, (number, content), length, usage)))
+    }
+
+    fn charged(file: File, path: PathBuf, (number, content): (u32, Content), bytes: u64, usage: &Arc<Usage>) -> Self {
+        usage.0.fetch_add(bytes, Ordering::Relaxed);
+        let charged = AtomicU64::new(bytes);
+        Self { number, content, file, path, charged, is_removed: AtomicBool::new(false), usage: usage.clone() }
+    }
+
+    /// What the file takes on disk, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.charged.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Ends the file behind this offset.
+    pub(super) fn end(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)?;
+        let before = self.charged.swap(bytes, Ordering::Relaxed);
+        self.usage.0.fetch_add(bytes, Ordering::Relaxed);
+        self.usage.0.fetch_sub(before, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Removes the file. Who reads it may go on.
+    pub(super) fn remove(&self) {
+        if self.is_removed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = std::fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(file = %self.path.display(), %error, "a segment of the disk cache could not be removed");
+        }
+    }
+
+    /// The end of a large object's file: where its head is.
+    pub(super) fn trailer(&self, head: u64, head_bytes: u64, checksums: Checksums) -> [u8; TRAILER_BYTES as usize] {
+        let mut bytes = [0; TRAILER_BYTES as usize];
+        let at = head + head_bytes;
+        for (to, number) in bytes.chunks_exact_mut(8).zip([MAGIC, head, head_bytes]) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
+        let (content, checksum) = bytes.split_at_mut(24);
+        checksum.copy_from_slice(&checksums.of(FileKind::Segment, self.number.into(), at, content).to_le_bytes());
+        bytes
+    }
+
+    /// Where the head of a large object is, and its length in bytes; `None` where the file does not say it.
+    pub(super) fn large_object(&self, checksums: Checksums) -> Option<(Location, u64)> {
+        let at = self.file.metadata().ok()?.len().checked_sub(TRAILER_BYTES)?;
+        let mut bytes = [0; TRAILER_BYTES as usize];
+        self.file.read_exact_at(&mut bytes, at).ok()?;
+        let mut input = Input(&bytes);
+        let (_magic, head, head_bytes) = (input.u64()?, input.u64()?, input.u64()?);
+        let is_right = head.checked_add(head_bytes)? == at && head.is_multiple_of(ALIGNMENT);
+        let is_whole = is_right && self.trailer(head, head_bytes, checksums) == bytes;
+        is_whole.then_some((Location { segment: self.number, offset: head }, head_bytes))
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        self.usage.0.fetch_sub(self.bytes(), Ordering::Relaxed);
+    }
+}
+
+/// Reserves the space on disk. A file system that can't do that gives it when it is written.
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Ok(()) => Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => file.set_len(bytes),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn header(number: u32, content: Content, checksums: Checksums) -> [u8; HEADER_BYTES as usize] {
+    let mut bytes = [0; HEADER_BYTES as usize];
+    for (to, number) in bytes.chunks_exact_mut(8).zip([MAGIC, number.into(), content as u64]) {
+        to.copy_from_slice(&number.to_le_bytes());
+    }
+    let (written, checksum) = bytes.split_at_mut(HEADER_BYTES as usize - 8);
+    checksum.copy_from_slice(&checksums.of(FileKind::Segment, number.into(), 0, written).to_le_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECKSUMS: Checksums = Checksums { secret: 1 };
+
+    #[test]
+    fn a_segment_is_opened_as_what_it_was_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Arc::<Usage>::default();
+        drop(Segment::create(folder.path(), 5, Content::Proven, 1 << 20, CHECKSUMS, &usage).unwrap());
+        let segment = Segment::open(folder.path(), 5, CHECKSUMS, &usage).unwrap().unwrap();
+        assert_eq!((segment.content, segment.bytes()), (Content::Proven, 1 << 20));
+        assert!(Segment::open(folder.path(), 5, Checksums { secret: 2 }, &usage).unwrap().is_none());
+        std::fs::rename(folder.path().join(file_name(5)), folder.path().join(file_name(6))).unwrap();
+        assert!(Segment::open(folder.path(), 6, CHECKSUMS, &usage).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_removed_segment_counts_until_its_last_reader_has_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Arc::<Usage>::default();
+        let create = |number| Segment::create(folder.path(), number, Content::New, 4096, CHECKSUMS, &usage);
+        let (one, other) = (Arc::new(create(1).unwrap()), create(2).unwrap());
+        let reader = one.clone();
+        one.remove();
+        drop(one);
+        assert!(!folder.path().join(file_name(1)).exists());
+        assert_eq!(usage.bytes(), 8192);
+        drop(reader);
+        assert_eq!(usage.bytes(), 4096);
+        other.end(100).unwrap();
+        assert_eq!(usage.bytes(), 100);
+    }
+
+    #[test]
+    fn the_end_of_a_large_object_s_file_says_where_its_head_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Arc::<Usage>::default();
+        let segment = Segment::create(folder.path(), 1, Content::One, 4096, CHECKSUMS, &usage).unwrap();
+        assert_eq!(segment.large_object(CHECKSUMS), None);
+        segment.write(&segment.trailer(640, 72, CHECKSUMS), 712).unwrap();
+        segment.end(712 + TRAILER_BYTES).unwrap();
+        assert_eq!(segment.large_object(CHECKSUMS), Some((Location { segment: 1, offset: 640 }, 72)));
+        segment.end(712 + TRAILER_BYTES - 1).unwrap();
+        assert_eq!(segment.large_object(CHECKSUMS), None);
+    }
+}

@@ -1,0 +1,467 @@
+//! The disk tier as its owner sees it.
+
+use super::*;
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+
+/// An owner that remembers what it was told, with a clock that stands still.
+#[derive(Default)]
+struct TestOwner {
+    now_ms: AtomicU64,
+    recovered: Mutex<Vec<Option<Marks>>>,
+    marks: Mutex<Vec<u8>>,
+}
+
+impl Owner for TestOwner {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+
+    fn recover(&self, marks: Option<Marks>) {
+        self.recovered.lock().unwrap().push(marks);
+    }
+
+    fn marks(&self) -> Vec<u8> {
+        self.marks.lock().unwrap().clone()
+    }
+}
+
+fn owner() -> Arc<TestOwner> {
+    let owner = TestOwner::default();
+    owner.now_ms.store(1_700_000_000_000, Ordering::Relaxed);
+    Arc::new(owner)
+}
+
+fn options(path: &Path, size_bytes: u64) -> DiskOptions {
+    DiskOptions { path: path.to_owned(), size_bytes, admission: Admission::Always }
+}
+
+fn start(path: &Path) -> Disk {
+    loaded(Disk::start(options(path, 64 * MIB), owner()).unwrap())
+}
+
+/// Waits until everything that an earlier process left is known.
+fn loaded(disk: Disk) -> Disk {
+    until(|| disk.status().state == DiskState::Serving { is_loading: false, paused: None });
+    disk
+}
+
+fn until(mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never happened");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn object(key: &str, variant: u64, body: &[u8]) -> NewObject {
+    let chunk = |(number, bytes): (usize, &[u8])| ((number << 16) as u64, Bytes::copy_from_slice(bytes));
+    NewObject {
+        key: key.as_bytes().into(),
+        variant,
+        description: format!("of {key}").into_bytes().into(),
+        chunks: body.chunks(1 << 16).enumerate().map(chunk).collect(),
+        stored_ms: 1_700_000_000_000,
+        keeps: None,
+    }
+}
+
+/// Has an object written, and waits for that.
+fn put(disk: &Disk, object: NewObject) {
+    let finished = |counts: DiskCounts| counts.stored_objects + counts.refused_objects + counts.unproven_objects;
+    let before = finished(disk.status().counts);
+    assert!(disk.put(object));
+    until(|| finished(disk.status().counts) > before);
+}
+
+/// What is found for a key: variant, body, and whether it is confirmed.
+fn found(disk: &Disk, key: &str) -> Vec<(u64, Vec<u8>, bool)> {
+    let objects = match disk.find(key.as_bytes()) {
+        Finding::Objects(objects) => objects,
+        Finding::OnDisk => block_on(disk.retrieve(key.as_bytes())).unwrap(),
+    };
+    let mut all: Vec<_> = objects
+        .iter()
+        .filter_map(|object| {
+            assert_eq!((&*object.key, &*object.description), (key.as_bytes(), format!("of {key}").as_bytes()));
+            let chunks: Result<Vec<Bytes>, _> = object.chunks.iter().map(|chunk| block_on(disk.read(chunk))).collect();
+            Some((object.variant, chunks.ok()?.concat(), !object.is_unconfirmed))
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn body(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed | 1;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+/// The files as they are at this moment: what a process that is killed now would leave.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() { copy(&entry.path(), &to) } else { drop(fs::copy(entry.path(), to)) }
+    }
+}
+
+#[test]
+fn what_was_stored_is_found_and_is_found_again_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let large = body(3, 3 << 20);
+    put(&disk, object("a", 1, b"one"));
+    put(&disk, object("a", 2, b"two"));
+    put(&disk, object("empty", 1, b""));
+    put(&disk, object("large", 1, &large));
+    put(&disk, object("a", 1, b"newer"));
+    let check = |disk: &Disk| {
+        assert_eq!(found(disk, "a"), [(1, b"newer".to_vec(), true), (2, b"two".to_vec(), true)]);
+        assert_eq!(found(disk, "empty"), [(1, vec![], true)]);
+        assert!(found(disk, "large") == [(1, large.clone(), true)]);
+        assert_eq!(found(disk, "b"), []);
+        assert_eq!(disk.status().objects, 4);
+    };
+    check(&disk);
+    disk.stop();
+    let disk = start(folder.path());
+    check(&disk);
+    drop(disk);
+    check(&start(folder.path()));
+}
+
+#[test]
+fn what_was_stored_a_moment_ago_survives_the_end_of_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let disk = start(&running);
+    put(&disk, object("a", 1, b"one"));
+    put(&disk, object("b", 1, b"two"));
+    block_on(disk.remove(b"b", Removal::Key).wait()).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    copy(&running, &left);
+    let after = start(&left);
+    assert_eq!(found(&after, "a"), [(1, b"one".to_vec(), true)]);
+    assert_eq!(found(&after, "b"), []);
+}
+
+#[test]
+fn what_was_removed_does_not_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let disk = start(&running);
+    for key in ["kept", "removed", "again"] {
+        put(&disk, object(key, 1, b"old"));
+        put(&disk, object(key, 2, b"old"));
+    }
+    block_on(disk.remove(b"removed", Removal::Key).wait()).unwrap();
+    block_on(disk.remove(b"kept", Removal::Variant(2)).wait()).unwrap();
+    block_on(disk.remove(b"again", Removal::Key).wait()).unwrap();
+    put(&disk, object("again", 2, b"new"));
+    assert!(matches!(disk.remove(b"never", Removal::Key), Durability::Done));
+    let check = |disk: &Disk| {
+        assert_eq!(found(disk, "removed"), []);
+        assert_eq!(found(disk, "kept"), [(1, b"old".to_vec(), true)]);
+        assert_eq!(found(disk, "again"), [(2, b"new".to_vec(), true)]);
+    };
+    check(&disk);
+    std::thread::sleep(Duration::from_millis(500));
+    copy(&running, &left);
+    check(&start(&left));
+    disk.stop();
+    check(&start(&running));
+}
+
+#[test]
+fn marks_are_found_with_what_came_after_the_last_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let first = owner();
+    *first.marks.lock().unwrap() = b"all so far".to_vec();
+    let disk = loaded(Disk::start(options(&running, 64 * MIB), first.clone()).unwrap());
+    assert_eq!(*first.recovered.lock().unwrap(), [Some(Marks::default())]);
+    block_on(disk.mark(b"before".to_vec()).wait()).unwrap();
+    disk.stop();
+    let second = owner();
+    let disk = loaded(Disk::start(options(&running, 64 * MIB), second.clone()).unwrap());
+    let then = |since: &[&[u8]]| {
+        Some(Marks { then: b"all so far".to_vec(), since: since.iter().map(|mark| mark.to_vec()).collect() })
+    };
+    assert_eq!(*second.recovered.lock().unwrap(), [then(&[])]);
+    block_on(disk.mark(b"one".to_vec()).wait()).unwrap();
+    block_on(disk.mark(b"two".to_vec()).wait()).unwrap();
+    copy(&running, &left);
+    let third = owner();
+    let _disk = Disk::start(options(&left, 64 * MIB), third.clone()).unwrap();
+    assert_eq!(*third.recovered.lock().unwrap(), [then(&[b"one", b"two"])]);
+}
+
+#[test]
+fn the_size_is_kept_and_what_is_requested_again_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let hot: Vec<String> = (0..50).map(|number| format!("hot{number}")).collect();
+    hot.iter().for_each(|key| put(&disk, object(key, 1, &body(1, 4000))));
+    let hit = |key: &str| {
+        let Finding::Objects(objects) = disk.find(key.as_bytes()) else { return };
+        objects.iter().for_each(|object| disk.count_hit(object));
+    };
+    let mut used_max = 0;
+    for number in 0..3000 {
+        if number % 100 == 0 {
+            hot.iter().for_each(|key| hit(key));
+        }
+        put(&disk, object(&format!("once{number}"), 1, &body(number, 60_000)));
+        let files = fs::read_dir(folder.path().join("segments")).unwrap().filter_map(|file| file.ok()?.metadata().ok());
+        let names = fs::read_dir(folder.path()).unwrap().filter_map(|file| file.ok()?.metadata().ok());
+        used_max = used_max.max(files.chain(names).filter(fs::Metadata::is_file).map(|file| file.len()).sum());
+    }
+    let status = disk.status();
+    assert!(used_max <= 64 * MIB && used_max > 40 * MIB, "{used_max}");
+    assert!(status.counts.evicted_objects > 1000, "{status:?}");
+    assert_eq!(status.counts.refused_objects, 0);
+    let check = |disk: &Disk| {
+        for key in &hot {
+            assert_eq!(found(disk, key), [(1, body(1, 4000), true)], "{key}");
+        }
+        let last = "once2999";
+        assert_eq!(found(disk, last), [(1, body(2999, 60_000), true)]);
+        assert_eq!(found(disk, "once0"), []);
+    };
+    check(&disk);
+    disk.stop();
+    check(&start(folder.path()));
+}
+
+#[test]
+fn a_large_object_is_evicted_as_a_whole_and_stays_if_it_is_requested_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    put(&disk, object("wanted", 1, &body(1, 5 << 20)));
+    for number in 0..30 {
+        let Finding::Objects(objects) = disk.find(b"wanted") else { panic!("it was written a moment ago") };
+        objects.iter().for_each(|object| disk.count_hit(object));
+        put(&disk, object(&format!("once{number}"), 1, &body(number, 5 << 20)));
+        assert!(disk.status().used_bytes <= 64 * MIB);
+    }
+    assert_eq!(found(&disk, "wanted"), [(1, body(1, 5 << 20), true)]);
+    assert_eq!(found(&disk, "once0"), []);
+    assert!(disk.status().counts.evicted_objects > 10);
+}
+
+#[test]
+fn a_reader_goes_on_after_its_object_was_evicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    put(&disk, object("read", 1, &body(1, 3 << 20)));
+    let Finding::Objects(objects) = disk.find(b"read") else { panic!("it was written a moment ago") };
+    (0..30).for_each(|number| put(&disk, object(&format!("once{number}"), 1, &body(number, 5 << 20))));
+    assert_eq!(found(&disk, "read"), []);
+    let read: Vec<Bytes> = objects[0].chunks.iter().map(|chunk| block_on(disk.read(chunk)).unwrap()).collect();
+    assert_eq!(read.concat(), body(1, 3 << 20));
+}
+
+#[test]
+fn an_object_is_written_on_its_second_request_where_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = DiskOptions { admission: Admission::SecondRequest, ..options(folder.path(), 64 * MIB) };
+    let disk = loaded(Disk::start(options, owner()).unwrap());
+    put(&disk, object("a", 1, b"one"));
+    assert_eq!(found(&disk, "a"), []);
+    put(&disk, object("a", 1, b"two"));
+    assert_eq!(found(&disk, "a"), [(1, b"two".to_vec(), true)]);
+    put(&disk, object("a", 1, b"three"));
+    assert_eq!(found(&disk, "a"), [(1, b"three".to_vec(), true)]);
+    assert_eq!(disk.status().counts.unproven_objects, 1);
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_nothing_fresher() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    put(&disk, object("a", 1, b"one"));
+    disk.stop();
+    let later = owner();
+    later.now_ms.store(1_700_000_000_000 - 60_000, Ordering::Relaxed);
+    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), later).unwrap());
+    assert_eq!(found(&disk, "a"), [(1, b"one".to_vec(), false)]);
+}
+
+#[test]
+fn a_directory_in_use_is_taken_over_when_it_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = start(folder.path());
+    put(&first, object("a", 1, b"one"));
+    let second = Disk::start(options(folder.path(), 64 * MIB), owner()).unwrap();
+    let DiskState::Failed(message) = second.status().state else { panic!("{:?}", second.status()) };
+    assert!(message.contains("in use by another process"), "{message}");
+    assert!(!second.put(object("b", 1, b"two")));
+    assert_eq!(found(&second, "a"), []);
+    first.stop();
+    assert_eq!(first.status().state, DiskState::Stopped);
+    let second = loaded(second);
+    assert_eq!(found(&second, "a"), [(1, b"one".to_vec(), true)]);
+}
+
+#[test]
+fn a_purge_that_can_t_be_written_empties_the_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = start(folder.path());
+    put(&first, object("a", 1, b"one"));
+    // This one can't open the directory, so what it purges may be in there.
+    let second = Disk::start(options(folder.path(), 64 * MIB), owner()).unwrap();
+    assert!(block_on(second.remove(b"a", Removal::Key).wait()).is_err());
+    first.stop();
+    let second = loaded(second);
+    assert_eq!(found(&second, "a"), []);
+    put(&second, object("b", 1, b"two"));
+    assert_eq!(found(&second, "b"), [(1, b"two".to_vec(), true)]);
+}
+
+#[test]
+fn a_directory_that_vanishes_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cache");
+    let disk = start(&path);
+    put(&disk, object("a", 1, b"one"));
+    fs::remove_dir_all(&path).unwrap();
+    // Until a new segment is needed, the open files serve.
+    (0..3).for_each(|number| put(&disk, object(&format!("large{number}"), 1, &body(number, 1 << 20))));
+    until(|| path.join("directory").exists());
+    let disk = loaded(disk);
+    put(&disk, object("b", 1, b"two"));
+    assert_eq!(found(&disk, "b"), [(1, b"two".to_vec(), true)]);
+    assert_eq!(found(&disk, "a"), []);
+}
+
+/// Damages the files of a directory in a way that a number chooses. `early` is the same directory some time before.
+fn damage(path: &Path, early: &Path, mut random: impl FnMut(usize) -> usize) -> String {
+    let list = |folder: &Path| -> Vec<PathBuf> {
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.is_file() && fs::metadata(file).unwrap().len() > 0).collect()
+    };
+    let mut files = list(path);
+    files.extend(list(&path.join("segments")));
+    files.sort();
+    let file = &files[random(files.len())];
+    let mut bytes = fs::read(file).unwrap();
+    // Most of a file may be empty.
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(bytes.len(), |last| last + 1);
+    let page = |random: &mut dyn FnMut(usize) -> usize| random(used.div_ceil(4096)) * 4096;
+    let what = match random(6) {
+        0 => {
+            let bit = random(used * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            format!("bit {bit}")
+        }
+        1 => {
+            let length = random(used);
+            bytes.truncate(length);
+            format!("cut to {length}")
+        }
+        2 => {
+            let at = page(&mut random);
+            let end = (at + 4096).min(bytes.len());
+            bytes[at..end].fill(0);
+            format!("zeros at {at}")
+        }
+        3 => {
+            let (one, other) = (page(&mut random), page(&mut random));
+            let length = 4096.min(bytes.len() - one).min(bytes.len() - other);
+            let copied = bytes[one..one + length].to_vec();
+            bytes.copy_within(other..other + length, one);
+            bytes[other..other + length].copy_from_slice(&copied);
+            format!("swapped {one} and {other}")
+        }
+        4 => {
+            // A write that the disk has lost.
+            let then = fs::read(early.join(file.strip_prefix(path).unwrap())).unwrap_or_default();
+            let at = page(&mut random);
+            let end = (at + 4096).min(bytes.len());
+            bytes[at..end].fill(0);
+            if let Some(block) = then.get(at..end.min(then.len())) {
+                bytes[at..at + block.len()].copy_from_slice(block);
+            }
+            format!("an old block at {at}")
+        }
+        _ => {
+            // A block of another file, as after a write that went astray.
+            let from = fs::read(&files[random(files.len())]).unwrap();
+            let at = page(&mut random);
+            let length = from.len().min(4096).min(bytes.len() - at);
+            bytes[at..at + length].copy_from_slice(&from[..length]);
+            format!("a foreign block at {at}")
+        }
+    };
+    fs::write(file, bytes).unwrap();
+    format!("{}: {what}", file.display())
+}
+
+#[test]
+fn damaged_files_cost_objects_and_never_a_wrong_byte() {
+    let faults: u64 = std::env::var("KASOKU_DISK_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
+    let folder = tempfile::tempdir().unwrap();
+    let [clean, early, left, tried] = ["clean", "early", "left", "tried"].map(|name| folder.path().join(name));
+    let mut current = HashMap::new();
+    let disk = start(&clean);
+    let mut write = |disk: &Disk, number: u64, generation: u64| {
+        let (key, length) = (format!("key{number}"), (number * 977 % 9000) as usize + 1);
+        let bytes = body(number << 8 | generation, length);
+        put(disk, object(&key, 1, &bytes));
+        current.insert(key, bytes);
+    };
+    (0..60).for_each(|number| write(&disk, number, 0));
+    write(&disk, 1000 * 1000, 0);
+    disk.stop();
+    let disk = start(&clean);
+    (30..80).for_each(|number| write(&disk, number, 1));
+    std::thread::sleep(Duration::from_millis(500));
+    copy(&clean, &early);
+    let removed: Vec<String> = (0..80).step_by(4).map(|number| format!("key{number}")).collect();
+    for key in &removed {
+        block_on(disk.remove(key.as_bytes(), Removal::Key).wait()).unwrap();
+        current.remove(key);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    copy(&clean, &left);
+    let mut lost = 0;
+    let mut state = 1_u64;
+    for fault in 0..faults {
+        let _ = fs::remove_dir_all(&tried);
+        copy(&left, &tried);
+        let what = damage(&tried, &early, |below| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below.max(1)
+        });
+        let after = start(&tried);
+        for key in &removed {
+            assert!(found(&after, key).iter().all(|(_, _, is_confirmed)| !is_confirmed), "{fault}, {what}: {key}");
+        }
+        for (key, bytes) in &current {
+            let found = found(&after, key);
+            let is_right = |found: &(u64, Vec<u8>, bool)| found.0 == 1 && (found.1 == *bytes || !found.2);
+            assert!(found.len() <= 1 && found.iter().all(is_right), "{fault}, {what}: {key}");
+            lost += usize::from(found.is_empty());
+        }
+        put(&after, object("new", 1, b"after"));
+        assert_eq!(found(&after, "new"), [(1, b"after".to_vec(), true)], "{fault}, {what}");
+    }
+    assert!(lost > 0, "no fault had any effect");
+    let each = lost as f64 / faults as f64;
+    println!("{faults} faults: {each:.1} of {} objects lost by each", current.len());
+}

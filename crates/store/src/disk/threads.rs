@@ -1,0 +1,353 @@
+//! The threads of a disk tier: one that writes objects, one that writes removals, and some that read.
+//!
+//! The thread that writes objects also opens the directory, and opens it again when it was given up.
+
+use super::journal::{JournalError, Removed};
+use super::opening::{self, FoundObjects};
+use super::queue::Next;
+use super::store::Store;
+use super::writer::{Refused, Writer};
+use super::{DiskState, Durability, NewObject, NotDurable, Shared};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, mpsc};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How many threads read.
+const READERS: usize = 4;
+
+/// How long a start waits for the directory to be opened.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// After this time, a directory that could not be used is tried again, and a disk that could not be written.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long frames of the log may wait to be written.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The most frames of the log that wait to be written.
+const FRAMES_WAITING_MAX: usize = 64;
+
+/// How often the time is written.
+const TIME_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How long a removal waits for a checkpoint that makes room for it.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the thread that writes objects is told to do.
+pub(super) enum Job {
+    Put {
+        store: Arc<Store>,
+        object: NewObject,
+        sequence: u64,
+    },
+    /// Take a checkpoint, and say when that is done.
+    Checkpoint(mpsc::Sender<()>),
+}
+
+/// A removal that waits to be written.
+pub(super) struct RemovalJob {
+    pub(super) store: Arc<Store>,
+    pub(super) sequence: u64,
+    pub(super) removed: Removed,
+    /// Told when it is durable; `None`: it need not survive a loss of power.
+    pub(super) done: Option<oneshot::Sender<Result<(), NotDurable>>>,
+}
+
+/// Starts the threads, and waits for the directory to be opened.
+pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
+    let mut threads = Vec::new();
+    let (opened, opening) = mpsc::channel();
+    let of_writer = shared.clone();
+    threads.push(Builder::new().name("disk-writer".to_owned()).spawn(move || write(&of_writer, &opened))?);
+    let of_removals = shared.clone();
+    threads.push(Builder::new().name("disk-removals".to_owned()).spawn(move || remove(&of_removals))?);
+    for number in 0..READERS {
+        let of_reader = shared.clone();
+        threads.push(Builder::new().name(format!("disk-reader-{number}")).spawn(move || read(&of_reader))?);
+    }
+    let _ = opening.recv_timeout(OPENING_TIMEOUT);
+    Ok(threads)
+}
+
+fn read(shared: &Shared) {
+    loop {
+        match shared.reads.next(Duration::from_secs(3600)) {
+            Next::Item(job) => job(),
+            Next::Nothing => {}
+            Next::Closed => return,
+        }
+    }
+}
+
+/// Opens the directory and writes objects, until the end.
+fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
+    let mut last = String::new();
+    while !shared.is_stopping.load(Ordering::Relaxed) {
+        let (path, size_bytes) = (&shared.options.path, shared.options.size_bytes);
+        match opening::open(path, size_bytes, shared.owner.now_ms(), &shared.usage, &shared.counters) {
+            Ok(found) if shared.has_missed.load(Ordering::Relaxed) => {
+                // It may have what was removed while it was not open.
+                match found.store.directory.invalidate() {
+                    Ok(()) => shared.has_missed.store(false, Ordering::Relaxed),
+                    Err(error) => fail(shared, &mut last, &error.to_string()),
+                }
+            }
+            Ok(found) => {
+                last.clear();
+                shared.owner.recover(found.marks.clone());
+                let (writer, objects) = Writer::new(found, &shared.options);
+                serve(shared, writer, objects, opened);
+                continue;
+            }
+            Err(error) => fail(shared, &mut last, &error.to_string()),
+        }
+        let _ = opened.send(());
+        refuse_for(shared, RETRY_INTERVAL);
+    }
+    shared.set_state(DiskState::Stopped);
+}
+
+fn fail(shared: &Shared, last: &mut String, message: &str) {
+    if last != message {
+        tracing::error!("the disk cache can't be used: {message}");
+        message.clone_into(last);
+    }
+    shared.set_state(DiskState::Failed(message.to_owned()));
+}
+
+/// Refuses what comes within that time.
+fn refuse_for(shared: &Shared, time: Duration) {
+    let end = Instant::now() + time;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        match shared.jobs.next(left) {
+            Next::Item(job) => refuse(shared, job),
+            Next::Nothing => {}
+            Next::Closed => return,
+        }
+    }
+}
+
+fn refuse(shared: &Shared, job: Job) {
+    if let Job::Put { store, object, .. } = job {
+        store.index.give_up(store.hash(&object.key));
+        shared.counters.refused_objects.add(1);
+    }
+}
+
+/// Writes what comes, until the end, or until the directory is given up.
+fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened: &mpsc::Sender<()>) {
+    let store = writer.store().clone();
+    *shared.store.write().unwrap_or_else(PoisonError::into_inner) = Some(store.clone());
+    shared.set_state(DiskState::Serving { is_loading: true, paused: None });
+    let (of_loader, is_stopping) = (store.clone(), shared.is_stopping.clone());
+    let loader = Builder::new().name("disk-loader".to_owned()).spawn(move || objects.load(&of_loader, &is_stopping));
+    let _ = opened.send(());
+    if let Err(error) = &loader {
+        tracing::error!(%error, "the disk cache could not be loaded");
+        store.index.end_loading();
+    }
+    let is_whole = Serving { shared, writer: &mut writer, paused: None, last_time: Instant::now() }.run();
+    // A checkpoint of an index that is not complete would forget the rest.
+    let is_loaded = loader.is_ok_and(|loader| loader.join().unwrap_or(false));
+    if is_whole && is_loaded {
+        let taken = writer.flush().and_then(|()| writer.checkpoint(shared.owner.now_ms(), || shared.owner.marks()));
+        if let Err(error) = taken {
+            tracing::warn!(%error, "the disk cache could not write its last checkpoint");
+        }
+    }
+    if !is_loaded && let Err(error) = writer.flush() {
+        tracing::warn!(%error, "the disk cache could not write its log");
+    }
+    shared.close(&store);
+    store.directory.unlock();
+}
+
+struct Serving<'a> {
+    shared: &'a Arc<Shared>,
+    writer: &'a mut Writer,
+    /// Until when nothing is written, since the disk is full or has failed.
+    paused: Option<Instant>,
+    last_time: Instant,
+}
+
+impl Serving<'_> {
+    /// Returns whether the directory may be written once more.
+    fn run(&mut self) -> bool {
+        loop {
+            let next = self.shared.jobs.next(FLUSH_INTERVAL);
+            if !self.is_open() {
+                if let Next::Item(job) = next {
+                    refuse(self.shared, job);
+                }
+                return false;
+            }
+            let is_item = matches!(next, Next::Item(_));
+            match next {
+                Next::Item(Job::Put { store, object, sequence }) => {
+                    if !self.put(&store, object, sequence) {
+                        return false;
+                    }
+                }
+                Next::Item(Job::Checkpoint(done)) => {
+                    self.checkpoint();
+                    let _ = done.send(());
+                }
+                Next::Nothing => {}
+                Next::Closed => return true,
+            }
+            let is_idle = !is_item || self.shared.jobs.is_empty();
+            if is_idle || self.writer.frames_waiting() >= FRAMES_WAITING_MAX {
+                self.housekeeping();
+            }
+        }
+    }
+
+    /// Whether the directory has not been given up.
+    fn is_open(&self) -> bool {
+        self.shared.store().is_some_and(|store| Arc::ptr_eq(&store, self.writer.store()))
+    }
+
+    /// Returns whether the directory is still there.
+    fn put(&mut self, store: &Arc<Store>, object: NewObject, sequence: u64) -> bool {
+        let hash = store.hash(&object.key);
+        let is_of_this = Arc::ptr_eq(store, self.writer.store());
+        if !is_of_this || self.is_paused() || self.writer.is_log_full() {
+            store.index.give_up(hash);
+            self.shared.counters.refused_objects.add(1);
+            return true;
+        }
+        let refused = match self.writer.put(object, sequence, self.shared.owner.now_ms()) {
+            Ok(()) | Err(Refused::Removed) => return true,
+            Err(refused) => refused,
+        };
+        store.index.give_up(hash);
+        match refused {
+            Refused::Unproven => self.shared.counters.unproven_objects.add(1),
+            Refused::TooLarge | Refused::Removed => self.shared.counters.refused_objects.add(1),
+            Refused::Io(error) => {
+                self.shared.counters.refused_objects.add(1);
+                return self.failed(&error);
+            }
+        }
+        true
+    }
+
+    /// Returns whether the directory is still there.
+    fn failed(&mut self, error: &io::Error) -> bool {
+        self.shared.counters.io_errors.add(1);
+        let path = &self.shared.options.path;
+        if error.kind() == io::ErrorKind::NotFound {
+            tracing::error!(directory = %path.display(), "the directory of the disk cache is gone");
+            return false;
+        }
+        if self.paused.is_none() {
+            tracing::warn!(directory = %path.display(), %error, "the disk cache can't be written: nothing is stored");
+            self.shared.set_state(DiskState::Serving { is_loading: false, paused: Some(error.to_string()) });
+        }
+        self.paused = Some(Instant::now() + RETRY_INTERVAL);
+        true
+    }
+
+    /// Whether nothing is written at present. After a pause, one object is tried.
+    fn is_paused(&mut self) -> bool {
+        self.paused.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn housekeeping(&mut self) {
+        if self.is_paused() {
+            return;
+        }
+        if self.last_time.elapsed() >= TIME_INTERVAL {
+            self.writer.note_time(self.shared.owner.now_ms());
+            self.last_time = Instant::now();
+        }
+        match self.writer.flush() {
+            Ok(()) if self.paused.take().is_some() => {
+                tracing::info!("the disk cache is written again");
+                self.shared.set_state(DiskState::Serving { is_loading: false, paused: None });
+            }
+            Ok(()) => {}
+            Err(error) => {
+                self.failed(&error);
+                return;
+            }
+        }
+        if self.writer.wants_checkpoint() {
+            self.checkpoint();
+        }
+    }
+
+    fn checkpoint(&mut self) {
+        let (shared, now_ms) = (self.shared, self.shared.owner.now_ms());
+        if let Err(error) = self.writer.checkpoint(now_ms, || shared.owner.marks()) {
+            self.failed(&error);
+        }
+    }
+}
+
+/// Writes removals, all that wait at once.
+fn remove(shared: &Shared) {
+    loop {
+        match shared.removals.next(Duration::from_secs(3600)) {
+            Next::Item(first) => {
+                let mut jobs = vec![first];
+                jobs.extend(shared.removals.take_all());
+                write_removals(shared, jobs);
+            }
+            Next::Nothing => {}
+            Next::Closed => return,
+        }
+    }
+}
+
+fn write_removals(shared: &Shared, jobs: Vec<RemovalJob>) {
+    let Some(open) = shared.store() else {
+        // The directory was given up, and so was made invalid, or will be before it is used.
+        let given_up = if shared.has_missed.load(Ordering::Relaxed) { shared.missed() } else { Durability::Done };
+        return answer(jobs, &outcome(given_up));
+    };
+    // The removals of a directory that was given up meanwhile need not be written.
+    let entries: Vec<_> = jobs
+        .iter()
+        .filter(|job| Arc::ptr_eq(&job.store, &open))
+        .map(|job| (job.sequence, job.removed.clone()))
+        .collect();
+    let is_durable = jobs.iter().any(|job| job.done.is_some());
+    let write = || open.journal().write(&entries, shared.owner.now_ms(), is_durable);
+    let mut written = write();
+    if matches!(written, Err(JournalError::Full)) && checkpoint(shared) {
+        written = write();
+    }
+    let result = match written {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            shared.counters.io_errors.add(1);
+            tracing::error!(%error, "a removal could not be written to the disk cache");
+            outcome(shared.lose(&open))
+        }
+    };
+    answer(jobs, &result);
+}
+
+fn answer(jobs: Vec<RemovalJob>, result: &Result<(), NotDurable>) {
+    for done in jobs.into_iter().filter_map(|job| job.done) {
+        // The caller may have gone away.
+        let _ = done.send(result.clone());
+    }
+}
+
+fn outcome(durability: Durability) -> Result<(), NotDurable> {
+    match durability {
+        Durability::Failed(error) => Err(error),
+        Durability::Done | Durability::Waits(_) => Ok(()),
+    }
+}
+
+/// Has a checkpoint taken, which makes room in the journal.
+fn checkpoint(shared: &Shared) -> bool {
+    let (done, wait) = mpsc::channel();
+    shared.jobs.push(0, Job::Checkpoint(done)).is_ok() && wait.recv_timeout(CHECKPOINT_TIMEOUT).is_ok()
+}

@@ -1,0 +1,405 @@
+//! Writes objects into segments, makes room, and takes checkpoints. All of it on one thread, so that nothing here needs a lock.
+
+use super::checkpoint::{self, CheckpointWriter, Moment};
+use super::directory::FileName;
+use super::eviction::{Queue, Queues};
+use super::ghosts::Ghosts;
+use super::layout::{ChunkPlace, FileKind, Head, head_bytes};
+use super::log::{FRAME_BYTES, LogWriter};
+use super::object::{CHUNK_BYTES_MAX, Read, StoredObject, Wait};
+use super::opening::{self, Opened};
+use super::place::{Location, Place, UNIT_BYTES};
+use super::segment::{Content, HEADER_BYTES, Segment, TRAILER_BYTES};
+use super::store::Store;
+use super::{Admission, DiskOptions, NewObject};
+use std::io;
+use std::sync::Arc;
+
+/// An object larger than this part of a segment has a segment of its own.
+const LARGE_SHARE: u64 = 8;
+
+/// How much of a segment is moved at most when it is evicted: the rest of it makes the room.
+const MOVED_SHARE: (u64, u64) = (3, 4);
+
+/// A checkpoint is taken when the log has so many frames, or half as many as there are objects.
+const LOG_FRAMES_MIN: u64 = 16 << 10;
+
+/// The log may grow to so many times that length while no checkpoint can be written.
+const LOG_GROWTH_MAX: u64 = 4;
+
+/// The size of a segment: one of so many in the whole store.
+const SEGMENTS: u64 = 256;
+const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+
+/// The writing end of an open directory.
+pub(super) struct Writer {
+    store: Arc<Store>,
+    log: LogWriter,
+    queues: Queues,
+    active: [Option<Active>; 2],
+    ghosts: Ghosts,
+    /// Keys that were seen once, where objects are written on their second request.
+    seen: Option<Ghosts>,
+    size_bytes: u64,
+    segment_bytes: u64,
+    next_segment: u32,
+    previous_checkpoint: u64,
+    is_evicting: bool,
+}
+
+/// A segment to which objects are appended.
+struct Active {
+    segment: Arc<Segment>,
+    offset: u64,
+}
+
+/// Why an object was not written.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// There is no room, or nothing may be written.
+    Io(io::Error),
+    /// It was requested once only.
+    Unproven,
+    /// It is larger than the format allows, or than the store takes.
+    TooLarge,
+    /// It was removed while it waited.
+    Removed,
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The size of the segments of a store.
+pub(super) fn segment_bytes(size_bytes: u64) -> u64 {
+    (size_bytes / SEGMENTS).next_power_of_two().clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
+}
+
+impl Writer {
+    pub(super) fn new(opened: Opened, options: &DiskOptions) -> (Self, opening::FoundObjects) {
+        let Opened { store, log, checkpoint, found, segments, .. } = opened;
+        let next_segment = segments.iter().map(|segment| segment.number + 1).max().unwrap_or(1);
+        let mut queues = Queues::default();
+        segments.into_iter().for_each(|segment| queues.add(segment));
+        let writer = Self {
+            store,
+            previous_checkpoint: checkpoint.unwrap_or(log.generation()),
+            log,
+            queues,
+            active: [None, None],
+            ghosts: Ghosts::new(0),
+            seen: (options.admission == Admission::SecondRequest).then(|| Ghosts::new(options.size_bytes / (16 << 10))),
+            size_bytes: options.size_bytes,
+            segment_bytes: segment_bytes(options.size_bytes),
+            next_segment,
+            is_evicting: false,
+        };
+        (writer, found)
+    }
+
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Writes an object and publishes it.
+    pub(super) fn put(&mut self, object: NewObject, sequence: u64, now_ms: u64) -> Result<(), Refused> {
+        let hash = self.store.hash(&object.key);
+        if let Some(seen) = &mut self.seen
+            && !seen.recall(hash)
+            && !self.store.index.find(hash).places.iter().any(|place| place.variant == object.variant as u32)
+        {
+            seen.remember(hash);
+            return Err(Refused::Unproven);
+        }
+        let content = if self.ghosts.recall(hash) { Content::Proven } else { Content::New };
+        let (place, bytes) = self.write(&object, (sequence, object.stored_ms), content)?;
+        if !self.store.index.publish(place, sequence) {
+            return Err(Refused::Removed);
+        }
+        self.log.stored(sequence, now_ms, &place);
+        self.store.counters.stored_objects.add(1);
+        self.store.counters.stored_bytes.add(bytes);
+        Ok(())
+    }
+
+    /// Writes an object; returns its place, and how many bytes it takes.
+    fn write(
+        &mut self,
+        object: &NewObject,
+        (sequence, stored_ms): (u64, u64),
+        content: Content,
+    ) -> Result<(Place, u64), Refused> {
+        let head = head_bytes(&object.key, &object.description, object.chunks.len());
+        let body: u64 = object.chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        if object.chunks.iter().any(|(_, bytes)| bytes.len() > CHUNK_BYTES_MAX as usize) {
+            return Err(Refused::TooLarge);
+        }
+        let bytes = (head + body).next_multiple_of(UNIT_BYTES);
+        let is_large = bytes > self.segment_bytes / LARGE_SHARE;
+        let (segment, begin) = match is_large {
+            true if bytes > self.size_bytes / 2 => return Err(Refused::TooLarge),
+            true => (self.create(Content::One, HEADER_BYTES + bytes + TRAILER_BYTES)?, HEADER_BYTES),
+            false => self.room(content, bytes)?,
+        };
+        let written = self.write_into(&segment, begin, is_large, object, (sequence, stored_ms));
+        match written {
+            Ok(place) if is_large => {
+                self.store.add_segment(&segment);
+                self.queues.add(segment);
+                Ok((place, bytes))
+            }
+            Ok(place) => Ok((place, bytes)),
+            Err(refused) => {
+                if is_large {
+                    segment.remove();
+                }
+                Err(refused)
+            }
+        }
+    }
+
+    fn write_into(
+        &self,
+        segment: &Segment,
+        begin: u64,
+        is_large: bool,
+        object: &NewObject,
+        (sequence, stored_ms): (u64, u64),
+    ) -> Result<Place, Refused> {
+        let checksums = self.store.directory.checksums;
+        let length = head_bytes(&object.key, &object.description, object.chunks.len());
+        let mut offset = if is_large { begin } else { begin + length };
+        let mut chunks = Vec::with_capacity(object.chunks.len());
+        for (first, bytes) in &object.chunks {
+            let checksum = checksums.of(FileKind::Segment, segment.number.into(), offset, bytes);
+            segment.write(bytes, offset)?;
+            chunks.push(ChunkPlace { first: *first, offset, length: bytes.len() as u32, checksum });
+            offset += bytes.len() as u64;
+        }
+        offset = offset.next_multiple_of(UNIT_BYTES);
+        let at = Location { segment: segment.number, offset: if is_large { offset } else { begin } };
+        let (key, description) = (object.key.clone(), object.description.clone());
+        let head = Head { key, variant: object.variant, sequence, stored_ms, description, chunks };
+        segment.write(&head.write(checksums, at), at.offset)?;
+        if is_large {
+            segment.write(&segment.trailer(at.offset, length, checksums), at.offset + length)?;
+            segment.end(at.offset + length + TRAILER_BYTES)?;
+        }
+        let bytes = if is_large { length } else { offset - begin };
+        let hash = (self.store.hash(&object.key), object.variant);
+        Place::new(hash, at, (length, bytes), stored_ms).ok_or(Refused::TooLarge)
+    }
+
+    /// Room for so many bytes in a segment of that content. The room counts as used.
+    fn room(&mut self, content: Content, bytes: u64) -> Result<(Arc<Segment>, u64), Refused> {
+        let number = usize::from(content == Content::Proven);
+        let has_room = |active: &Active| active.offset + bytes <= active.segment.bytes();
+        if !self.active.get(number).is_some_and(|active| active.as_ref().is_some_and(has_room)) {
+            let segment = self.create(content, self.segment_bytes)?;
+            self.store.add_segment(&segment);
+            // Making room may have begun another segment for what was moved.
+            let place = self
+                .active
+                .get_mut(number)
+                .and_then(|place| place.replace(Active { segment: segment.clone(), offset: HEADER_BYTES }));
+            if let Some(complete) = place {
+                self.queues.add(complete.segment);
+            }
+        }
+        let active = self.active.get_mut(number).and_then(Option::as_mut);
+        let active = active.ok_or_else(|| Refused::Io(io::ErrorKind::StorageFull.into()))?;
+        let begin = active.offset;
+        active.offset += bytes;
+        Ok((active.segment.clone(), begin))
+    }
+
+    /// A new segment, after room was made for it.
+    fn create(&mut self, content: Content, bytes: u64) -> Result<Arc<Segment>, Refused> {
+        if self.is_evicting {
+            // What is moved has the segment that is kept in reserve below.
+            return match self.used_bytes() + bytes <= self.size_bytes {
+                true => Ok(self.create_file(content, bytes)?),
+                false => Err(Refused::Io(io::ErrorKind::StorageFull.into())),
+            };
+        }
+        while self.used_bytes() + bytes + self.segment_bytes > self.size_bytes {
+            self.evict()?;
+        }
+        match self.create_file(content, bytes) {
+            // Others use the file system as well: what is configured may be more than there is.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && self.evict().is_ok() => {
+                Ok(self.create_file(content, bytes)?)
+            }
+            created => Ok(created?),
+        }
+    }
+
+    fn create_file(&mut self, content: Content, bytes: u64) -> io::Result<Arc<Segment>> {
+        let (number, directory) = (self.next_segment, &self.store.directory);
+        self.next_segment += 1;
+        let folder = directory.segments();
+        let segment = Segment::create(&folder, number, content, bytes, directory.checksums, &self.store.usage)?;
+        Ok(Arc::new(segment))
+    }
+
+    /// The bytes that everything takes, with room for the checkpoint that comes next.
+    fn used_bytes(&self) -> u64 {
+        let journals = 4 * super::journal::JOURNAL_BYTES as u64;
+        let logs = 2 * (self.log.len() + LOG_FRAMES_MIN) * FRAME_BYTES as u64;
+        let checkpoints = 3 * checkpoint::bytes(self.store.index.len(), 0);
+        self.store.usage.bytes() + journals + logs + checkpoints
+    }
+
+    /// Removes a segment. What was requested again is moved.
+    fn evict(&mut self) -> Result<(), Refused> {
+        let (queue, victim) = match self.queues.take(self.size_bytes) {
+            Some(taken) => taken,
+            None => {
+                let active = self.active.iter_mut().find_map(Option::take);
+                let active = active.ok_or_else(|| Refused::Io(io::ErrorKind::StorageFull.into()))?;
+                (if active.segment.content == Content::Proven { Queue::Proven } else { Queue::New }, active.segment)
+            }
+        };
+        if victim.content == Content::One && self.is_wanted_large(&victim) {
+            self.queues.add_proven(victim);
+            return Ok(());
+        }
+        let (mut moved, mut moved_bytes, mut evicted) = (Vec::new(), 0, 0);
+        let (ghosts, moved_max) = (&mut self.ghosts, self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1);
+        self.store.index.sift(victim.number, |place| {
+            let is_moved = place.hits() > 0 && moved_bytes + place.bytes() <= moved_max;
+            if is_moved {
+                moved_bytes += place.bytes();
+                let mut kept = *place;
+                kept.set_hits(if queue == Queue::New { 0 } else { place.hits() - 1 });
+                moved.push((*place, kept.hits()));
+            } else {
+                evicted += 1;
+                if queue == Queue::New {
+                    ghosts.remember(place.hash);
+                }
+            }
+            is_moved
+        });
+        self.store.counters.evicted_objects.add(evicted);
+        self.is_evicting = true;
+        for (place, hits) in moved {
+            if let Err(refused) = self.relocate(place, hits) {
+                tracing::debug!(?refused, "an object of the disk cache was not moved");
+                self.store.index.remove_place(&place);
+                self.store.counters.evicted_objects.add(1);
+            }
+        }
+        self.is_evicting = false;
+        self.store.remove_segment(&victim);
+        Ok(())
+    }
+
+    /// Whether the object of a large segment was requested again. Its hits are counted down. Otherwise it is dropped.
+    fn is_wanted_large(&mut self, segment: &Segment) -> bool {
+        let (mut is_wanted, ghosts, evicted) = (false, &mut self.ghosts, &self.store.counters.evicted_objects);
+        self.store.index.sift(segment.number, |place| {
+            let hits = place.hits();
+            place.set_hits(hits.saturating_sub(1));
+            is_wanted |= hits > 0;
+            if hits == 0 {
+                ghosts.remember(place.hash);
+                evicted.add(1);
+            }
+            hits > 0
+        });
+        is_wanted
+    }
+
+    /// Writes an object anew into a segment of what was requested again.
+    fn relocate(&mut self, place: Place, hits: u32) -> Result<(), Refused> {
+        let damaged = |_| Refused::Io(io::ErrorKind::InvalidData.into());
+        let read = StoredObject::read(&self.store, place, None, Wait::Yes).map_err(damaged)?;
+        let Read::Done(Some(stored)) = read else { return Err(Refused::Removed) };
+        let mut chunks = Vec::with_capacity(stored.chunks.len());
+        for chunk in &stored.chunks {
+            let Read::Done(bytes) = chunk.read(Wait::Yes).map_err(damaged)? else { return Err(Refused::Removed) };
+            chunks.push((chunk.first(), bytes));
+        }
+        let (sequence, stored_ms) = (stored.sequence, stored.stored_ms);
+        let (key, variant, description) = (stored.key, stored.variant, stored.description);
+        let object = NewObject { key, variant, description, chunks, stored_ms, keeps: None };
+        let (mut new, _) = self.write(&object, (sequence, stored_ms), Content::Proven)?;
+        new.set_hits(hits);
+        let new = if place.is_unconfirmed() { new.unconfirmed() } else { new };
+        if self.store.index.relocate(&place, new) {
+            self.log.stored(sequence, stored_ms, &new);
+            self.store.counters.moved_objects.add(1);
+        }
+        Ok(())
+    }
+
+    /// Writes the log's frames that wait.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.log.flush()
+    }
+
+    /// The log's frames that wait.
+    pub(super) fn frames_waiting(&self) -> usize {
+        self.log.waiting()
+    }
+
+    /// Notes the time in the log.
+    pub(super) fn note_time(&mut self, now_ms: u64) {
+        self.log.time(now_ms);
+    }
+
+    /// Whether the log or the journal is so long that a checkpoint should be taken.
+    pub(super) fn wants_checkpoint(&self) -> bool {
+        !self.store.index.is_loading()
+            && (self.log.len() > self.log_frames_wanted() || self.store.journal().is_half_full())
+    }
+
+    /// Whether the log is so long that nothing more may be written before a checkpoint is.
+    pub(super) fn is_log_full(&self) -> bool {
+        self.log.len() > LOG_GROWTH_MAX * self.log_frames_wanted()
+    }
+
+    fn log_frames_wanted(&self) -> u64 {
+        LOG_FRAMES_MIN.max(self.store.index.len() / 2)
+    }
+
+    /// Takes a checkpoint. `marks` returns all marks of the owner.
+    pub(super) fn checkpoint(&mut self, now_ms: u64, marks: impl FnOnce() -> Vec<u8>) -> io::Result<()> {
+        let (store, directory) = (self.store.clone(), &self.store.directory);
+        let generation = self.log.generation() + 1;
+        let (log, journal) = opening::begin_generation(directory, generation)?;
+        self.log.flush()?;
+        // From here on, all changes are in the new log and the new journal as well.
+        self.log = log;
+        *store.journal() = journal;
+        let moment = Moment { generation, sequence: store.index.next_sequence(), now_ms, marks: marks() };
+        let unfinished = directory.file(FileName::Unfinished);
+        let written = self.write_checkpoint(&unfinished, &moment);
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(&unfinished);
+            return Err(error);
+        }
+        std::fs::rename(&unfinished, directory.file(FileName::Checkpoint(generation)))?;
+        directory.sync()?;
+        // The checkpoint before this one stays until the next, with all that came since then.
+        let previous = std::mem::replace(&mut self.previous_checkpoint, generation);
+        for file in directory.files()?.into_iter().filter(|file| file.generation() < previous) {
+            std::fs::remove_file(directory.file(file))?;
+        }
+        self.ghosts.fit(store.index.len());
+        Ok(())
+    }
+
+    fn write_checkpoint(&self, path: &std::path::Path, moment: &Moment) -> io::Result<()> {
+        let mut writer = CheckpointWriter::create(path, moment, self.store.directory.checksums)?;
+        for number in 0.. {
+            let Some(places) = self.store.index.part_of(number) else { break };
+            writer.places(&places)?;
+        }
+        writer.finish()
+    }
+}
