@@ -11,7 +11,7 @@
 //!
 //! | file | job |
 //! |---|---|
-//! | `place`, `layout` | what the index knows of an object; the bytes of an object |
+//! | `place`, `layout`, `input` | what the index knows of an object; the bytes of an object |
 //! | `directory` | the lock, the format and the files of a directory |
 //! | `segment` | a file of objects |
 //! | `index` | where the objects are, in memory |
@@ -27,6 +27,7 @@ mod directory;
 mod eviction;
 mod ghosts;
 mod index;
+mod input;
 mod journal;
 mod layout;
 mod log;
@@ -305,6 +306,14 @@ impl Disk {
         let hash = store.hash(key);
         let (sequence, was_there) = store.index.remove(hash, removal);
         self.journal(store, sequence, Removed::Objects { hash, removal }, was_there)
+    }
+
+    /// Drops objects of a key, as [`Disk::remove`] does, where a loss of power may undo that.
+    pub fn forget(&self, key: &[u8], removal: Removal) {
+        let Some(store) = self.shared.store() else { return drop(self.shared.missed()) };
+        let hash = store.hash(key);
+        let (sequence, _) = store.index.remove(hash, removal);
+        drop(self.journal(store, sequence, Removed::Objects { hash, removal }, false));
     }
 
     /// Writes a mark of the owner's.

@@ -10,7 +10,8 @@
 //! blocks   checksum, number of places, places; the last block has none
 //! ```
 
-use super::layout::{Checksums, FileKind, Input};
+use super::input::Input;
+use super::layout::{Checksums, FileKind};
 use super::log::read_full;
 use super::place::{PLACE_BYTES, Place};
 use std::fs::{File, OpenOptions};

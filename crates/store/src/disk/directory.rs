@@ -12,7 +12,8 @@
 //! The directory can be invalidated: the next process that opens it starts empty. That happens before a purge is answered that can't be
 //! written.
 
-use super::layout::{Checksums, Input};
+use super::input::Input;
+use super::layout::Checksums;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};

@@ -8,7 +8,8 @@
 
 use super::directory::Copy;
 use super::index::Removal;
-use super::layout::{Checksums, FileKind, Input};
+use super::input::Input;
+use super::layout::{Checksums, FileKind};
 use super::log::read_full;
 use std::fs::{File, OpenOptions};
 use std::io;

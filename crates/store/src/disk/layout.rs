@@ -19,6 +19,7 @@
 //! written for another place, or by an earlier use of the same blocks, do not pass. It also depends on a secret, so no page can contain
 //! bytes that pass for an object.
 
+use super::input::Input;
 use super::place::Location;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -135,7 +136,7 @@ impl Head {
         let (sequence, variant, stored_ms) = (input.u64()?, input.u64()?, input.u64()?);
         let (key, description) = (input.bytes(key as usize)?.into(), input.bytes(description as usize)?.into());
         let mut places = Input(rest.get(rest.len().checked_sub(chunks as usize * CHUNK_PLACE_BYTES)?..)?);
-        let chunks = (0..chunks).map(|_| places.chunk_place()).collect::<Option<_>>()?;
+        let chunks = (0..chunks).map(|_| chunk_place(&mut places)).collect::<Option<_>>()?;
         Some(Self { key, variant, sequence, stored_ms, description, chunks })
     }
 }
@@ -152,29 +153,11 @@ pub(super) fn head_length(bytes: &[u8]) -> Option<u64> {
     (chunks <= CHUNKS_MAX && u64::from(length) == expected && expected <= HEAD_BYTES_MAX).then_some(expected)
 }
 
-/// Bytes that are read from the front. `None` where too few are left.
-pub(super) struct Input<'a>(pub(super) &'a [u8]);
-
-impl<'a> Input<'a> {
-    pub(super) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    pub(super) fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.bytes(4)?.try_into().ok()?))
-    }
-
-    pub(super) fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.bytes(8)?.try_into().ok()?))
-    }
-
-    fn chunk_place(&mut self) -> Option<ChunkPlace> {
-        let (first, offset, length) = (self.u64()?, self.u64()?, self.u32()?);
-        self.u32()?;
-        Some(ChunkPlace { first, offset, length, checksum: self.u64()? })
-    }
+/// The next chunk's place.
+fn chunk_place(input: &mut Input<'_>) -> Option<ChunkPlace> {
+    let (first, offset, length) = (input.u64()?, input.u64()?, input.u32()?);
+    input.u32()?;
+    Some(ChunkPlace { first, offset, length, checksum: input.u64()? })
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! A log is a sequence of frames of equal length. A frame that is lost costs its object. So a damaged frame is skipped, and the reader
 //! says that there was one: an object that a lost frame replaced may be found again, and then the origin must confirm it.
 
-use super::layout::{Checksums, FileKind, Input};
+use super::input::Input;
+use super::layout::{Checksums, FileKind};
 use super::place::Place;
 use std::fs::{File, OpenOptions};
 use std::io;

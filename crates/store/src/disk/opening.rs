@@ -50,6 +50,8 @@ pub struct Marks {
 
 /// The places of objects of an earlier process, as far as they are known when the directory is opened.
 pub(super) struct FoundObjects {
+    /// Whether the directory is new, so that there are none.
+    are_none: bool,
     checkpoint: Option<CheckpointReader>,
     /// Of the keys in logs and journals: what became of them since the checkpoint.
     changes: HashMap<u64, Changes>,
@@ -116,7 +118,8 @@ pub(super) fn open(
     since.sort_by_key(|(sequence, _)| *sequence);
     let since = since.into_iter().map(|(_, mark)| mark).collect();
     let marks = (!is_lost && !journal.is_damaged).then_some(Marks { then: moment.marks, since });
-    let found = FoundObjects { checkpoint, changes: changes(log, journal), are_unconfirmed };
+    let found =
+        FoundObjects { are_none: directory.is_new, checkpoint, changes: changes(log, journal), are_unconfirmed };
     let segments = segments(&directory, usage).map_err(failed("its segments can't be read"))?;
     let store = Arc::new(Store::new(directory, size_bytes, usage.clone(), counters.clone(), purges));
     segments.iter().for_each(|segment| store.add_segment(segment));
@@ -215,8 +218,9 @@ impl FoundObjects {
     /// Adds the places to the index. Ends early where `is_stopping` says so; returns whether it came to the end.
     pub(super) fn load(mut self, store: &Arc<Store>, is_stopping: &AtomicBool) -> bool {
         self.load_changed(store);
+        let checkpoint = self.checkpoint.take();
         let is_whole =
-            self.checkpoint.take().is_some_and(|checkpoint| self.load_checkpoint(checkpoint, store, is_stopping));
+            self.are_none || checkpoint.is_some_and(|checkpoint| self.load_checkpoint(checkpoint, store, is_stopping));
         if !is_whole {
             scan(store, &self.changes, is_stopping);
         }

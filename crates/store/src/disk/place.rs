@@ -107,7 +107,7 @@ impl Place {
         }
     }
 
-    pub(super) fn read(input: &mut super::layout::Input<'_>) -> Option<Self> {
+    pub(super) fn read(input: &mut super::input::Input<'_>) -> Option<Self> {
         Some(Self {
             hash: input.u64()?,
             variant: input.u32()?,
@@ -122,7 +122,7 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::Input;
+    use super::super::input::Input;
     use super::*;
 
     #[test]

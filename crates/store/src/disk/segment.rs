@@ -6,7 +6,8 @@
 //! A segment that is evicted loses its name at once. Its bytes count as used until its last reader has closed it, since the file
 //! system keeps them as long.
 
-use super::layout::{ALIGNMENT, Checksums, FileKind, Input};
+use super::input::Input;
+use super::layout::{ALIGNMENT, Checksums, FileKind};
 use super::place::Location;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::fs::{File, OpenOptions};
