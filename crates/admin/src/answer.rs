@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
+use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
+use kasoku_engine::purge::{PurgeError, PurgeTarget};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const OTHERS_ASK: &str = "Kasoku is answering other such requests: try again in a few seconds.";
@@ -31,6 +33,7 @@ enum AdminPage {
 /// An answer, or a question whose answer has to be waited for.
 pub(crate) enum AdminAnswer {
     Now(Response<Full<Bytes>>),
+    Purge(PurgeTarget, Purge),
     Explain(Question),
     Doctor(Option<String>),
     Reload,
@@ -87,8 +90,8 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &AdminHandle) -> AdminAnsw
         }
         AdminPage::Stats => response(StatusCode::OK, JSON, json::text(&Snapshot::of(handle))),
         AdminPage::Top => response(StatusCode::OK, JSON, top::text(handle)),
-        AdminPage::Purge => match purge::purge(&handle.engine, query) {
-            Ok(done) => response(StatusCode::OK, JSON, done),
+        AdminPage::Purge => match purge::wanted(query) {
+            Ok((target, purge)) => return AdminAnswer::Purge(target, purge),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),
         },
         AdminPage::Explain => match explain::question(query) {
@@ -108,6 +111,15 @@ impl AdminAnswer {
     pub(crate) async fn wait(self, handle: &AdminHandle) -> Response<Full<Bytes>> {
         let question = match self {
             Self::Now(response) => return response,
+            Self::Purge(target, purge) => {
+                return match purge::purge(&handle.engine, &target, purge).await {
+                    Ok(done) => response(StatusCode::OK, JSON, done),
+                    Err(error @ PurgeError::NotDurable(_)) => {
+                        text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
+                    }
+                    Err(error) => text(StatusCode::BAD_REQUEST, &error.to_string()),
+                };
+            }
             Self::Explain(question) => question,
             Self::Reload => {
                 return match reload::reload(handle.reloads.as_ref()).await {

@@ -12,17 +12,17 @@
 
 use kasoku_cache::Purge;
 use kasoku_engine::EngineHandle;
-use kasoku_engine::purge::{PurgeTarget, Purged};
+use kasoku_engine::purge::{PurgeError, PurgeTarget, Purged};
 use url::form_urlencoded;
 
-/// Carries out the purge that a query asks for. Returns the answer as JSON; the error says what is wrong with the query.
-pub(crate) fn purge(engine: &EngineHandle, query: &str) -> Result<String, String> {
-    let (target, purge) = wanted(query)?;
-    let purged = engine.purge(&target, purge).map_err(|error| error.to_string())?;
-    Ok(json(&target, purge, purged))
+/// Carries out a purge. Returns the answer as JSON.
+pub(crate) async fn purge(engine: &EngineHandle, target: &PurgeTarget, purge: Purge) -> Result<String, PurgeError> {
+    let purged = engine.purge_durably(target, purge).await?;
+    Ok(json(target, purge, purged))
 }
 
-fn wanted(query: &str) -> Result<(PurgeTarget, Purge), String> {
+/// What a query asks for; the error says what is wrong with it.
+pub(crate) fn wanted(query: &str) -> Result<(PurgeTarget, Purge), String> {
     let (mut target, mut purge) = (None, Purge::Hard);
     let (mut tags, mut host) = (Vec::new(), None);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {

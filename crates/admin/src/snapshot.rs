@@ -9,6 +9,7 @@
 
 use crate::AdminHandle;
 use crate::process::ProcessStats;
+use kasoku_cache::disk::{DiskState, DiskStatus};
 use kasoku_engine::OriginNumbers;
 use kasoku_metrics::{Counter, Histogram, Metrics, NotHits, Responses, Timer};
 use std::sync::Arc;
@@ -62,6 +63,30 @@ pub(crate) const GAUGES: &[Gauge] = &[
         help: "Responses that are being fetched for the cache.",
         read: |handle| handle.engine.cache().fills_running() as u64,
     },
+    Gauge {
+        name: "disk_up",
+        help: "1: the disk tier is read and written; 0: there is none, or it can't be used, or nothing is written at present.",
+        read: |handle| {
+            let is_up = |status: DiskStatus| matches!(status.state, DiskState::Serving { paused: None, .. });
+            u64::from(handle.engine.cache().disk_status().is_some_and(is_up))
+        },
+    },
+    Gauge { name: "disk_objects", help: "Responses on disk.", read: |handle| disk(handle, |disk| disk.objects) },
+    Gauge {
+        name: "disk_used_bytes",
+        help: "Bytes on disk that responses take, also those that were evicted while a client still reads them.",
+        read: |handle| disk(handle, |disk| disk.used_bytes),
+    },
+    Gauge {
+        name: "disk_limit_bytes",
+        help: "Bytes on disk that the disk tier may take: disk.size.",
+        read: |handle| disk(handle, |disk| disk.size_bytes),
+    },
+    Gauge {
+        name: "disk_index_bytes",
+        help: "Bytes of memory that the index of the disk tier takes.",
+        read: |handle| disk(handle, |disk| disk.index_bytes),
+    },
     Gauge { name: "workers", help: "Threads that serve clients.", read: |handle| handle.engine.workers() as u64 },
     Gauge {
         name: "uptime_seconds",
@@ -82,7 +107,62 @@ pub(crate) const EXTERNAL_COUNTERS: &[Gauge] = &[
         help: "Bytes of memory that evicted responses had used.",
         read: |handle| handle.engine.cache().evicted().bytes,
     },
+    Gauge {
+        name: "disk_stored",
+        help: "Responses that were written to disk.",
+        read: |handle| disk(handle, |disk| disk.counts.stored_objects),
+    },
+    Gauge {
+        name: "disk_stored_bytes",
+        help: "Bytes of responses that were written to disk.",
+        read: |handle| disk(handle, |disk| disk.counts.stored_bytes),
+    },
+    Gauge {
+        name: "disk_refused",
+        help: "Responses that were not written to disk, since it was too slow or full, or had failed.",
+        read: |handle| disk(handle, |disk| disk.counts.refused_objects),
+    },
+    Gauge {
+        name: "disk_unproven",
+        help: "Responses that were not written to disk, since they were stored for the first time (disk.admission).",
+        read: |handle| disk(handle, |disk| disk.counts.unproven_objects),
+    },
+    Gauge {
+        name: "disk_evictions",
+        help: "Responses that were evicted from disk for lack of room.",
+        read: |handle| disk(handle, |disk| disk.counts.evicted_objects),
+    },
+    Gauge {
+        name: "disk_moved",
+        help: "Responses on disk that were kept when their segment was evicted, since they had been requested again.",
+        read: |handle| disk(handle, |disk| disk.counts.moved_objects),
+    },
+    Gauge {
+        name: "disk_damaged",
+        help: "Responses on disk that were not as they were written, and were dropped.",
+        read: |handle| disk(handle, |disk| disk.counts.damaged_objects),
+    },
+    Gauge {
+        name: "disk_errors",
+        help: "Reads from and writes to the disk tier that failed.",
+        read: |handle| disk(handle, |disk| disk.counts.io_errors),
+    },
+    Gauge {
+        name: "disk_waits",
+        help: "Reads from the disk tier that the page cache could not answer.",
+        read: |handle| disk(handle, |disk| disk.counts.waited_reads),
+    },
+    Gauge {
+        name: "disk_removals",
+        help: "Removals and purges that were noted on disk.",
+        read: |handle| disk(handle, |disk| disk.counts.removals),
+    },
 ];
+
+/// A number of the disk tier; 0 where there is none.
+fn disk(handle: &AdminHandle, number: fn(&DiskStatus) -> u64) -> u64 {
+    handle.engine.cache().disk_status().as_ref().map_or(0, number)
+}
 
 /// A number that each origin has.
 pub(crate) struct OfOrigin {

@@ -65,6 +65,24 @@ impl Body {
         Self { extents, complete_length, ..Self::default() }
     }
 
+    /// The body with these chunks, each with the offset of its first byte. They must be in order and must not overlap.
+    pub(crate) fn of_chunks(chunks: Vec<(u64, Bytes)>, complete_length: Option<u64>) -> Self {
+        let extents = chunks.into_iter().map(|(first, chunk)| Extent::new(first, &[chunk]));
+        Self { extents: joined(extents.collect()), complete_length, ..Self::default() }
+    }
+
+    /// The stored chunks, each with the offset of its first byte.
+    pub(crate) fn placed_chunks(&self) -> impl Iterator<Item = (u64, &Bytes)> {
+        self.extents.iter().flat_map(|extent| {
+            let mut end = extent.first;
+            extent.chunks.iter().map(move |chunk| {
+                let first = end;
+                end += chunk.len() as u64;
+                (first, chunk)
+            })
+        })
+    }
+
     /// A part of a body, which begins at the offset `first`.
     pub fn part(first: u64, pieces: &[Bytes], complete_length: Option<u64>) -> Self {
         Self { extents: vec![Extent::new(first, pieces)], complete_length, ..Self::default() }

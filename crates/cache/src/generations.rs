@@ -8,13 +8,13 @@
 //! widened: marks of prefixes become marks of their sites, marks of sites become marks of everything. Each keeps its epoch. So no purged
 //! response comes back, and only responses that are older than these purges are dropped with them.
 
+mod persisted;
 mod tagged;
 
-use crate::Key;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::{Tags, of_site, of_tag};
-use kasoku_semantics::tags::Tagged;
 use kasoku_semantics::time::Now;
+pub(crate) use persisted::Mark;
 use std::collections::HashMap;
 use tagged::TagMarks;
 
@@ -118,9 +118,11 @@ struct PurgeMark {
 
 impl PurgeMark {
     fn set(&mut self, purge: Purge, epoch: Epoch, now: Now) {
+        // What was written in another order must not make a mark older.
         match purge {
-            Purge::Hard => self.gone = epoch,
-            Purge::Change => self.changed = epoch,
+            Purge::Hard => self.gone = self.gone.max(epoch),
+            Purge::Change => self.changed = self.changed.max(epoch),
+            Purge::Soft if epoch < self.stale => {}
             Purge::Soft => (self.stale, self.stale_since) = (epoch, Some(now)),
         }
     }
@@ -159,42 +161,30 @@ impl Generations {
     }
 
     /// Purges the responses whose requests have begun until now. Any thread that reads the epoch after this returns also sees the marks.
-    pub(crate) fn purge(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<(), PurgeScopeError> {
+    pub(crate) fn purge(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<Epoch, PurgeScopeError> {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
-        match scope {
-            PurgeScope::All => marks.everything.set(purge, epoch, now),
-            PurgeScope::Site("") => return Err(PurgeScopeError::EmptySite),
-            PurgeScope::Site(host) => marks.mark_site(host, purge, epoch, now),
-            PurgeScope::Prefix(prefix) => {
-                let host = host_of(prefix).ok_or(PurgeScopeError::IncompletePrefix)?;
-                marks.mark_prefix(host, prefix, purge, epoch, now);
-            }
-            PurgeScope::Tag(_, "") => return Err(PurgeScopeError::EmptyTag),
-            PurgeScope::Tag(site, tag) => marks.tagged.mark_tag(of_site(site), of_tag(site, tag), purge, epoch, now),
-            PurgeScope::Tagged(site) => marks.tagged.mark_site(of_site(site), purge, epoch, now),
-        }
-        if marks.tagged.has_too_many_sites() {
-            marks.everything.set(purge, epoch, now);
-            marks.tagged.clear();
-        }
+        marks.purge(scope, purge, epoch, now)?;
         // The epoch is stored after the marks: a thread that sees the new epoch must find the marks.
         self.epoch.store(epoch, Ordering::SeqCst);
-        Ok(())
+        Ok(epoch)
     }
 
     /// Drops the responses with these tags, since their pages have changed. Any thread that reads the epoch after this returns also sees
     /// the marks.
-    pub(crate) fn change(&self, tags: &Tags, now: Now) {
+    pub(crate) fn change(&self, tags: &Tags, now: Now) -> Epoch {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
-        for tag in &tags.each {
-            marks.tagged.mark_tag(tags.site, *tag, Purge::Change, epoch, now);
-        }
-        if tags.has_unknown {
-            marks.tagged.mark_site(tags.site, Purge::Change, epoch, now);
-        }
+        marks.change(tags, epoch, now);
         self.epoch.store(epoch, Ordering::SeqCst);
+        epoch
+    }
+
+    /// Drops everything whose request has begun until now, and all marks, since some may be lost.
+    pub(crate) fn drop_everything(&self, now: Now) {
+        let mut marks = self.marks();
+        marks.everything.set(Purge::Hard, Epoch::MAX / 2, now);
+        self.epoch.store(Epoch::MAX / 2, Ordering::SeqCst);
     }
 
     /// What the purges have left of a response of this key, with these tags, whose request began in the epoch `born`.
@@ -233,13 +223,44 @@ impl Validity {
 }
 
 impl Marks {
+    fn purge(&mut self, scope: PurgeScope<'_>, purge: Purge, epoch: Epoch, now: Now) -> Result<(), PurgeScopeError> {
+        match scope {
+            PurgeScope::All => self.everything.set(purge, epoch, now),
+            PurgeScope::Site("") => return Err(PurgeScopeError::EmptySite),
+            PurgeScope::Site(host) => self.mark_site(host, purge, epoch, now),
+            PurgeScope::Prefix(prefix) => {
+                let host = host_of(prefix).ok_or(PurgeScopeError::IncompletePrefix)?;
+                self.mark_prefix(host, prefix, purge, epoch, now);
+            }
+            PurgeScope::Tag(_, "") => return Err(PurgeScopeError::EmptyTag),
+            PurgeScope::Tag(site, tag) => self.tagged.mark_tag(of_site(site), of_tag(site, tag), purge, epoch, now),
+            PurgeScope::Tagged(site) => self.tagged.mark_site(of_site(site), purge, epoch, now),
+        }
+        if self.tagged.has_too_many_sites() {
+            self.everything.set(purge, epoch, now);
+            self.tagged.clear();
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, tags: &Tags, epoch: Epoch, now: Now) {
+        for tag in &tags.each {
+            self.tagged.mark_tag(tags.site, *tag, Purge::Change, epoch, now);
+        }
+        if tags.has_unknown {
+            self.tagged.mark_site(tags.site, Purge::Change, epoch, now);
+        }
+    }
+
     fn mark_site(&mut self, host: &str, purge: Purge, epoch: Epoch, now: Now) {
         let site = self.site(host);
         site.whole.set(purge, epoch, now);
         if purge != Purge::Soft {
-            // The site's mark now covers what its prefixes' marks covered.
-            let said = std::mem::take(&mut site.prefixes).len();
-            self.prefixes = self.prefixes.saturating_sub(said);
+            // The site's mark now covers what its prefixes' marks covered, if they are older.
+            let before = site.prefixes.len();
+            site.prefixes.retain(|_, mark| mark.last() > epoch);
+            let covered = before - site.prefixes.len();
+            self.prefixes = self.prefixes.saturating_sub(covered);
         }
     }
 
@@ -250,6 +271,15 @@ impl Marks {
             self.prefixes += 1;
         }
         self.site(host).prefixes.entry(prefix.into()).or_default().set(purge, epoch, now);
+    }
+
+    /// Adds a mark of a prefix to the one that it has.
+    fn join_prefix(&mut self, host: &str, prefix: &str, mark: &PurgeMark) {
+        if !self.site(host).prefixes.contains_key(prefix) {
+            self.make_room_for_prefix(host);
+            self.prefixes += 1;
+        }
+        self.site(host).prefixes.entry(prefix.into()).or_default().join(mark);
     }
 
     /// The marks of a site. Where there is no room for another site, the older half of the sites' marks become marks of everything.
@@ -326,31 +356,6 @@ fn host_of(uri: &str) -> Option<&str> {
         _ => authority,
     };
     (!host.is_empty()).then_some(host)
-}
-
-impl crate::Cache {
-    /// Drops all responses of a key, or makes them stale. Its running fills are not stored. Returns whether any response was stored.
-    pub fn purge(&self, key: &Key, purge: Purge, now: Now) -> bool {
-        match purge {
-            Purge::Hard | Purge::Change => self.invalidate(key),
-            Purge::Soft => self.expire(key, now),
-        }
-    }
-
-    /// Drops all responses within a scope, or makes them stale, in a time that does not depend on their number. Running fills within the
-    /// scope are not stored.
-    ///
-    /// # Errors
-    /// The scope is invalid; nothing is purged.
-    pub fn purge_all_of(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<(), PurgeScopeError> {
-        self.0.generations.purge(scope, purge, now)
-    }
-
-    /// Drops all responses that have one of these tags in that site, since a request has changed the pages. Running fills with these tags
-    /// are not stored. Where not all tags are known, all tagged responses of the site are dropped.
-    pub fn drop_changed_tags(&self, site: &str, changed: &Tagged, now: Now) {
-        self.0.generations.change(&Tags::new(site, changed), now);
-    }
 }
 
 #[cfg(test)]

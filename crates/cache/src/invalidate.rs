@@ -1,15 +1,20 @@
-//! Invalidation by unsafe methods (RFC 9111 section 4.4).
+//! Invalidation by unsafe methods (RFC 9111 section 4.4), and purges.
 
 use crate::fill::Fill;
+use crate::generations::{Mark, Purge, PurgeScope, PurgeScopeError};
+use crate::invalidated::Invalidated;
+use crate::tags::Tags;
 use crate::{Cache, FillWriter, Key};
 use http::{Method, StatusCode};
 use kasoku_semantics::invalidation::{invalidated_uris, invalidates};
+use kasoku_semantics::tags::Tagged;
+use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use std::sync::Arc;
 
 impl Cache {
     /// After a response to `method`: drops the responses that are stored for the target, and for the Location and Content-Location of the
-    /// same origin. `canonical` spells a URI as keys are spelled. Returns how many keys had stored responses.
+    /// same origin. `canonical` spells a URI as keys are spelled.
     ///
     /// Running fills of these keys are not stored either, except `own`: the fill of this very response, which does not predate it.
     pub fn on_unsafe_response(
@@ -20,29 +25,63 @@ impl Cache {
         response: &Fields,
         canonical: impl Fn(String) -> String,
         own: Option<&FillWriter>,
-    ) -> usize {
+    ) -> Invalidated {
+        let mut invalidated = Invalidated::default();
         if !invalidates(method, status) {
-            return 0;
+            return invalidated;
         }
         let others = invalidated_uris(key.uri(), response).into_iter().map(|uri| self.key(canonical(uri)));
         let own = own.and_then(FillWriter::fill);
-        std::iter::once(key.clone()).chain(others).filter(|key| self.invalidate_but(key, own)).count()
+        std::iter::once(key.clone()).chain(others).for_each(|key| invalidated.add(self.invalidate_but(&key, own)));
+        invalidated
     }
 
-    /// Drops all responses of a key, and keeps its running fills from being stored. Returns whether any response was stored.
-    pub fn invalidate(&self, key: &Key) -> bool {
+    /// Drops all responses of a key, and keeps its running fills from being stored.
+    pub fn invalidate(&self, key: &Key) -> Invalidated {
         self.invalidate_but(key, None)
     }
 
-    fn invalidate_but(&self, key: &Key, spared: Option<&Arc<Fill>>) -> bool {
+    fn invalidate_but(&self, key: &Key, spared: Option<&Arc<Fill>>) -> Invalidated {
         // The order matters, see `save`.
         self.0.fills.poison(key.hash(), key.bytes(), spared);
         self.0.hit_for_miss.forget(key.hash());
-        let mut was_stored = false;
+        let mut invalidated = Invalidated::default();
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
-            was_stored = resource.is_some();
+            invalidated = self.remove_from_disk(key);
+            if resource.is_some() {
+                invalidated.keys = 1;
+            }
             None
         });
-        was_stored
+        invalidated
+    }
+
+    /// Drops all responses of a key, or makes them stale. Its running fills are not stored.
+    pub fn purge(&self, key: &Key, purge: Purge, now: Now) -> Invalidated {
+        match purge {
+            Purge::Hard | Purge::Change => self.invalidate(key),
+            Purge::Soft => self.expire(key, now),
+        }
+    }
+
+    /// Drops all responses within a scope, or makes them stale, in a time that does not depend on their number. Running fills within the
+    /// scope are not stored.
+    ///
+    /// # Errors
+    /// The scope is invalid; nothing is purged.
+    pub fn purge_all_of(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<Invalidated, PurgeScopeError> {
+        let epoch = self.0.generations.purge(scope, purge, now)?;
+        Ok(self.mark_on_disk(|| Mark::purge(scope, purge, epoch, now)))
+    }
+
+    /// Drops all responses that have one of these tags in that site, since a request has changed the pages. Running fills with these tags
+    /// are not stored. Where not all tags are known, all tagged responses of the site are dropped.
+    pub fn drop_changed_tags(&self, site: &str, changed: &Tagged, now: Now) -> Invalidated {
+        self.drop_tags(&Tags::new(site, changed), now)
+    }
+
+    pub(crate) fn drop_tags(&self, tags: &Tags, now: Now) -> Invalidated {
+        let epoch = self.0.generations.change(tags, now);
+        self.mark_on_disk(|| Mark::change(tags, epoch, now))
     }
 }

@@ -17,11 +17,12 @@
 //! | [`verdict`] | what the origin's answer means for the fill |
 //! | [`body_writer`] | appends the body to a fill, within bounds |
 //! | [`budget`] | bounds the memory that all responses together may hold |
+//! | [`disk`] | the disk tier below the memory: what is written there, and read from there |
 //! | [`save`] | changes what is stored, after a finished fill, a 304 or a HEAD |
 //! | `own_tag` | the entity tag that clients get instead of the application's validators |
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
 //! | [`represent`] | what a client gets of a stored response: conditions, ranges, codings, Age, the head |
-//! | [`invalidate`] | what unsafe methods drop |
+//! | [`invalidate`], `invalidated` | what unsafe methods and purges drop, and whether that is certain |
 //! | [`coding`] | compressed forms of stored bodies |
 //! | [`generations`], `tags` | purges of many keys at once: of a site, a URI prefix, a tag |
 //! | `possible_changes` | drops the tags of pages that may have changed, at most once a second |
@@ -33,6 +34,7 @@ pub mod body_writer;
 pub mod budget;
 pub mod coding;
 mod collapse;
+pub mod disk;
 pub mod entry;
 pub mod external_body;
 mod failing;
@@ -41,6 +43,7 @@ pub mod generations;
 mod hit_for_miss;
 pub mod inspect;
 pub mod invalidate;
+mod invalidated;
 pub mod key;
 pub mod lookup;
 mod own_tag;
@@ -63,6 +66,7 @@ pub use entry::{Entry, Meta};
 pub use external_body::ExternalBody;
 pub use fill::{FillEvent, FillReader, Joined};
 pub use generations::{Purge, PurgeScope, PurgeScopeError};
+pub use invalidated::Invalidated;
 pub use key::Key;
 pub use lookup::Lookup;
 pub use possible_changes::DeferredDrop;
@@ -72,6 +76,7 @@ pub use verdict::{FillWriter, Verdict};
 use budget::Budget;
 pub use budget::{HeldCharge, SpareCharge};
 use collapse::Fills;
+use disk::DiskTier;
 use failing::Failing;
 use generations::Generations;
 use hit_for_miss::HitForMiss;
@@ -80,6 +85,7 @@ use kasoku_store::Memory;
 use possible_changes::PossibleChanges;
 use refusals::Refusals;
 use resource::Resource;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// Bounds of a cache.
@@ -98,6 +104,7 @@ pub struct Cache(Arc<SharedCache>);
 struct SharedCache {
     limits: CacheLimits,
     memory: Memory<Arc<Resource>>,
+    disk: Option<DiskTier>,
     fills: Fills,
     budget: Arc<Budget>,
     hit_for_miss: HitForMiss,
@@ -108,12 +115,23 @@ struct SharedCache {
 }
 
 impl Cache {
-    /// An empty cache.
+    /// An empty cache in memory.
     pub fn new(limits: CacheLimits) -> Self {
+        match Self::build::<Infallible>(limits, |_| Ok(None)) {
+            Ok(cache) => cache,
+            Err(never) => match never {},
+        }
+    }
+
+    fn build<E>(
+        limits: CacheLimits,
+        disk: impl FnOnce(&Arc<Generations>) -> Result<Option<DiskTier>, E>,
+    ) -> Result<Self, E> {
         let budget = Budget::new(limits.memory_bytes_max);
         let generations = Arc::new(Generations::new());
         let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
-        Self(Arc::new(SharedCache {
+        Ok(Self(Arc::new(SharedCache {
+            disk: disk(&generations)?,
             limits,
             memory: Memory::new(budget.tier_bytes_max(), resource_bytes_max),
             fills: Fills::new(budget.clone(), generations.clone()),
@@ -123,7 +141,7 @@ impl Cache {
             refusals: Refusals::new(),
             generations,
             possible_changes: PossibleChanges::default(),
-        }))
+        })))
     }
 
     /// Bytes that stored responses use, by the cache's own account.

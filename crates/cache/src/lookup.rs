@@ -10,6 +10,7 @@
 //! change ([`kasoku_store::Memory::update`]).
 
 use crate::collapse::FillStart;
+use crate::disk::Recall;
 use crate::failing::RetryDecision;
 use crate::fill::FillReader;
 use crate::generations::Validity;
@@ -51,6 +52,8 @@ pub enum Lookup {
     Probe(FillWriter, FillReader, Reason),
     /// The origin has just failed for the first reason, and the second reason says why no stored response answers. Do not ask the origin.
     Failed(Reason, Reason),
+    /// Responses for the key are on the disk: wait, and call [`Cache::look_up_recalled`].
+    Recall(Recall),
     /// Ask the origin for this client alone.
     Pass(Reason),
     /// The client wants a stored response only, and there is none that may be used (RFC 9111 section 5.2.1.7).
@@ -68,7 +71,7 @@ impl Lookup {
             Self::Probe(writer, reader, reason) => Self::Probe(writer, reader, named(reason)),
             Self::Failed(failure, reason) => Self::Failed(failure, named(reason)),
             Self::Pass(reason) => Self::Pass(named(reason)),
-            found @ (Self::Hit(..) | Self::Unavailable(_)) => found,
+            found @ (Self::Hit(..) | Self::Recall(_) | Self::Unavailable(_)) => found,
         }
     }
 }
@@ -109,6 +112,16 @@ impl Cache {
         if let Err(reason) = may_look_up(request.head()) {
             return Lookup::Pass(reason);
         }
+        let query = &CacheQuery::new(request, now);
+        let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
+        match self.stored(query) {
+            Ok(stored) => self.decide(asked, stored.as_deref()),
+            Err(recall) => Lookup::Recall(recall),
+        }
+    }
+
+    /// Looks up a request after a [`Recall`], by what is in memory now.
+    pub fn look_up_recalled(&self, request: &SharedRequest, now: Now) -> Lookup {
         let query = &CacheQuery::new(request, now);
         let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
         let stored = self.0.memory.value(query.key.hash(), query.key.bytes());

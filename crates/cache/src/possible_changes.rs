@@ -6,6 +6,7 @@
 //! clock.
 
 use crate::Cache;
+use crate::invalidated::Invalidated;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tags::{TagHash, Tags};
 use kasoku_semantics::tags::Tagged;
@@ -101,18 +102,23 @@ impl Cache {
     /// Drops the responses with these tags in that site, as [`Cache::drop_changed_tags`] does, after a request that may have changed
     /// their pages. The caller must wait for the result, if there is one: it holds the tags that were dropped within the last second, to
     /// be dropped again.
-    pub fn drop_possibly_changed_tags(&self, site: &str, changed: &Tagged, now: Now) -> Option<DeferredDrop> {
+    pub fn drop_possibly_changed_tags(
+        &self,
+        site: &str,
+        changed: &Tagged,
+        now: Now,
+    ) -> (Invalidated, Option<DeferredDrop>) {
         let (at_once, later) = self.0.possible_changes.sort(&Tags::new(site, changed), now.mono_ms);
-        if !at_once.each.is_empty() || at_once.has_unknown {
-            self.0.generations.change(&at_once, now);
+        if at_once.each.is_empty() && !at_once.has_unknown {
+            return (Invalidated::default(), later);
         }
-        later
+        (self.drop_tags(&at_once, now), later)
     }
 
     /// Drops the tags of a deferred drop.
-    pub fn drop_later(&self, later: &DeferredDrop, now: Now) {
+    pub fn drop_later(&self, later: &DeferredDrop, now: Now) -> Invalidated {
         self.0.possible_changes.are_dropped(&later.tags, now.mono_ms);
-        self.0.generations.change(&later.tags, now);
+        self.drop_tags(&later.tags, now)
     }
 }
 

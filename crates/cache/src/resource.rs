@@ -103,6 +103,11 @@ impl Resource {
         self.entries.first()
     }
 
+    /// The stored responses; the one that was stored last comes first.
+    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
     /// How many responses are stored.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

@@ -7,6 +7,7 @@
 use crate::budget::Budget;
 use crate::fill::Fill;
 use crate::generations::Epoch;
+use crate::invalidated::Invalidated;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::{Body, Cache, Entry, Key, Meta, own_tag};
 use bytes::Bytes;
@@ -68,6 +69,7 @@ impl Cache {
                 return resource;
             }
             saved.is_stored = true;
+            self.put_on_disk(finished.key, &entry);
             Some(Arc::new(match resource {
                 Some(resource) => resource.with(entry, bytes_max),
                 None => Resource::new(finished.key.bytes(), entry),
@@ -84,21 +86,32 @@ impl Cache {
     pub(crate) fn replace(&self, key: &Key, old: &Arc<Entry>, new: Arc<Entry>, is_valid: impl FnOnce() -> bool) {
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
             let resource = resource?;
-            Some(if is_valid() { Arc::new(resource.replacing(old, new)) } else { resource })
+            if !is_valid() {
+                return Some(resource);
+            }
+            if resource.has(old) {
+                self.put_on_disk(key, &new);
+            }
+            Some(Arc::new(resource.replacing(old, new)))
         });
     }
 
-    /// Makes all stored responses of a key stale, and keeps its running fills from being stored. Returns whether any response was stored.
-    pub(crate) fn expire(&self, key: &Key, now: Now) -> bool {
+    /// Makes all stored responses of a key stale, and keeps its running fills from being stored.
+    pub(crate) fn expire(&self, key: &Key, now: Now) -> Invalidated {
         // The order matters: see the head of this file.
         self.0.fills.poison(key.hash(), key.bytes(), None);
-        let mut was_stored = false;
+        let mut invalidated = Invalidated::default();
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
+            invalidated = self.remove_from_disk(key);
             let resource = resource?;
-            was_stored = true;
-            Some(Arc::new(resource.with_each(|entry| Arc::new(self.expired(entry, key, now, entry.meta.epoch)))))
+            invalidated.keys = 1;
+            Some(Arc::new(resource.with_each(|entry| {
+                let expired = Arc::new(self.expired(entry, key, now, entry.meta.epoch));
+                self.put_on_disk(key, &expired);
+                expired
+            })))
         });
-        was_stored
+        invalidated
     }
 
     /// A stale copy of a stored response: its lifetime ends at `since`. The copy counts as compared with all purges up to `epoch`.
@@ -110,7 +123,10 @@ impl Cache {
 
     /// Drops one stored response.
     pub(crate) fn remove(&self, key: &Key, entry: &Arc<Entry>) {
-        self.0.memory.update(key.hash(), key.bytes(), |resource| resource?.without(entry).map(Arc::new));
+        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+            self.forget_on_disk(key, &entry.meta);
+            resource?.without(entry).map(Arc::new)
+        });
     }
 
     /// Drops the responses of a key that were stored under other rules. They could be used only if those rules came back.

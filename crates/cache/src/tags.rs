@@ -70,6 +70,15 @@ impl Tags {
         Self { site, each, if_absent: Vec::new(), has_unknown }
     }
 
+    /// The tags that the page does not get if a certain text occurs in it.
+    pub(crate) fn if_absent(&self) -> &[(usize, TagHash)] {
+        &self.if_absent
+    }
+
+    pub(crate) fn with_if_absent(self, if_absent: Vec<(usize, TagHash)>) -> Self {
+        Self { if_absent, ..self }
+    }
+
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.each) + size_of_val(&*self.if_absent)

@@ -152,7 +152,7 @@ async fn an_invalidation_during_a_fill_keeps_it_from_being_stored_and_from_being
     let mut reader = site.join(&get());
     let mut body = write(writer, &ok());
     body.push(Bytes::from("old")).await.unwrap();
-    site.cache.invalidate(&site.key);
+    let _ = site.cache.invalidate(&site.key);
     let fresh = site.fill(&get());
     assert!(!body.finish(None), "stored after the invalidation");
     assert_eq!(read_all(&mut reader).await.as_deref(), Ok("old"));

@@ -68,7 +68,7 @@ impl Board {
 
     fn changes(&self, tags: &[&str]) {
         let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-        self.cache.drop_changed_tags(SITE, &Tagged { tags, is_all_known: true }, NOW);
+        let _ = self.cache.drop_changed_tags(SITE, &Tagged { tags, is_all_known: true }, NOW);
     }
 }
 
@@ -86,10 +86,10 @@ async fn what_has_a_tag_is_dropped_with_it_whatever_its_url() {
     board.changes(&["board-free"]);
     assert!(!board.is_hit(list) && board.is_hit(other));
     for site in ["b.example", ""] {
-        board.cache.purge_all_of(PurgeScope::Tagged(site), Purge::Hard, NOW).unwrap();
+        let _ = board.cache.purge_all_of(PurgeScope::Tagged(site), Purge::Hard, NOW).unwrap();
     }
     assert!(board.is_hit(other), "another site's");
-    board.cache.purge_all_of(PurgeScope::Tag(SITE, "board-qa"), Purge::Hard, NOW).unwrap();
+    let _ = board.cache.purge_all_of(PurgeScope::Tag(SITE, "board-qa"), Purge::Hard, NOW).unwrap();
     assert!(matches!(board.look_up(other, None), Lookup::Fill(_, Reason::Purged)));
 }
 
@@ -100,7 +100,7 @@ async fn a_response_with_unknown_tags_is_dropped_with_each() {
     board.store("/b?b=free", None).await;
     board.changes(&["board-qa"]);
     assert!(!board.is_hit("/b?b=fr%20ee") && board.is_hit("/b?b=free"));
-    board.cache.drop_changed_tags(SITE, &Tagged { tags: Vec::new(), is_all_known: false }, NOW);
+    let _ = board.cache.drop_changed_tags(SITE, &Tagged { tags: Vec::new(), is_all_known: false }, NOW);
     assert!(!board.is_hit("/b?b=free"));
 }
 
@@ -136,11 +136,11 @@ async fn what_has_a_tag_of_no_template_is_dropped_with_it_in_any_site() {
         body.push(Bytes::from_static(b"page")).await.unwrap();
         assert!(body.finish(None));
         for other in ["guarded /c", "board-qa"] {
-            board.cache.purge_all_of(PurgeScope::Tag(site, other), Purge::Hard, NOW).unwrap();
+            let _ = board.cache.purge_all_of(PurgeScope::Tag(site, other), Purge::Hard, NOW).unwrap();
         }
         assert!(matches!(board.cache.look_up(&tagged, NOW), Lookup::Hit(..)));
         let Lookup::Hit(..) = board.cache.look_up(&shared(without), NOW) else { panic!("it is found without") };
-        board.cache.purge_all_of(PurgeScope::Tag(site, "guarded /b"), Purge::Hard, NOW).unwrap();
+        let _ = board.cache.purge_all_of(PurgeScope::Tag(site, "guarded /b"), Purge::Hard, NOW).unwrap();
         assert!(matches!(board.cache.look_up(&tagged, NOW), Lookup::Fill(_, Reason::Purged)), "{site}");
     }
 }

@@ -67,6 +67,9 @@ pub struct ServeFlags {
     /// `profile`
     #[arg(long, value_name = "PROFILE", help = flag_help("--profile"))]
     pub profile: Option<String>,
+    /// `disk.path` and `disk.size`
+    #[arg(long, value_name = "DIRECTORY:SIZE", help = flag_help("--disk"))]
+    pub disk: Option<String>,
     /// `access-log.path`
     #[arg(long, value_name = "PATH", help = flag_help("--access-log"))]
     pub access_log: Option<String>,
@@ -231,7 +234,27 @@ impl CommandLine<'_> {
             let size = table::find(SettingScope::Top, "memory.size").map(|row| bounds::size(row, &text));
             raw.memory.size = size.and_then(|size| size.map_err(|issue| self.issues.push(issue)).ok());
         }
+        if let Some(disk) = &flags.disk {
+            self.write_disk(raw, disk);
+        }
         raw.route.written.append(&mut self.written);
+    }
+
+    /// Appends `--disk`, whose value is a directory and a size.
+    fn write_disk(&mut self, raw: &mut Raw, disk: &str) {
+        let text = self.write("--disk", disk);
+        let Some((path, size)) = text.value.rsplit_once(':') else {
+            let issue = Issue::error("`--disk` needs a directory and a size").at(&text.place);
+            return self.issues.push(issue.help("like `--disk /var/cache/kasoku:50GiB`"));
+        };
+        let part = |value: &str| Located { value: value.to_owned(), place: text.place.clone() };
+        let row = table::find(SettingScope::Top, "disk.size");
+        match row.map(|row| bounds::size(row, &part(size))) {
+            Some(Ok(size)) => raw.disk.size = Some(size),
+            Some(Err(issue)) => self.issues.push(issue),
+            None => {}
+        }
+        raw.disk.path = Some(part(path));
     }
 
     /// Makes the one site of `--origin`. It is an error if the file has sites.

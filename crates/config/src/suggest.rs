@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_key_in_the_wrong_table_is_sent_to_the_right_one() {
-        assert_eq!(where_it_belongs("size").as_deref(), Some("`size` belongs in `[memory]`"));
+        assert_eq!(where_it_belongs("size").as_deref(), Some("`size` belongs in `[memory]` or in `[disk]`"));
         assert_eq!(where_it_belongs("origin").as_deref(), Some("`origin` belongs in `[[site]]` or in `[[site.rule]]`"));
         assert_eq!(where_it_belongs("nonsense"), None);
     }

@@ -120,7 +120,7 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
         return Answer::Options;
     }
     if purge::METHODS.contains(&exchange.request.head.method.as_str()) {
-        let (code, text) = purge::purge(exchange, routed);
+        let (code, text) = Box::pin(purge::purge(exchange, routed)).await;
         return Answer::Purged(code, text);
     }
     // This stands after PURGE: a PURGE may drop a response that was stored before the configuration refused its URL.
@@ -144,10 +144,14 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     }
     // Boxed, so that an idle connection holds no room for the steps that wait.
     let asked = async {
-        match reason {
+        let answer = match reason {
             Some(reason) => fetch::pass(exchange, routed, upgrade, reason).await,
             None => lookup::look_up(exchange, routed).await,
+        };
+        if let Err(error) = exchange.removals_are_certain().await {
+            tracing::error!(%error, "what a request has changed may come back from the disk");
         }
+        answer
     };
     let answer = Box::pin(asked).await;
     exchange.has_waited();

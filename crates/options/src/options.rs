@@ -1,5 +1,6 @@
 //! The whole program's settings.
 
+use crate::disk::DiskTier;
 use crate::hit_headers::HitHeaders;
 use crate::limits::ClientLimits;
 use crate::listener::{AddressRange, ListenAddress, Listener};
@@ -45,6 +46,8 @@ pub struct Options {
     pub memory_bytes_max: u64,
     /// The largest response that is stored, in bytes of head and body. Default 64 MiB; at most an eighth of the memory.
     pub object_bytes_max: u64,
+    /// Where responses are kept on disk as well. Default: nowhere.
+    pub disk: Option<DiskTier>,
     /// Bounds and deadlines of the clients' side.
     pub limits: ClientLimits,
     /// Where request bodies are kept until they are complete.

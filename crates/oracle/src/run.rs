@@ -107,6 +107,7 @@ fn options(origin: SocketAddr) -> Options {
         pid_file: None,
         workers: WORKERS,
         memory_bytes_max: MEMORY_BYTES_MAX,
+        disk: None,
         object_bytes_max: OBJECT_BYTES_MAX,
         limits: ClientLimits { drain_timeout: Duration::from_secs(1), ..ClientLimits::default() },
         request_buffer: kasoku_options::RequestBuffer::default(),

@@ -78,7 +78,7 @@ impl Client<'_> {
         self.world.note_invalidation(page.number);
         let (version, _) = self.world.change(page.number);
         let cache = self.engine.cache();
-        cache.invalidate(&cache.key(format!("http://{}{}", page.host, page.target)));
+        let _ = cache.invalidate(&cache.key(format!("http://{}{}", page.host, page.target)));
         self.world.raise_floor(page.number, version);
         self.report.count(Count::Purge);
     }

@@ -29,6 +29,14 @@ impl Now {
         }
     }
 
+    /// The moment at which the wall clock showed `unix_ms`, on both clocks: for times that an earlier process has written. A moment that
+    /// seems to be in the future is now.
+    #[must_use]
+    pub fn when(self, unix_ms: i64) -> Now {
+        let ago_ms = u64::try_from(self.unix_ms.saturating_sub(unix_ms)).unwrap_or(0);
+        Now { unix_ms, mono_ms: self.mono_ms.saturating_sub(ago_ms) }
+    }
+
     /// Whole seconds on the monotonic clock from `earlier` to this moment; 0 when `earlier` is later.
     pub fn seconds_since(self, earlier: Now) -> u64 {
         self.mono_ms.saturating_sub(earlier.mono_ms) / 1000
@@ -51,5 +59,7 @@ mod tests {
         assert_eq!(start.after(1001), Now { unix_ms: 1000, mono_ms: 1501 });
         assert_eq!(start.after(1999).seconds_since(start), 1);
         assert_eq!(start.seconds_since(start.after(1)), 0);
+        assert_eq!(start.after(400).when(-1), start);
+        assert_eq!(start.when(99), Now { unix_ms: 99, mono_ms: 500 }, "a clock that was set back");
     }
 }

@@ -56,6 +56,7 @@ impl Setup {
             pid_file: None,
             workers: 1,
             memory_bytes_max: 64 << 20,
+            disk: None,
             object_bytes_max: 16 << 20,
             limits,
             request_buffer: RequestBuffer::default(),

@@ -32,8 +32,10 @@ impl TagMarks {
         let of_site = self.sites.entry(site).or_default();
         of_site.whole.set(purge, epoch, now);
         if purge != Purge::Soft {
-            // The site's mark now covers what the marks of its tags covered.
-            self.tags = self.tags.saturating_sub(std::mem::take(&mut of_site.tags).len());
+            // The site's mark now covers what the marks of its tags covered, if they are older.
+            let before = of_site.tags.len();
+            of_site.tags.retain(|_, mark| mark.last() > epoch);
+            self.tags = self.tags.saturating_sub(before - of_site.tags.len());
         }
     }
 
@@ -53,6 +55,30 @@ impl TagMarks {
         let unknown = tags.has_unknown.then_some(&of_site.unknown);
         let met = tags.each.iter().filter_map(|tag| of_site.tags.get(tag)).chain(unknown).chain([&of_site.whole]);
         met.map(|mark| mark.validity(born)).fold(Validity::Valid, Validity::worse)
+    }
+
+    /// The results of `of` for each site: of the marks that cover all its tagged responses, those whose tags are not all known, and its
+    /// tags.
+    pub(super) fn each<T>(
+        &self,
+        of: impl Fn(TagHash, &PurgeMark, &PurgeMark, &HashMap<TagHash, PurgeMark>) -> T,
+    ) -> Vec<T> {
+        self.sites.iter().map(|(site, marks)| of(*site, &marks.whole, &marks.unknown, &marks.tags)).collect()
+    }
+
+    /// Adds marks of a site to those that it has.
+    pub(super) fn join(
+        &mut self,
+        site: TagHash,
+        whole: &PurgeMark,
+        unknown: &PurgeMark,
+        tags: impl Iterator<Item = (TagHash, PurgeMark)>,
+    ) {
+        let of_site = self.sites.entry(site).or_default();
+        of_site.whole.join(whole);
+        of_site.unknown.join(unknown);
+        tags.for_each(|(tag, mark)| of_site.tags.entry(tag).or_default().join(&mark));
+        self.tags = self.sites.values().map(|site| site.tags.len()).sum();
     }
 
     /// Widens the older half of the tags' marks to their sites.

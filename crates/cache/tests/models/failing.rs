@@ -51,7 +51,9 @@ fn a_fill_that_is_too_slow_at_any_point_costs_one_more_and_all_get_the_page() {
                         site.fill(writer, NOW);
                         return read(reader);
                     }
-                    Lookup::Pass(_) | Lookup::Failed(..) | Lookup::Unavailable(_) => panic!("sent away"),
+                    Lookup::Pass(_) | Lookup::Failed(..) | Lookup::Unavailable(_) | Lookup::Recall(_) => {
+                        panic!("sent away")
+                    }
                 }
             }
         };

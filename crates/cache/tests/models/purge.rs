@@ -22,16 +22,16 @@ fn visit(site: &Site, purged: &Purged, now: Now) {
 type Way = fn(&Site);
 
 fn by_key(site: &Site) {
-    site.cache.invalidate(&site.key);
+    let _ = site.cache.invalidate(&site.key);
 }
 
 fn by_prefix(site: &Site) {
-    site.cache.purge_all_of(PurgeScope::Prefix("http://a.example/p"), Purge::Hard, NOW).unwrap();
+    let _ = site.cache.purge_all_of(PurgeScope::Prefix("http://a.example/p"), Purge::Hard, NOW).unwrap();
 }
 
 /// After a soft purge the response is validated before it is used again, so the client gets the origin's current version.
 fn softly(site: &Site) {
-    site.cache.purge_all_of(PurgeScope::Site("a.example"), Purge::Soft, NOW).unwrap();
+    let _ = site.cache.purge_all_of(PurgeScope::Site("a.example"), Purge::Soft, NOW).unwrap();
 }
 
 /// Changes the page, and purges it.
@@ -86,7 +86,7 @@ fn of_what_is_stored(way: Way) {
     explore(move || {
         let site = Site::new();
         visit(&site, &Purged::default(), NOW);
-        site.cache.purge_all_of(PurgeScope::Site("b.example"), Purge::Hard, NOW).unwrap();
+        let _ = site.cache.purge_all_of(PurgeScope::Site("b.example"), Purge::Hard, NOW).unwrap();
         purge_among_clients(&site, NOW, way);
     });
 }

@@ -74,6 +74,13 @@ tables! {
         object_bytes_max: size("object-bytes-max"),
     }
 
+    /// `[disk]`
+    RawDisk {
+        path: text("path"),
+        size: size("size"),
+        admission: text("admission"),
+    }
+
     /// `[access-log]`
     RawAccessLog {
         path: text("path"),

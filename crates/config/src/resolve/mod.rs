@@ -14,6 +14,7 @@ mod compress;
 mod cookies;
 mod counters;
 mod dangers;
+mod disk;
 mod expiry;
 mod fresh_links;
 mod gateway;
@@ -55,6 +56,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -
         workers: workers(raw, issues),
         memory_bytes_max,
         object_bytes_max,
+        disk: disk::disk(&raw.disk, issues),
         limits: limits(&raw.limits),
         request_buffer: request_buffer(&raw.request_buffer, issues),
         trusted_proxies: trusted_proxies(raw, issues),

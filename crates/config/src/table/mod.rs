@@ -113,9 +113,10 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 24] = [
+pub(crate) static SECTIONS: [&Section; 25] = [
     &server::SERVER,
     &server::MEMORY,
+    &server::DISK,
     &server::ACCESS_LOG,
     &server::LOG,
     &server::TRACES,

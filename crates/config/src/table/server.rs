@@ -177,6 +177,42 @@ pub(super) static MEMORY: Section = Section {
     ],
 };
 
+pub(super) static DISK: Section = Section {
+    title: "The disk tier",
+    intro: "Responses are written to disk as well, so that they survive a restart, and so that there is room for more than memory holds. Without `path` there is no disk tier.",
+    settings: &[
+        Setting {
+            path: "disk.path",
+            kind: SettingKind::Text("directory"),
+            default: Default::Unset("no disk tier"),
+            flag: Some("--disk"),
+            summary: "A directory of its own for responses on disk. It is made with mode 0700 if it does not exist; its parent must be writable for the user that serves.",
+            details: "The flag has the size as well: `--disk /var/cache/kasoku:50GiB`. A directory that can't be used (in use by another process, not writable, of a newer format) is reported and tried again each second; until then Kasoku serves from memory.",
+            example: "\"/var/cache/kasoku\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "disk.size",
+            kind: SettingKind::Size { min: 64 * MIB, max: 1024 * TIB },
+            default: Default::Value("\"10GiB\""),
+            summary: "What the directory may take on disk, with everything in it.",
+            example: "\"50GiB\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "disk.admission",
+            kind: SettingKind::OneOf(&["always", "second-request"]),
+            default: Default::Value("\"always\""),
+            summary: "Which responses are written: all that are stored in memory, or those that are stored for the second time.",
+            example: "\"second-request\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+    ],
+};
+
 pub(super) static ACCESS_LOG: Section = Section {
     title: "The access log",
     intro: "One line for each request, see [operations](operations.md#the-access-log).",

@@ -106,7 +106,7 @@ impl Changing {
                 worker.cells.count(Counter::Changes);
                 let is_all_known = tagged.is_all_known;
                 let made = Tagged { is_all_known: !is_all, ..tagged };
-                worker.cache.drop_changed_tags(site, &made, worker.now());
+                exchange.invalidated(worker.cache.drop_changed_tags(site, &made, worker.now()));
                 let rest = Tagged { tags: Vec::new(), is_all_known: false };
                 (!is_all && !is_all_known).then_some(rest)
             }
@@ -117,7 +117,7 @@ impl Changing {
         };
         if let Some(tagged) = doubtful {
             let possible_change = Box::new(PossibleChange { site: site.clone(), tagged });
-            possible_change.drop_tags(worker);
+            exchange.invalidated(possible_change.drop_tags(worker));
             if !is_made {
                 exchange.extras().possible_change = Some(possible_change);
             }
@@ -136,6 +136,7 @@ struct ChangeOutcome {
 pub(crate) fn has_gone_out(exchange: &Exchange) {
     let possible_change = exchange.existing_extras().and_then(|mut extras| extras.possible_change.take());
     if let Some(possible_change) = possible_change {
-        possible_change.drop_tags(&exchange.worker);
+        // The client has its answer, and waits for nothing.
+        let _ = possible_change.drop_tags(&exchange.worker);
     }
 }

@@ -76,7 +76,7 @@ fn pattern_verdict(exchange: &Exchange, routed: &Routed) -> Option<PatternVerdic
 /// Finds the answer by what is stored and what is being filled. `has_changed`: a stored response was dropped, since its file has changed.
 async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has_changed: bool) -> Answer {
     let Worker { cache, .. } = &*exchange.worker;
-    let mut found = cache.look_up(request, exchange.worker.now());
+    let mut found = look_up_in_all_tiers(exchange, request).await;
     if has_changed {
         found = found.missed_for(Reason::SendfileChanged);
     }
@@ -106,13 +106,25 @@ async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has
             }
             FillResult::Failure(_) => {
                 has_failed = true;
-                cache.look_up(request, exchange.worker.now())
+                look_up_in_all_tiers(exchange, request).await
             }
         };
     }
     match found {
         Lookup::Join(..) => alone(exchange, routed, request, Reason::HitForMiss).await,
         found => carry_out(exchange, routed, request, found).await,
+    }
+}
+
+/// Looks the request up, and waits for the disk where the response may be there.
+async fn look_up_in_all_tiers(exchange: &Exchange, request: &SharedRequest) -> Lookup {
+    let Worker { cache, .. } = &*exchange.worker;
+    match cache.look_up(request, exchange.worker.now()) {
+        Lookup::Recall(recall) => {
+            recall.wait().await;
+            cache.look_up_recalled(request, exchange.worker.now())
+        }
+        found => found,
     }
 }
 
@@ -161,7 +173,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
         Lookup::Unavailable(reason) => {
             Answer::Synthetic(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
         }
-        Lookup::Join(..) => alone(exchange, routed, request, Reason::HitForMiss).await,
+        Lookup::Join(..) | Lookup::Recall(_) => alone(exchange, routed, request, Reason::HitForMiss).await,
     }
 }
 

@@ -24,6 +24,8 @@ use crate::runtime::settings::Settings;
 use crate::runtime::worker::Worker;
 use crate::sites::ActiveRoute;
 use http::{Method, StatusCode};
+use kasoku_cache::Invalidated;
+use kasoku_cache::disk::NotDurable;
 use kasoku_metrics::SiteCells;
 use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::time::Now;
@@ -73,6 +75,8 @@ pub(crate) struct ExchangeExtras {
     pub(crate) own_cookies: Vec<Vec<u8>>,
     /// A change that the request may have made, where the answer does not tell.
     pub(crate) possible_change: Option<Box<PossibleChange>>,
+    /// What the request has removed from the cache, where the disk must be waited for before it is certain.
+    pub(crate) invalidated: Invalidated,
     /// The target as the application reads it, where it differs.
     pub(crate) read: Option<String>,
     /// The request's place in a trace.
@@ -122,6 +126,25 @@ impl Exchange {
     /// The extras, which are made where the request has none.
     pub(crate) fn extras(&self) -> RefMut<'_, ExchangeExtras> {
         RefMut::map(self.extras.borrow_mut(), |extras| &mut **extras.get_or_insert_default())
+    }
+
+    /// Notes what the request has removed from the cache. The client gets its answer when that is certain. Returns how many keys had
+    /// stored responses.
+    pub(crate) fn invalidated(&self, invalidated: Invalidated) -> usize {
+        let keys = invalidated.keys;
+        if !invalidated.is_certain() {
+            self.extras().invalidated.add(invalidated);
+        }
+        keys
+    }
+
+    /// Waits until what the request has removed can't come back.
+    pub(crate) async fn removals_are_certain(&self) -> Result<(), NotDurable> {
+        let removed = self.existing_extras().map(|mut extras| std::mem::take(&mut extras.invalidated));
+        match removed.filter(|removed| !removed.is_certain()) {
+            Some(removed) => removed.wait().await.map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// The extras, where the request has some.

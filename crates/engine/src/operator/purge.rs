@@ -17,6 +17,8 @@ use crate::request::route::{Routed, canonical, host_in_keys, serving};
 use crate::runtime::handle::EngineHandle;
 use crate::sites::{ActiveSite, sites};
 use http::{Method, StatusCode};
+use kasoku_cache::Invalidated;
+use kasoku_cache::disk::NotDurable;
 use kasoku_cache::{Cache, Purge, PurgeScope, PurgeScopeError};
 use kasoku_metrics::Counter;
 use kasoku_options::AddressRange;
@@ -59,6 +61,9 @@ pub enum PurgeError {
     /// The prefix, site or tag is not valid.
     #[error(transparent)]
     Scope(#[from] PurgeScopeError),
+    /// It was purged, and the disk tier can't keep that.
+    #[error(transparent)]
+    NotDurable(#[from] NotDurable),
     /// No site here has tags, or the named site has none.
     #[error("no such site has tags: `tags` in the configuration of a site says which tags its responses get")]
     NoTags,
@@ -86,11 +91,25 @@ fn url_hint(url: &str) -> String {
 }
 
 impl EngineHandle {
-    /// Purges for the operator.
+    /// Purges for the operator, and waits until the disk tier has noted that.
+    ///
+    /// # Errors
+    /// The target is not valid, and nothing is purged. Or the disk tier can't note it.
+    pub async fn purge_durably(&self, target: &PurgeTarget, purge: Purge) -> Result<Purged, PurgeError> {
+        let (purged, invalidated) = self.begin_purge(target, purge)?;
+        invalidated.wait().await?;
+        Ok(purged)
+    }
+
+    /// The same without waiting.
     ///
     /// # Errors
     /// The target is not valid. Nothing is purged.
     pub fn purge(&self, target: &PurgeTarget, purge: Purge) -> Result<Purged, PurgeError> {
+        self.begin_purge(target, purge).map(|(purged, _)| purged)
+    }
+
+    fn begin_purge(&self, target: &PurgeTarget, purge: Purge) -> Result<(Purged, Invalidated), PurgeError> {
         let sites = sites(&self.options());
         let target = meant::meant(&sites, target)?;
         if let Some(host) = host_of(&target).filter(|host| !is_known(&sites, host)) {
@@ -114,16 +133,20 @@ fn purge_target(
     target: &PurgeTarget,
     purge: Purge,
     now: Now,
-) -> Result<Purged, PurgeError> {
-    let all_of = |scope: PurgeScope<'_>| cache.purge_all_of(scope, purge, now).map_err(PurgeError::Scope);
+) -> Result<(Purged, Invalidated), PurgeError> {
+    let mut invalidated = Invalidated::default();
+    let mut all_of = |scope: PurgeScope<'_>| {
+        let purged = cache.purge_all_of(scope, purge, now).map_err(PurgeError::Scope);
+        purged.map(|purged| invalidated.add(purged))
+    };
     match target {
         PurgeTarget::Url(url) => {
-            let mut was_stored = false;
+            let mut invalidated = Invalidated::default();
             for uri in under_both_schemes(url)? {
                 let key = cache.key(canonical(sites, &mut PathReader::default(), uri));
-                was_stored |= cache.purge(&key, purge, now);
+                invalidated.add(cache.purge(&key, purge, now));
             }
-            return Ok(Purged { was_stored: Some(was_stored) });
+            return Ok((Purged { was_stored: Some(invalidated.keys > 0) }, invalidated));
         }
         PurgeTarget::Prefix(prefix) => {
             for uri in under_both_schemes(prefix)? {
@@ -148,7 +171,7 @@ fn purge_target(
         }
         PurgeTarget::All => all_of(PurgeScope::All)?,
     }
-    Ok(Purged { was_stored: None })
+    Ok((Purged { was_stored: None }, invalidated))
 }
 
 /// The host that a purge is about, as keys have it, without its port.
@@ -242,7 +265,7 @@ pub(crate) const METHODS: [&str; 2] = ["PURGE", "BAN"];
 
 /// Answers such a method: status and text. A plugin must not believe that a purge was carried out when it was not, so a form that
 /// is not known here gets 501.
-pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String) {
+pub(crate) async fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String) {
     let Exchange { worker, settings, .. } = exchange;
     if let Some(why) = refusal(exchange) {
         return (StatusCode::FORBIDDEN, why.to_owned());
@@ -252,8 +275,11 @@ pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String
         Err(why) => return (StatusCode::NOT_IMPLEMENTED, why),
     };
     match purge_target(&worker.cache, &settings.sites, &target, purge, exchange.now()) {
-        Ok(purged) => {
+        Ok((purged, invalidated)) => {
             worker.cells.count(Counter::Purges);
+            if let Err(error) = invalidated.wait().await {
+                return (StatusCode::INTERNAL_SERVER_ERROR, format!("Purged in memory only: {error}."));
+            }
             let what = match (&target, purged.was_stored) {
                 (PurgeTarget::Url(url), Some(true)) => format!("Purged {url}"),
                 (PurgeTarget::Url(url), _) => format!("Purged {url}: nothing was stored for it"),

@@ -243,7 +243,7 @@ mod tests {
         let (cache, entry) = stored();
         let (sender, jobs) = sync_channel(1);
         assert!(Queue(sender).ask(&cache, URI, &entry, Coding::Gzip, CodingLevels::default()));
-        cache.invalidate(&cache.key(URI));
+        let _ = cache.invalidate(&cache.key(URI));
         drop(entry);
         assert!(jobs.try_iter().all(|job| job.entry.upgrade().is_none()));
         assert_eq!(cache.held_bytes(), 0);
@@ -256,7 +256,7 @@ mod tests {
         let queue = Queue(sender);
         assert!(queue.ask(&cache, URI, &entry, Coding::Gzip, CodingLevels::default()));
         let body = entry.body.clone();
-        cache.invalidate(&cache.key(URI));
+        let _ = cache.invalidate(&cache.key(URI));
         drop(entry);
         assert!(jobs.try_iter().all(|job| job.entry().is_none()));
         assert!(body.begin_coding(Coding::Gzip), "the body lives on, as that of a response that a 304 has confirmed");

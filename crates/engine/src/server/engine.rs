@@ -18,9 +18,10 @@ use crate::server::event_loop::{ReloadCommand, Seed};
 use crate::server::listening::{Inherited, Listening};
 use crate::server::start_error::StartError;
 use crate::sites::{guard_rules_hash, sites};
-use kasoku_cache::Cache;
+use kasoku_cache::disk::{Admission, DiskOptions};
+use kasoku_cache::{Cache, CacheLimits};
 use kasoku_metrics::Metrics;
-use kasoku_options::{Listener, Options, object_bytes_limit};
+use kasoku_options::{DiskAdmission, DiskTier, Listener, Options, object_bytes_limit};
 use kasoku_origin::OriginRegistry;
 use std::io;
 use std::net::SocketAddr;
@@ -88,10 +89,7 @@ impl Engine {
     pub fn serve(options: Options, listening: Listening, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let workers = options.workers.max(1);
         let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
-        let cache = Cache::new(kasoku_cache::CacheLimits {
-            memory_bytes_max: options.memory_bytes_max,
-            object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
-        });
+        let cache = open_cache(&options, &clock)?;
         // Three rows of counters more than workers: for the log's writer, for the writer that takes its place, and for calls
         // through a handle.
         let metrics = Metrics::new(workers + 3);
@@ -285,6 +283,8 @@ impl Engine {
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
+        // Another process may wait for the directory.
+        self.handle.cache().stop_disk();
         // No worker asks these programs any more.
         kasoku_programs::spawned::stop(self.handle.origins());
         // The workers have handed their lines to the writer.
@@ -292,6 +292,21 @@ impl Engine {
             log.finish();
         }
     }
+}
+
+fn open_cache(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, StartError> {
+    let limits = CacheLimits {
+        memory_bytes_max: options.memory_bytes_max,
+        object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
+    };
+    let Some(DiskTier { path, size_bytes, admission }) = options.disk.clone() else { return Ok(Cache::new(limits)) };
+    let admission = match admission {
+        DiskAdmission::Always => Admission::Always,
+        DiskAdmission::SecondRequest => Admission::SecondRequest,
+    };
+    let clock = clock.clone();
+    Cache::with_disk(limits, DiskOptions { path, size_bytes, admission }, Arc::new(move || clock.now()))
+        .map_err(|error| StartError { what: "the threads of the disk tier".to_owned(), error })
 }
 
 fn still_reloading() -> io::Error {

@@ -7,6 +7,7 @@ mod collapse;
 mod compression;
 mod conditional;
 mod cookies_and_credentials;
+mod disk;
 mod freshness;
 mod invalidation;
 mod partial;

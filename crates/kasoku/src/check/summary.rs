@@ -60,6 +60,10 @@ fn disk(options: &Options) -> String {
     let buffer = &options.request_buffer;
     let directory = buffer.directory.clone().unwrap_or_else(std::env::temp_dir);
     let bodies = format!("{} for bodies of requests, in {}", size(buffer.bytes_max), directory.display());
+    let bodies = match &options.disk {
+        Some(tier) => format!("{} for responses, in {}; {bodies}", size(tier.size_bytes), tier.path.display()),
+        None => bodies,
+    };
     match &options.access_log.target {
         Some(LogTarget::File(path)) => format!("{bodies}; access log {}", path.display()),
         Some(LogTarget::StandardOutput) | None => bodies,

@@ -233,8 +233,8 @@ fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: 
     // A visitor who logs in is redirected to a page that has not changed.
     let nothing = Fields::new();
     let fields = if changing::is_none(method, routed) { &nothing } else { fields };
-    let dropped = worker.cache.on_unsafe_response(method, &routed.key, status, fields, canonical, own);
-    worker.cells.add(Counter::Invalidated, dropped as u64);
+    let invalidated = worker.cache.on_unsafe_response(method, &routed.key, status, fields, canonical, own);
+    worker.cells.add(Counter::Invalidated, exchange.invalidated(invalidated) as u64);
 }
 
 /// Stores the answer to a POST for later GETs, while the client reads it.

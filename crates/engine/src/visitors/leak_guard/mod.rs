@@ -86,7 +86,9 @@ fn tell(worker: &Worker, pattern: &str, report: &DifferenceReport) {
 }
 
 fn drop_all(worker: &Worker, site: &str, tag: &str, now: Now) {
-    if let Err(error) = worker.cache.purge_all_of(PurgeScope::Tag(site, tag), Purge::Hard, now) {
-        tracing::error!(%error, "pages that differ by visitor could not be purged");
+    match worker.cache.purge_all_of(PurgeScope::Tag(site, tag), Purge::Hard, now) {
+        // No client waits for it.
+        Ok(invalidated) => drop(invalidated),
+        Err(error) => tracing::error!(%error, "pages that differ by visitor could not be purged"),
     }
 }

@@ -1,0 +1,266 @@
+//! The purge marks as they are written on disk: each when it is made, and all of them with each checkpoint.
+//!
+//! Each mark is written with its epoch, so that the order in which they were written does not matter, nor whether one is applied twice.
+
+use super::tagged::TagMarks;
+use super::{Epoch, Generations, Marks, Purge, PurgeMark, PurgeScope, SiteMarks};
+use crate::sync::Ordering;
+use crate::tags::Tags;
+use kasoku_semantics::time::Now;
+use serde::{Deserialize, Serialize};
+
+/// One purge of many keys.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Mark<'a> {
+    epoch: Epoch,
+    unix_ms: i64,
+    #[serde(borrow)]
+    what: Marked<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Marked<'a> {
+    Purge(#[serde(borrow)] StoredScope<'a>, StoredPurge),
+    Change { site: u64, each: Vec<u64>, has_unknown: bool },
+}
+
+#[derive(Serialize, Deserialize)]
+enum StoredScope<'a> {
+    All,
+    Site(&'a str),
+    Prefix(&'a str),
+    Tag(&'a str, &'a str),
+    Tagged(&'a str),
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+enum StoredPurge {
+    Hard,
+    Soft,
+    Change,
+}
+
+/// All marks.
+#[derive(Serialize, Deserialize)]
+struct AllMarks<'a> {
+    epoch: Epoch,
+    everything: StoredMark,
+    /// The marks of each host, and of its prefixes.
+    #[serde(borrow)]
+    sites: Vec<StoredSiteMarks<'a>>,
+    tagged: Vec<StoredTagMarks>,
+}
+
+/// Of one host: of all its URIs, and of prefixes.
+#[derive(Serialize, Deserialize)]
+struct StoredSiteMarks<'a> {
+    host: &'a str,
+    whole: StoredMark,
+    #[serde(borrow)]
+    prefixes: Vec<(&'a str, StoredMark)>,
+}
+
+/// Of one site: of all its tagged responses, of those whose tags are not all known, and of each tag.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredTagMarks {
+    pub(super) site: u64,
+    pub(super) whole: StoredMark,
+    pub(super) unknown: StoredMark,
+    pub(super) tags: Vec<(u64, StoredMark)>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct StoredMark {
+    gone: Epoch,
+    changed: Epoch,
+    stale: Epoch,
+    stale_since_unix_ms: Option<i64>,
+}
+
+impl<'a> Mark<'a> {
+    pub(crate) fn purge(scope: PurgeScope<'a>, purge: Purge, epoch: Epoch, now: Now) -> Self {
+        let scope = match scope {
+            PurgeScope::All => StoredScope::All,
+            PurgeScope::Site(host) => StoredScope::Site(host),
+            PurgeScope::Prefix(prefix) => StoredScope::Prefix(prefix),
+            PurgeScope::Tag(site, tag) => StoredScope::Tag(site, tag),
+            PurgeScope::Tagged(site) => StoredScope::Tagged(site),
+        };
+        let purge = match purge {
+            Purge::Hard => StoredPurge::Hard,
+            Purge::Soft => StoredPurge::Soft,
+            Purge::Change => StoredPurge::Change,
+        };
+        Self { epoch, unix_ms: now.unix_ms, what: Marked::Purge(scope, purge) }
+    }
+
+    pub(crate) fn change(tags: &Tags, epoch: Epoch, now: Now) -> Self {
+        let Tags { site, each, has_unknown, .. } = tags;
+        let what = Marked::Change { site: *site, each: each.to_vec(), has_unknown: *has_unknown };
+        Self { epoch, unix_ms: now.unix_ms, what }
+    }
+
+    pub(crate) fn write(&self) -> Vec<u8> {
+        // Only a writer that fails makes this fail, and a vector does not.
+        postcard::to_extend(self, Vec::new()).unwrap_or_default()
+    }
+}
+
+impl Generations {
+    /// All marks.
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let marks = self.marks();
+        let all = AllMarks {
+            epoch: self.epoch(),
+            everything: StoredMark::of(&marks.everything),
+            sites: marks.sites.iter().map(|(host, site)| StoredSiteMarks::of(host, site)).collect(),
+            tagged: marks.tagged.write(),
+        };
+        postcard::to_extend(&all, Vec::new()).unwrap_or_default()
+    }
+
+    /// Adds all marks that [`Generations::write`] has written, and those that came later. `None` where they can't be read.
+    pub(crate) fn read(&self, then: &[u8], since: &[Vec<u8>], now: Now) -> Option<()> {
+        let all: Option<AllMarks<'_>> = if then.is_empty() { None } else { Some(postcard::from_bytes(then).ok()?) };
+        let since = since.iter().map(|mark| postcard::from_bytes::<Mark<'_>>(mark).ok());
+        let mut since = since.collect::<Option<Vec<_>>>()?;
+        since.sort_by_key(|mark| mark.epoch);
+        let mut marks = self.marks();
+        let mut epoch = self.epoch();
+        if let Some(all) = all {
+            epoch = epoch.max(all.epoch);
+            marks.everything.join(&all.everything.read(now));
+            for StoredSiteMarks { host, whole, prefixes } in all.sites {
+                marks.site(host).whole.join(&whole.read(now));
+                for (prefix, mark) in prefixes {
+                    marks.join_prefix(host, prefix, &mark.read(now));
+                }
+            }
+            marks.tagged.read(all.tagged, now);
+        }
+        for mark in since {
+            epoch = epoch.max(mark.epoch);
+            mark.apply(&mut marks, now);
+        }
+        self.epoch.store(epoch, Ordering::SeqCst);
+        Some(())
+    }
+}
+
+impl<'a> StoredSiteMarks<'a> {
+    fn of(host: &'a str, site: &'a SiteMarks) -> Self {
+        let prefixes = site.prefixes.iter().map(|(prefix, mark)| (&**prefix, StoredMark::of(mark)));
+        Self { host, whole: StoredMark::of(&site.whole), prefixes: prefixes.collect() }
+    }
+}
+
+impl Mark<'_> {
+    fn apply(&self, marks: &mut Marks, now: Now) {
+        let at = now.when(self.unix_ms);
+        match &self.what {
+            Marked::Purge(scope, purge) => {
+                let scope = match *scope {
+                    StoredScope::All => PurgeScope::All,
+                    StoredScope::Site(host) => PurgeScope::Site(host),
+                    StoredScope::Prefix(prefix) => PurgeScope::Prefix(prefix),
+                    StoredScope::Tag(site, tag) => PurgeScope::Tag(site, tag),
+                    StoredScope::Tagged(site) => PurgeScope::Tagged(site),
+                };
+                let purge = match purge {
+                    StoredPurge::Hard => Purge::Hard,
+                    StoredPurge::Soft => Purge::Soft,
+                    StoredPurge::Change => Purge::Change,
+                };
+                // Only a scope that is valid was written.
+                let _ = marks.purge(scope, purge, self.epoch, at);
+            }
+            Marked::Change { site, each, has_unknown } => {
+                let tags = Tags::of_hashes(*site, each.clone().into(), *has_unknown);
+                marks.change(&tags, self.epoch, at);
+            }
+        }
+    }
+}
+
+impl StoredMark {
+    pub(super) fn of(mark: &PurgeMark) -> Self {
+        let PurgeMark { gone, changed, stale, stale_since } = *mark;
+        Self { gone, changed, stale, stale_since_unix_ms: stale_since.map(|since| since.unix_ms) }
+    }
+
+    pub(super) fn read(self, now: Now) -> PurgeMark {
+        let Self { gone, changed, stale, stale_since_unix_ms } = self;
+        PurgeMark { gone, changed, stale, stale_since: stale_since_unix_ms.map(|unix_ms| now.when(unix_ms)) }
+    }
+}
+
+impl TagMarks {
+    fn write(&self) -> Vec<StoredTagMarks> {
+        self.each(|site, whole, unknown, tags| StoredTagMarks {
+            site,
+            whole: StoredMark::of(whole),
+            unknown: StoredMark::of(unknown),
+            tags: tags.iter().map(|(tag, mark)| (*tag, StoredMark::of(mark))).collect(),
+        })
+    }
+
+    fn read(&mut self, stored: Vec<StoredTagMarks>, now: Now) {
+        for StoredTagMarks { site, whole, unknown, tags } in stored {
+            let tags = tags.into_iter().map(|(tag, mark)| (tag, mark.read(now)));
+            self.join(site, &whole.read(now), &unknown.read(now), tags);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Validity;
+    use super::*;
+
+    const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 1_700_000_000_000 };
+
+    #[test]
+    fn marks_mean_the_same_after_a_restart() {
+        let before = Generations::new();
+        let mut written = Vec::new();
+        let tags = |each: &[u64]| Tags::of_hashes(7, each.into(), false);
+        let mut purge = |scope, purge| {
+            let epoch = before.purge(scope, purge, NOW).unwrap();
+            written.push(Mark::purge(scope, purge, epoch, NOW).write());
+        };
+        purge(PurgeScope::Site("a.org"), Purge::Hard);
+        purge(PurgeScope::Prefix("http://b.org/x/"), Purge::Soft);
+        purge(PurgeScope::Tag("site", "tag"), Purge::Hard);
+        let epoch = before.change(&tags(&[5]), NOW);
+        written.push(Mark::change(&tags(&[5]), epoch, NOW).write());
+        let later = NOW.after(60_000);
+        let restored = |then: &[u8], since: &[Vec<u8>]| {
+            let generations = Generations::new();
+            generations.read(then, since, later).unwrap();
+            generations
+        };
+        written.reverse();
+        for after in [restored(&[], &written), restored(&before.write(), &[]), restored(&before.write(), &written)] {
+            assert_eq!(after.epoch(), before.epoch());
+            for (uri, tags, born) in [
+                ("http://a.org/", None, 0),
+                ("http://a.org/", None, 1),
+                ("http://b.org/x/1", None, 1),
+                ("http://b.org/y", None, 1),
+                ("http://c.org/", Some(tags(&[5])), 3),
+                ("http://c.org/", Some(tags(&[6])), 3),
+                ("http://c.org/", Some(Tags::of_hashes(crate::tags::of_site("site"), Box::default(), true)), 2),
+            ] {
+                let validity = |of: &Generations| of.validity(uri.as_bytes(), tags.as_ref(), born);
+                assert_eq!(validity(&after), validity(&before), "{uri} {tags:?} {born}");
+            }
+        }
+        assert_eq!(before.validity(b"http://b.org/x/1", None, 1), Validity::Stale(NOW));
+    }
+
+    #[test]
+    fn what_is_no_mark_is_noticed() {
+        assert!(Generations::new().read(b"\xff\xff", &[], NOW).is_none());
+        assert!(Generations::new().read(b"", &[vec![1]], NOW).is_none());
+    }
+}
