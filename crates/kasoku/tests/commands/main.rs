@@ -3,6 +3,7 @@
 
 mod cgi;
 mod checking;
+mod disk;
 mod explain;
 mod log;
 mod operating;

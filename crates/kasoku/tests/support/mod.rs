@@ -228,8 +228,16 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
 /// The same; `None` if the connection is cut before the head is complete, or reset during the body.
 #[allow(dead_code, reason = "only those whose origin fails need it")]
 pub(crate) fn try_get(address: SocketAddr, path: &str) -> Option<Answer> {
-    let mut stream = connect(address);
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes()).ok()?;
+    try_ask(address, "GET", path)
+}
+
+/// The same with any method; `None` also if the program does not listen.
+#[allow(dead_code, reason = "as above")]
+pub(crate) fn try_ask(address: SocketAddr, method: &str, path: &str) -> Option<Answer> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
     answer_of(&text)
