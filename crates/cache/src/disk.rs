@@ -72,11 +72,13 @@ impl Owner for MarksOwner {
 
     fn recover(&self, marks: Option<Marks>) {
         // Where marks are lost, the disk tier calls all objects unconfirmed, and these are older than every purge.
-        let Some(Marks { then, since }) = marks else { return };
-        if self.generations.read(&then, &since, (self.clock)()).is_none() {
+        if let Some(Marks { then, since }) = marks
+            && self.generations.read(&then, &since, (self.clock)()).is_none()
+        {
             tracing::error!("the purges in the disk cache can't be read: everything in it is dropped");
             self.generations.drop_everything((self.clock)());
         }
+        self.generations.skip();
     }
 
     fn marks(&self) -> Vec<u8> {
@@ -226,20 +228,18 @@ impl Cache {
         let Some(tier) = &self.0.disk else { return };
         // A stored decision about a file is not written.
         let described = if entry.body.external_body().is_some() { None } else { description::write(entry) };
-        let Some(description) = described else { return self.forget_on_disk(key, &entry.meta) };
+        let variant = description::variant_number(&entry.meta);
+        // The older response on disk is outdated in any case.
+        let Some(description) = described else { return tier.disk.hide(key.bytes(), variant) };
         let body = entry.body.clone();
-        let is_accepted = tier.disk.put(NewObject {
+        tier.disk.put(NewObject {
             key: key.bytes().into(),
-            variant: description::variant_number(&entry.meta),
+            variant,
             description,
             chunks: description::chunks(&body),
             stored_ms: u64::try_from((tier.clock)().unix_ms).unwrap_or_default(),
             keeps: Some(body),
         });
-        if !is_accepted {
-            // The older response on disk is outdated.
-            self.forget_on_disk(key, &entry.meta);
-        }
     }
 
     /// Drops one response of a key on disk. Called under the lock of its key.

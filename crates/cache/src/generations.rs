@@ -30,6 +30,9 @@ const PREFIXES_OF_SITE_MAX: usize = 1024;
 /// How much of a prefix is kept, in bytes. A shortened prefix covers more.
 const PREFIX_BYTES_MAX: usize = 1024;
 
+/// How many epochs are skipped at a restart: more than there are purges in the life of a process.
+const SKIPPED: Epoch = 1 << 32;
+
 /// Counts the purges of many keys. The present epoch is their number.
 pub(crate) type Epoch = u64;
 
@@ -183,8 +186,15 @@ impl Generations {
     /// Drops everything whose request has begun until now, and all marks, since some may be lost.
     pub(crate) fn drop_everything(&self, now: Now) {
         let mut marks = self.marks();
-        marks.everything.set(Purge::Hard, Epoch::MAX / 2, now);
-        self.epoch.store(Epoch::MAX / 2, Ordering::SeqCst);
+        let epoch = self.epoch().max(Epoch::MAX / 2).saturating_add(1);
+        marks.everything.set(Purge::Hard, epoch, now);
+        self.epoch.store(epoch, Ordering::SeqCst);
+    }
+
+    /// Skips epochs: an earlier process may have stored responses in epochs whose purges it had not written yet, and a new purge must
+    /// cover them.
+    pub(crate) fn skip(&self) {
+        self.epoch.fetch_add(SKIPPED, Ordering::SeqCst);
     }
 
     /// What the purges have left of a response of this key, with these tags, whose request began in the epoch `born`.

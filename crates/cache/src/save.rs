@@ -150,6 +150,7 @@ impl Cache {
                 return resource;
             }
             is_stored = true;
+            self.put_on_disk(key, entry);
             Some(Arc::new(match resource {
                 Some(resource) => resource.with(entry.clone(), bytes_max),
                 None => Resource::new(key.bytes(), entry.clone()),

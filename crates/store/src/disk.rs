@@ -73,8 +73,8 @@ const WAITING_BYTES_MAX: u64 = 64 << 20;
 /// The weight of an object that waits, besides its bytes.
 const WAITING_OVERHEAD_BYTES: u64 = 512;
 
-/// The most removals that may wait to be written.
-const REMOVALS_MAX: u64 = 64 << 10;
+/// The bytes of removals that may wait to be written.
+const REMOVALS_BYTES_MAX: u64 = 8 << 20;
 
 /// The most reads that may wait for the disk.
 const READS_MAX: u64 = 4096;
@@ -142,12 +142,19 @@ pub enum Finding {
 #[must_use]
 #[derive(Debug)]
 pub enum Durability {
-    /// There was nothing to be removed that could come back.
+    /// It will: the directory has been made invalid, so nothing comes back.
     Done,
     /// It is being written.
-    Waits(oneshot::Receiver<Result<(), NotDurable>>),
+    Waits(Written),
     /// It can't be written.
     Failed(NotDurable),
+}
+
+/// A removal that is being written.
+#[derive(Debug)]
+pub struct Written {
+    receiver: oneshot::Receiver<Result<(), NotDurable>>,
+    path: PathBuf,
 }
 
 /// A removal could not be written, nor could the directory be made invalid: what was removed may come back if the process ends before
@@ -196,7 +203,13 @@ pub struct DiskStatus {
 /// The disk tier. See the [module](self).
 pub struct Disk {
     shared: Arc<Shared>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Option<Threads>>,
+}
+
+struct Threads {
+    writer: JoinHandle<()>,
+    removals: JoinHandle<()>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -211,7 +224,7 @@ struct Shared {
     counters: Arc<Counters>,
     /// A removal was not written: before the directory is used again, it must be emptied.
     has_missed: AtomicBool,
-    is_stopping: Arc<AtomicBool>,
+    is_stopping: AtomicBool,
 }
 
 impl Disk {
@@ -226,15 +239,15 @@ impl Disk {
             store: RwLock::default(),
             state: Mutex::new(DiskState::Opening),
             jobs: Queue::new(WAITING_BYTES_MAX),
-            removals: Queue::new(REMOVALS_MAX),
+            removals: Queue::new(REMOVALS_BYTES_MAX),
             reads: Queue::new(READS_MAX),
             usage: Arc::default(),
             counters: Arc::default(),
             has_missed: AtomicBool::new(false),
-            is_stopping: Arc::default(),
+            is_stopping: AtomicBool::new(false),
         });
         let threads = threads::start(&shared)?;
-        Ok(Self { shared, threads: Mutex::new(threads) })
+        Ok(Self { shared, threads: Mutex::new(Some(threads)) })
     }
 
     /// The objects of a key, if no read has to wait for the disk.
@@ -283,42 +296,57 @@ impl Disk {
         self.shared.store().is_some_and(|store| store.index.has(&object.place))
     }
 
-    /// Has an object written. Returns whether it will be tried: not where too much waits already.
+    /// Has an object written. Returns whether it will be tried: not where too much waits already. In any case, the older object of the same
+    /// variant is not found any more.
     pub fn put(&self, object: NewObject) -> bool {
         let Some(store) = self.shared.store() else { return false };
         let hash = store.hash(&object.key);
         let body: u64 = object.chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
         let bytes = body + (object.key.len() + object.description.len()) as u64 + WAITING_OVERHEAD_BYTES;
-        let sequence = store.index.wait(hash);
-        let Err(Job::Put { .. } | Job::Checkpoint(_)) =
-            self.shared.jobs.push(bytes, Job::Put { store: store.clone(), object, sequence })
-        else {
+        let (sequence, replaces) = store.index.wait(hash, object.variant);
+        if self.shared.jobs.push(bytes, Job::Put { store: store.clone(), object, sequence, replaces }).is_ok() {
             return true;
-        };
+        }
         store.index.give_up(hash);
         self.shared.counters.refused_objects.add(1);
         false
     }
 
+    /// The object of that variant is outdated: it is not found any more. A process that begins after the end of this one may find it.
+    pub fn hide(&self, key: &[u8], variant: u64) {
+        if let Some(store) = self.shared.store() {
+            store.index.hide(store.hash(key), variant);
+        }
+    }
+
     /// Drops objects of a key. From now on they are not found, also not those that wait to be written.
     pub fn remove(&self, key: &[u8], removal: Removal) -> Durability {
-        let Some(store) = self.shared.store() else { return self.shared.missed() };
+        let store = match self.shared.store_or_missed() {
+            Ok(store) => store,
+            Err(missed) => return Durability::Failed(missed),
+        };
         let hash = store.hash(key);
-        let (sequence, was_there) = store.index.remove(hash, removal);
-        self.journal(store, sequence, Removed::Objects { hash, removal }, was_there)
+        // Also where nothing is found: the index has forgotten what was evicted, and the log may still have it.
+        let (sequence, _) = store.index.remove(hash, removal);
+        self.journal(store, sequence, Removed::Objects { hash, removal }, true)
     }
 
     /// Drops objects of a key, as [`Disk::remove`] does, where a loss of power may undo that.
     pub fn forget(&self, key: &[u8], removal: Removal) {
-        let Some(store) = self.shared.store() else { return drop(self.shared.missed()) };
+        let Some(store) = self.shared.store() else { return };
         let hash = store.hash(key);
-        let (sequence, _) = store.index.remove(hash, removal);
-        drop(self.journal(store, sequence, Removed::Objects { hash, removal }, false));
+        let (sequence, was_there) = store.index.remove(hash, removal);
+        if was_there {
+            drop(self.journal(store, sequence, Removed::Objects { hash, removal }, false));
+        }
     }
 
     /// Writes a mark of the owner's.
     pub fn mark(&self, mark: Vec<u8>) -> Durability {
-        let Some(store) = self.shared.store() else { return self.shared.missed() };
+        let store = match self.shared.store_or_missed() {
+            Ok(store) => store,
+            Err(missed) => return Durability::Failed(missed),
+        };
         if mark.len() > MARK_BYTES_MAX {
             return self.shared.lose(&store);
         }
@@ -326,15 +354,14 @@ impl Disk {
         self.journal(store, sequence, Removed::Mark(mark), true)
     }
 
-    /// Has a removal written. Where nothing was there, it is written without waiting for the disk.
-    fn journal(&self, store: Arc<Store>, sequence: u64, removed: Removed, was_there: bool) -> Durability {
+    /// Has a removal written; `is_durable`: so that it survives a loss of power.
+    fn journal(&self, store: Arc<Store>, sequence: u64, removed: Removed, is_durable: bool) -> Durability {
         self.shared.counters.removals.add(1);
         let (done, receiver) = oneshot::channel();
-        let done = was_there.then_some(done);
-        let job = RemovalJob { store, sequence, removed, done };
-        match self.shared.removals.push(1, job) {
-            Ok(()) if was_there => Durability::Waits(receiver),
-            Ok(()) => Durability::Done,
+        let weight = removed.weight();
+        let job = RemovalJob { store, sequence, removed, done: is_durable.then_some(done) };
+        match self.shared.removals.push(weight, job) {
+            Ok(()) => Durability::Waits(Written { receiver, path: self.shared.options.path.clone() }),
             Err(_) if self.shared.is_stopping.load(Ordering::Relaxed) => {
                 Durability::Failed(NotDurable(self.shared.options.path.clone()))
             }
@@ -362,12 +389,15 @@ impl Disk {
 
     /// Writes what waits and a checkpoint, and lets another process use the directory. Nothing is found or stored from then on.
     pub fn stop(&self) {
-        self.shared.is_stopping.store(true, Ordering::Relaxed);
-        self.shared.removals.close();
-        self.shared.jobs.close();
-        self.shared.reads.close();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
+        self.shared.reads.close();
+        // The thread that writes removals ends first: it may need room that the other one makes, and the last checkpoint covers them.
+        self.shared.removals.close();
+        let Some(Threads { writer, removals, readers }) = threads else { return };
+        let _ = removals.join();
+        self.shared.jobs.close();
+        for thread in readers.into_iter().chain([writer]) {
             let _ = thread.join();
         }
     }
@@ -395,7 +425,7 @@ impl Durability {
     pub async fn wait(self) -> Result<(), NotDurable> {
         match self {
             Self::Done => Ok(()),
-            Self::Waits(receiver) => receiver.await.unwrap_or(Ok(())),
+            Self::Waits(Written { receiver, path }) => receiver.await.unwrap_or(Err(NotDurable(path))),
             Self::Failed(error) => Err(error),
         }
     }
@@ -422,10 +452,25 @@ impl Shared {
         }
     }
 
-    /// A removal that can't be written, since no directory is open: the directory may have what was removed.
-    fn missed(&self) -> Durability {
-        self.has_missed.store(true, Ordering::Relaxed);
-        Durability::Failed(NotDurable(self.options.path.clone()))
+    /// The open directory. Where none is open, a removal is missed: the directory may have what was removed, and must be emptied before it is
+    /// used.
+    fn store_or_missed(&self) -> Result<Arc<Store>, NotDurable> {
+        // Under the lock under which a directory is published.
+        let open = self.store.read().unwrap_or_else(PoisonError::into_inner);
+        open.clone().ok_or_else(|| {
+            self.has_missed.store(true, Ordering::Relaxed);
+            NotDurable(self.options.path.clone())
+        })
+    }
+
+    /// Puts an opened directory into use, unless a removal was missed meanwhile.
+    fn publish(&self, store: &Arc<Store>) -> bool {
+        let mut open = self.store.write().unwrap_or_else(PoisonError::into_inner);
+        let is_complete = !self.has_missed.load(Ordering::Relaxed);
+        if is_complete {
+            *open = Some(store.clone());
+        }
+        is_complete
     }
 
     /// Gives the directory up, since a removal can't be written: makes it invalid, so that nobody finds in it what was removed.

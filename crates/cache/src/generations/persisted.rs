@@ -259,6 +259,20 @@ mod tests {
     }
 
     #[test]
+    fn a_purge_covers_what_was_stored_after_a_purge_that_was_lost() {
+        let before = Generations::new();
+        let written = before.write();
+        // The process ended before it had written this one.
+        before.purge(PurgeScope::Site("b.org"), Purge::Hard, NOW).unwrap();
+        let born = before.epoch();
+        let after = Generations::new();
+        after.read(&written, &[], NOW).unwrap();
+        after.skip();
+        after.purge(PurgeScope::Site("a.org"), Purge::Hard, NOW).unwrap();
+        assert_eq!(after.validity(b"http://a.org/", None, born), Validity::Gone);
+    }
+
+    #[test]
     fn what_is_no_mark_is_noticed() {
         assert!(Generations::new().read(b"\xff\xff", &[], NOW).is_none());
         assert!(Generations::new().read(b"", &[vec![1]], NOW).is_none());

@@ -5,7 +5,7 @@
 //! leads to the same index.
 //!
 //! ```text
-//! header   checksum, magic, generation, sequence, time, length of the marks, checksum of the marks
+//! header   checksum, magic, generation, sequence, time, number of the next segment, length of the marks, checksum of the marks
 //! marks
 //! blocks   checksum, number of places, places; the last block has none
 //! ```
@@ -20,7 +20,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"KCheckpt");
-const HEADER_BYTES: usize = 56;
+const HEADER_BYTES: usize = 64;
 const BLOCK_HEADER_BYTES: usize = 16;
 const PLACES_PER_BLOCK: usize = 4096;
 
@@ -40,6 +40,8 @@ pub(super) struct Moment {
     pub(super) sequence: u64,
     /// Milliseconds since 1970.
     pub(super) now_ms: u64,
+    /// Above the numbers of all segments so far: a number is never used again.
+    pub(super) next_segment: u32,
     pub(super) marks: Vec<u8>,
 }
 
@@ -57,7 +59,8 @@ impl CheckpointWriter {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let generation = moment.generation;
         let marks = checksums.of(FileKind::Checkpoint, generation, HEADER_BYTES as u64, &moment.marks);
-        let numbers = [MAGIC, generation, moment.sequence, moment.now_ms, moment.marks.len() as u64, marks];
+        let (next, length) = (moment.next_segment.into(), moment.marks.len() as u64);
+        let numbers = [MAGIC, generation, moment.sequence, moment.now_ms, next, length, marks];
         let content: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let checksum = checksums.of(FileKind::Checkpoint, generation, 0, &content);
         file.write_all_at(&[&checksum.to_le_bytes()[..], &content, &moment.marks].concat(), 0)?;
@@ -129,16 +132,24 @@ impl CheckpointReader {
             let is_whole = checksums.of(FileKind::Checkpoint, generation, 0, content).to_le_bytes() == checksum;
             let mut input = Input(content);
             let (_magic, _generation) = (input.u64()?, input.u64()?);
-            let (sequence, now_ms, length, marks) = (input.u64()?, input.u64()?, input.u64()?, input.u64()?);
-            (is_whole && length <= MARKS_BYTES_MAX).then_some((sequence, now_ms, length, marks))
+            let (sequence, now_ms, next_segment) = (input.u64()?, input.u64()?, input.u64()?);
+            let (length, marks) = (input.u64()?, input.u64()?);
+            let moment = Moment {
+                generation,
+                sequence,
+                now_ms,
+                next_segment: u32::try_from(next_segment).ok()?,
+                marks: Vec::new(),
+            };
+            (is_whole && length <= MARKS_BYTES_MAX).then_some((moment, length, marks))
         };
-        let (sequence, now_ms, length, checksum) = read().ok_or(Damaged)?;
+        let (moment, length, checksum) = read().ok_or(Damaged)?;
         let mut marks = vec![0; usize::try_from(length).map_err(|_| Damaged)?];
         file.read_exact_at(&mut marks, HEADER_BYTES as u64)?;
         if checksums.of(FileKind::Checkpoint, generation, HEADER_BYTES as u64, &marks) != checksum {
             return Err(Damaged);
         }
-        let moment = Moment { generation, sequence, now_ms, marks };
+        let moment = Moment { marks, ..moment };
         Ok(Self { file, offset: HEADER_BYTES as u64 + length, moment, checksums })
     }
 
@@ -176,7 +187,7 @@ mod tests {
     }
 
     fn moment() -> Moment {
-        Moment { generation: 4, sequence: 99, now_ms: 1000, marks: b"marks".to_vec() }
+        Moment { generation: 4, sequence: 99, now_ms: 1000, next_segment: 7, marks: b"marks".to_vec() }
     }
 
     fn write(path: &Path) {

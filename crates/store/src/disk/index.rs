@@ -19,6 +19,9 @@ const BYTES_PER_PART: u64 = 16 << 20;
 const PARTS_MIN: u64 = 16;
 const PARTS_MAX: u64 = 64 << 10;
 
+/// The most objects of one key, so that a look-up reads a bounded number of heads.
+const VARIANTS_MAX: usize = 64;
+
 /// A part with more room than this multiple of its places gives memory back.
 const ROOM_MAX: usize = 8;
 
@@ -106,11 +109,18 @@ impl Index {
         }
     }
 
-    /// Notes that an object waits to be written. Returns its number.
-    pub(super) fn wait(&self, hash: u64) -> u64 {
+    /// Notes that an object waits to be written. Returns its number, and whether it replaces an older one. That is not found any more
+    /// from now on, whether the new one will be written or not.
+    pub(super) fn wait(&self, hash: u64, variant: u64) -> (u64, bool) {
         let mut part = self.part(hash);
+        let replaces = self.drop_from(&mut part, hash, Removal::Variant(variant));
         part.waiting.entry(hash).or_default().count += 1;
-        self.sequence.fetch_add(1, Ordering::Relaxed)
+        (self.sequence.fetch_add(1, Ordering::Relaxed), replaces)
+    }
+
+    /// An object is outdated: it is not found any more. A process that begins later may find it.
+    pub(super) fn hide(&self, hash: u64, variant: u64) {
+        self.drop_from(&mut self.part(hash), hash, Removal::Variant(variant));
     }
 
     /// The object that waited does so no longer, and was not written.
@@ -129,6 +139,7 @@ impl Index {
             Some(found) => *found = place,
             None => self.insert(&mut part, place),
         }
+        self.keep_newest(&mut part, place.hash);
         true
     }
 
@@ -144,19 +155,8 @@ impl Index {
         let mut part = self.part(hash);
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
         let waiting = part.waiting.get_mut(&hash).map(|waiting| waiting.removed_before = sequence).is_some();
-        let mut was_there = waiting;
-        while let Ok(found) = part.places.find_entry(hash, |place| place.hash == hash && removal.meets(place)) {
-            found.remove();
-            self.objects.fetch_sub(1, Ordering::Relaxed);
-            was_there = true;
-        }
-        if let Some(removed) = &mut part.removed {
-            removed.insert(hash, ());
-            // An object of the earlier process may be among those to come.
-            was_there = true;
-        }
-        shrink(&mut part);
-        (sequence, was_there)
+        let was_there = self.drop_from(&mut part, hash, removal);
+        (sequence, was_there || waiting)
     }
 
     /// Drops the object at that place.
@@ -164,6 +164,9 @@ impl Index {
         let mut part = self.part(place.hash);
         let found = part.places.find_entry(place.hash, |other| is_same(other, place));
         let was_there = found.map(|found| found.remove()).is_ok();
+        if was_there && let Some(removed) = &mut part.removed {
+            removed.insert(place.hash, ());
+        }
         self.objects.fetch_sub(u64::from(was_there), Ordering::Relaxed);
         was_there
     }
@@ -173,7 +176,14 @@ impl Index {
         for part in &self.parts {
             let mut part = lock(part);
             let before = part.places.len();
-            part.places.retain(|place| place.segment != segment || stays(place));
+            let Part { places, removed, .. } = &mut *part;
+            places.retain(|place| {
+                let is_kept = place.segment != segment || stays(place);
+                if !is_kept && let Some(removed) = removed {
+                    removed.insert(place.hash, ());
+                }
+                is_kept
+            });
             self.objects.fetch_sub((before - part.places.len()) as u64, Ordering::Relaxed);
             shrink(&mut part);
         }
@@ -231,6 +241,36 @@ impl Index {
     pub(super) fn memory_bytes(&self) -> u64 {
         let tables: usize = self.parts.iter().map(|part| lock(part).places.allocation_size()).sum();
         (tables + self.parts.len() * size_of::<Mutex<Part>>()) as u64
+    }
+
+    /// Drops the objects of a key that a removal meets; returns whether there was one. Those of an earlier process that are not known yet
+    /// are dropped when they come, whatever their variant.
+    fn drop_from(&self, part: &mut Part, hash: u64, removal: Removal) -> bool {
+        let mut was_there = false;
+        while let Ok(found) = part.places.find_entry(hash, |place| place.hash == hash && removal.meets(place)) {
+            found.remove();
+            self.objects.fetch_sub(1, Ordering::Relaxed);
+            was_there = true;
+        }
+        if let Some(removed) = &mut part.removed {
+            removed.insert(hash, ());
+            was_there = true;
+        }
+        shrink(part);
+        was_there
+    }
+
+    /// Drops the oldest objects of a key beyond the bound.
+    fn keep_newest(&self, part: &mut Part, hash: u64) {
+        let of_key = |part: &Part| part.places.iter_hash(hash).filter(|place| place.hash == hash).count();
+        while of_key(part) > VARIANTS_MAX {
+            let places = part.places.iter_hash(hash).filter(|place| place.hash == hash);
+            let Some(oldest) = places.min_by_key(|place| place.stored).copied() else { return };
+            if let Ok(found) = part.places.find_entry(hash, |place| is_same(place, &oldest)) {
+                found.remove();
+                self.objects.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
     }
 
     fn insert(&self, part: &mut Part, place: Place) {
@@ -297,8 +337,12 @@ mod tests {
         segments
     }
 
+    fn wait(index: &Index, hash: u64, variant: u64) -> u64 {
+        index.wait(hash, variant).0
+    }
+
     fn publish(index: &Index, place: Place) -> bool {
-        let sequence = index.wait(place.hash);
+        let sequence = wait(index, place.hash, place.variant.into());
         index.publish(place, sequence)
     }
 
@@ -316,13 +360,45 @@ mod tests {
     #[test]
     fn what_is_removed_while_it_waits_is_not_published() {
         let index = Index::new(0);
-        let before = index.wait(7);
+        let before = wait(&index, 7, 1);
         index.remove(7, Removal::Key);
-        let after = index.wait(7);
+        let after = wait(&index, 7, 1);
         assert!(index.publish(place(7, 1, 2), after));
         assert!(!index.publish(place(7, 1, 1), before));
         assert_eq!(segments(&index, 7), [2]);
         assert!(publish(&index, place(7, 1, 3)), "nothing of the removal is left");
+    }
+
+    #[test]
+    fn while_a_newer_object_waits_the_older_one_is_not_found() {
+        let index = Index::new(0);
+        publish(&index, place(7, 1, 1));
+        publish(&index, place(7, 2, 2));
+        assert!(index.wait(7, 1).1);
+        assert_eq!(segments(&index, 7), [2]);
+        index.give_up(7);
+        assert_eq!(segments(&index, 7), [2], "it is outdated, also if the newer one can't be written");
+        assert!(!index.wait(7, 3).1);
+    }
+
+    #[test]
+    fn of_many_variants_the_newest_stay() {
+        let index = Index::new(0);
+        for variant in 0..100_u64 {
+            let at = Location { segment: variant as u32, offset: 64 };
+            publish(&index, Place::new((7, variant), at, (64, 128), variant * 1000).unwrap());
+        }
+        assert_eq!(segments(&index, 7), (36..100).collect::<Vec<u32>>());
+        assert_eq!(index.len(), 64);
+    }
+
+    #[test]
+    fn what_was_evicted_while_loading_does_not_bring_its_predecessor_back() {
+        let index = Index::new(0);
+        index.begin_loading();
+        publish(&index, place(1, 1, 10));
+        index.sift(10, |_| false);
+        assert!(!index.load(place(1, 1, 1)));
     }
 
     #[test]
@@ -334,7 +410,7 @@ mod tests {
         assert!(!index.remove(7, Removal::Variant(3)).1);
         assert!(index.remove(7, Removal::Variant(2)).1);
         assert_eq!(segments(&index, 7), [1]);
-        let waiting = index.wait(8);
+        let waiting = wait(&index, 8, 1);
         assert!(index.remove(8, Removal::Key).1);
         assert!(!index.publish(place(8, 1, 1), waiting));
     }
@@ -347,12 +423,11 @@ mod tests {
         publish(&index, place(1, 1, 10));
         index.remove(2, Removal::Key);
         assert!(!index.load(place(1, 1, 1)));
-        assert!(index.load(place(1, 2, 2)));
         assert!(!index.load(place(2, 1, 3)));
         assert!(index.load(place(3, 1, 4)));
         assert!(!index.find(2).may_be_more);
         index.end_loading();
-        assert_eq!((segments(&index, 1), segments(&index, 2), segments(&index, 3)), (vec![2, 10], vec![], vec![4]));
+        assert_eq!((segments(&index, 1), segments(&index, 2), segments(&index, 3)), (vec![10], vec![], vec![4]));
         assert!(!index.find(1).may_be_more);
     }
 

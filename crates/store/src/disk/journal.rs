@@ -37,6 +37,17 @@ pub(super) enum Removed {
     Mark(Vec<u8>),
 }
 
+impl Removed {
+    /// About what it takes in a journal, in bytes.
+    pub(super) fn weight(&self) -> u64 {
+        let content = match self {
+            Self::Objects { .. } => 16,
+            Self::Mark(mark) => mark.len(),
+        };
+        (HEADER_BYTES + content.next_multiple_of(8)) as u64
+    }
+}
+
 /// The writing end of a journal.
 #[derive(Debug)]
 pub(super) struct JournalWriter {
@@ -139,13 +150,9 @@ fn frame(out: &mut Vec<u8>, sequence: u64, now_ms: u64, removed: &Removed, check
 
 impl JournalContent {
     /// Adds what a journal says.
-    pub(super) fn read(
-        &mut self,
-        path: impl Fn(Copy) -> std::path::PathBuf,
-        generation: u64,
-        checksums: Checksums,
-    ) -> io::Result<()> {
-        let copies = [bytes(&path(Copy::A))?, bytes(&path(Copy::B))?];
+    pub(super) fn read(&mut self, path: impl Fn(Copy) -> std::path::PathBuf, generation: u64, checksums: Checksums) {
+        // A copy that can't be read is a damaged one.
+        let copies = [bytes(&path(Copy::A)).unwrap_or_default(), bytes(&path(Copy::B)).unwrap_or_default()];
         let mut offset = 0;
         loop {
             let found = copies.iter().find_map(|copy| read_frame(copy, offset, generation, checksums));
@@ -161,7 +168,6 @@ impl JournalContent {
             copy.len() == JOURNAL_BYTES && rest.iter().all(|byte| *byte == 0)
         };
         self.is_damaged |= !copies.iter().any(ends_here);
-        Ok(())
     }
 }
 
@@ -228,7 +234,7 @@ mod tests {
 
     fn read(folder: &Path) -> (usize, bool) {
         let mut content = JournalContent::default();
-        content.read(paths(folder), 5, CHECKSUMS).unwrap();
+        content.read(paths(folder), 5, CHECKSUMS);
         assert_eq!(content.removed, entries()[..content.removed.len()]);
         (content.removed.len(), content.is_damaged)
     }
@@ -298,7 +304,7 @@ mod tests {
         assert!(matches!(journal.write(&mark(99), 1, false), Err(JournalError::Full)));
         assert!(journal.is_half_full());
         let mut content = JournalContent::default();
-        content.read(paths(folder.path()), 5, CHECKSUMS).unwrap();
+        content.read(paths(folder.path()), 5, CHECKSUMS);
         assert_eq!((content.removed.len(), content.is_damaged), (written, false));
     }
 }

@@ -100,16 +100,15 @@ impl LogWriter {
 }
 
 impl LogContent {
-    /// Adds what the log in this file says. A log that does not exist says nothing, and is missing.
-    pub(super) fn read(&mut self, path: &Path, generation: u64, checksums: Checksums) -> io::Result<()> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.is_damaged = true;
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
+    /// Adds what the log in this file says. A log that does not exist or can't be read is damaged.
+    pub(super) fn read(&mut self, path: &Path, generation: u64, checksums: Checksums) {
+        if self.read_frames(path, generation, checksums).is_err() {
+            self.is_damaged = true;
+        }
+    }
+
+    fn read_frames(&mut self, path: &Path, generation: u64, checksums: Checksums) -> io::Result<()> {
+        let file = File::open(path)?;
         let mut buffer = vec![0; FRAME_BYTES * FRAMES_PER_READ];
         let mut offset = 0;
         // A bad frame is the torn end of the log, unless anything follows it.
@@ -190,7 +189,7 @@ mod tests {
 
     fn read(path: &Path, generation: u64) -> (Vec<u64>, bool) {
         let mut content = LogContent::default();
-        content.read(path, generation, CHECKSUMS).unwrap();
+        content.read(path, generation, CHECKSUMS);
         (content.stored.iter().map(|(sequence, _)| *sequence).collect(), content.is_damaged)
     }
 
@@ -199,7 +198,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
         let mut content = LogContent::default();
-        content.read(&path, 3, CHECKSUMS).unwrap();
+        content.read(&path, 3, CHECKSUMS);
         assert_eq!(content.stored.last(), Some(&(6, place(6))));
         assert_eq!((content.stored.len(), content.last_sequence, content.last_ms), (6, 6, 2000));
         assert!(!content.is_damaged);

@@ -32,6 +32,10 @@ pub(super) struct Opened {
     pub(super) log: LogWriter,
     /// The generation of the checkpoint that was found.
     pub(super) checkpoint: Option<u64>,
+    /// Above the numbers of all segments so far.
+    pub(super) next_segment: u32,
+    /// Whether something was lost, so that a checkpoint should be taken soon.
+    pub(super) has_lost: bool,
     /// The marks of the last checkpoint, and those that came later. `None`: they are lost.
     pub(super) marks: Option<Marks>,
     pub(super) found: FoundObjects,
@@ -74,6 +78,7 @@ pub(super) fn open(
     now_ms: u64,
     usage: &Arc<Usage>,
     counters: &Arc<Counters>,
+    present_marks: impl FnOnce() -> Vec<u8>,
 ) -> Result<Opened, OpenError> {
     let directory = Directory::open(path)?;
     let failed = |what| move |error| OpenError::Io { path: path.to_owned(), what, error };
@@ -83,13 +88,23 @@ pub(super) fn open(
     let generations: BTreeSet<u64> = files.iter().map(|file| file.generation()).filter(|it| *it >= begin).collect();
     let (mut log, mut journal) = (LogContent::default(), JournalContent::default());
     for generation in &generations {
-        read_generation(&directory, *generation, &mut log, &mut journal).map_err(failed("its log can't be read"))?;
+        read_generation(&directory, *generation, &mut log, &mut journal);
     }
     let new = generations.last().map_or(1, |last| last + 1);
     let begun = begin_generation(&directory, new).map_err(failed("it can't be written"));
     let (writer, purges) = begun?;
-    if directory.is_new {
-        let empty = Moment { generation: new, now_ms, ..Moment::default() };
+    let numbers = directory.segment_numbers().map_err(failed("its segments can't be read"))?;
+    // Between its beginning and its first checkpoint, a directory has nothing.
+    let is_unused = checkpoint.is_none()
+        && numbers.is_empty()
+        && log.stored.is_empty()
+        && journal.removed.is_empty()
+        && !log.is_damaged
+        && !journal.is_damaged;
+    let is_new = directory.is_new || is_unused;
+    if is_new {
+        // The purges of this process, which has used another directory before, must cover what is stored in this one.
+        let empty = Moment { generation: new, now_ms, marks: present_marks(), ..Moment::default() };
         let unfinished = directory.file(FileName::Unfinished);
         CheckpointWriter::create(&unfinished, &empty, directory.checksums)
             .and_then(CheckpointWriter::finish)
@@ -99,7 +114,9 @@ pub(super) fn open(
     directory.sync().map_err(failed("it can't be written"))?;
     let moment = checkpoint.as_ref().map(|checkpoint| checkpoint.moment.clone()).unwrap_or_default();
     let last_ms = moment.now_ms.max(log.last_ms).max(journal.last_ms);
-    let is_lost = !directory.is_new && checkpoint.is_none();
+    // The generations since the checkpoint must be complete: what a missing one had would be lost unnoticed.
+    let has_gap = checkpoint.is_some() && generations.len() as u64 != new - begin;
+    let is_lost = !is_new && (checkpoint.is_none() || has_gap);
     let is_clock_behind = now_ms.saturating_add(CLOCK_TOLERANCE_MS) < last_ms;
     let are_unconfirmed = is_lost || log.is_damaged || journal.is_damaged || is_clock_behind;
     if are_unconfirmed {
@@ -109,6 +126,7 @@ pub(super) fn open(
             "the disk cache has lost something: the origin must confirm each response before it is used"
         );
     }
+    let log_segments_max = log.stored.iter().map(|(_, place)| place.segment).max().unwrap_or(0);
     let sequence = moment.sequence.max(log.last_sequence).max(journal.last_sequence);
     let since = journal.removed.iter().filter_map(|(sequence, removed)| match removed {
         Removed::Mark(mark) => Some((*sequence, mark.clone())),
@@ -117,16 +135,18 @@ pub(super) fn open(
     let mut since: Vec<_> = since.collect();
     since.sort_by_key(|(sequence, _)| *sequence);
     let since = since.into_iter().map(|(_, mark)| mark).collect();
-    let marks = (!is_lost && !journal.is_damaged).then_some(Marks { then: moment.marks, since });
-    let found =
-        FoundObjects { are_none: directory.is_new, checkpoint, changes: changes(log, journal), are_unconfirmed };
-    let segments = segments(&directory, usage).map_err(failed("its segments can't be read"))?;
+    let marks = (!is_lost && !journal.is_damaged).then_some(Marks { then: moment.marks.clone(), since });
+    let found = FoundObjects { are_none: is_new, checkpoint, changes: changes(log, journal), are_unconfirmed };
+    let logged = log_segments_max.max(moment.next_segment.saturating_sub(1));
+    let next_segment = numbers.iter().copied().max().unwrap_or(0).max(logged).saturating_add(1);
+    let segments = segments(&directory, &numbers, usage).map_err(failed("its segments can't be read"))?;
     let store = Arc::new(Store::new(directory, size_bytes, usage.clone(), counters.clone(), purges));
     segments.iter().for_each(|segment| store.add_segment(segment));
     store.index.count_from(sequence);
     store.index.begin_loading();
     let checkpoint = (begin > 0).then_some(begin);
-    Ok(Opened { store, log: writer, checkpoint, marks, found, segments })
+    let has_lost = are_unconfirmed;
+    Ok(Opened { store, log: writer, checkpoint, next_segment, has_lost, marks, found, segments })
 }
 
 /// A new log and a new journal.
@@ -137,21 +157,16 @@ pub(super) fn begin_generation(directory: &Directory, generation: u64) -> io::Re
 }
 
 /// Adds what the log and the journal of a generation say.
-fn read_generation(
-    directory: &Directory,
-    generation: u64,
-    log: &mut LogContent,
-    journal: &mut JournalContent,
-) -> io::Result<()> {
+fn read_generation(directory: &Directory, generation: u64, log: &mut LogContent, journal: &mut JournalContent) {
     let (was_damaged, count) = (journal.is_damaged, journal.removed.len());
     let path = |copy| directory.file(FileName::Purges(generation, copy));
-    journal.read(path, generation, directory.checksums)?;
+    journal.read(path, generation, directory.checksums);
     let path = directory.file(FileName::Log(generation));
     let is_unused = journal.removed.len() == count && std::fs::metadata(&path).is_ok_and(|file| file.len() == 0);
     if is_unused {
         journal.is_damaged = was_damaged;
     }
-    log.read(&path, generation, directory.checksums)
+    log.read(&path, generation, directory.checksums);
 }
 
 /// The newest checkpoint whose beginning is whole.
@@ -170,9 +185,9 @@ fn newest_checkpoint(directory: &Directory, files: &[FileName]) -> Option<Checkp
 }
 
 /// The segments of earlier processes, the oldest first. A file that is no segment of this directory is removed.
-fn segments(directory: &Directory, usage: &Arc<Usage>) -> io::Result<Vec<Arc<Segment>>> {
+fn segments(directory: &Directory, numbers: &[u32], usage: &Arc<Usage>) -> io::Result<Vec<Arc<Segment>>> {
     let mut segments = Vec::new();
-    for number in directory.segment_numbers()? {
+    for number in numbers.iter().copied() {
         match Segment::open(&directory.segments(), number, directory.checksums, usage) {
             Ok(Some(segment)) => segments.push(Arc::new(segment)),
             Ok(None) => std::fs::remove_file(directory.segments().join(super::segment::file_name(number)))?,
@@ -275,7 +290,7 @@ fn scan(store: &Arc<Store>, changes: &HashMap<u64, Changes>, is_stopping: &Atomi
         }
         let mut found = match segment.content {
             Content::One => large_object(store, &segment).into_iter().collect(),
-            Content::New | Content::Proven => objects(store, &segment),
+            Content::New | Content::Proven => objects(store, &segment, is_stopping),
         };
         found.reverse();
         for place in found {
@@ -293,9 +308,9 @@ fn large_object(store: &Store, segment: &Segment) -> Option<Place> {
 }
 
 /// The objects of a segment, the oldest first. Between two objects there is nothing; where a head is damaged, the next one is looked for.
-fn objects(store: &Store, segment: &Segment) -> Vec<Place> {
+fn objects(store: &Store, segment: &Segment, is_stopping: &AtomicBool) -> Vec<Place> {
     let (mut found, mut offset, end) = (Vec::new(), HEADER_BYTES, segment.bytes());
-    while offset < end {
+    while offset < end && !is_stopping.load(Ordering::Relaxed) {
         match read_head(store, segment, offset) {
             Some((head, head_bytes)) => {
                 let body: u64 = head.chunks.iter().map(|chunk| u64::from(chunk.length)).sum();

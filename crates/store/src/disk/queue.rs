@@ -47,6 +47,18 @@ impl<T> Queue<T> {
         Ok(())
     }
 
+    /// Puts an item before all others, whatever its weight; gives it back where the queue is closed.
+    pub(super) fn push_first(&self, item: T) -> Result<(), T> {
+        let mut waiting = self.lock();
+        if waiting.is_closed {
+            return Err(item);
+        }
+        waiting.items.push_front((0, item));
+        drop(waiting);
+        self.changed.notify_one();
+        Ok(())
+    }
+
     /// The next item. Waits for one at most that long.
     pub(super) fn next(&self, wait_max: Duration) -> Next<T> {
         let waiting = self.lock();

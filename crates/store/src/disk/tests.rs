@@ -173,7 +173,7 @@ fn what_was_removed_does_not_come_back() {
     block_on(disk.remove(b"kept", Removal::Variant(2)).wait()).unwrap();
     block_on(disk.remove(b"again", Removal::Key).wait()).unwrap();
     put(&disk, object("again", 2, b"new"));
-    assert!(matches!(disk.remove(b"never", Removal::Key), Durability::Done));
+    block_on(disk.remove(b"never", Removal::Key).wait()).unwrap();
     let check = |disk: &Disk| {
         assert_eq!(found(disk, "removed"), []);
         assert_eq!(found(disk, "kept"), [(1, b"old".to_vec(), true)]);
@@ -185,6 +185,68 @@ fn what_was_removed_does_not_come_back() {
     check(&start(&left));
     disk.stop();
     check(&start(&running));
+}
+
+#[test]
+fn a_removal_holds_also_where_the_index_has_forgotten_the_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let disk = start(&running);
+    put(&disk, object("a", 1, b"one"));
+    std::thread::sleep(Duration::from_millis(500));
+    // The log has it, as after an eviction.
+    disk.hide(b"a", 1);
+    block_on(disk.remove(b"a", Removal::Key).wait()).unwrap();
+    copy(&running, &left);
+    assert_eq!(found(&start(&left), "a"), []);
+}
+
+#[test]
+fn removals_that_wait_when_the_tier_stops_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    for number in 0..500 {
+        put(&disk, object(&format!("{number}"), 1, b"one"));
+    }
+    let waiting: Vec<_> = (0..499).map(|number| disk.remove(format!("{number}").as_bytes(), Removal::Key)).collect();
+    disk.stop();
+    let written: Vec<_> = waiting.into_iter().map(|waits| block_on(waits.wait())).collect();
+    assert!(written.iter().all(Result::is_ok));
+    let disk = start(folder.path());
+    assert_eq!(disk.status().objects, 1);
+    assert_eq!(found(&disk, "499"), [(1, b"one".to_vec(), true)]);
+}
+
+#[test]
+fn more_removals_at_once_than_a_journal_has_room_for_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    put(&disk, object("kept", 1, b"one"));
+    put(&disk, object("removed", 1, b"one"));
+    let mut last = disk.remove(b"removed", Removal::Key);
+    for number in 0..60_000 {
+        last = disk.remove(format!("{number}").as_bytes(), Removal::Key);
+    }
+    block_on(last.wait()).unwrap();
+    let check = |disk: &Disk| {
+        assert_eq!(found(disk, "kept"), [(1, b"one".to_vec(), true)]);
+        assert_eq!(found(disk, "removed"), []);
+    };
+    check(&disk);
+    disk.stop();
+    check(&start(folder.path()));
+}
+
+#[test]
+fn a_size_that_was_lowered_is_kept_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = loaded(Disk::start(options(folder.path(), 160 * MIB), owner()).unwrap());
+    (0..20).for_each(|number| put(&disk, object(&format!("{number}"), 1, &body(number, 5 << 20))));
+    assert!(disk.status().used_bytes > 90 * MIB);
+    disk.stop();
+    let disk = start(folder.path());
+    until(|| disk.status().used_bytes <= 64 * MIB);
+    assert_eq!(found(&disk, "19"), [(1, body(19, 5 << 20), true)]);
 }
 
 #[test]

@@ -7,11 +7,11 @@ use super::opening::{self, FoundObjects};
 use super::queue::Next;
 use super::store::Store;
 use super::writer::{Refused, Writer};
-use super::{DiskState, Durability, NewObject, NotDurable, Shared};
+use super::{DiskState, Durability, NewObject, NotDurable, Shared, Threads};
 use std::io;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, mpsc};
-use std::thread::{Builder, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -33,17 +33,17 @@ const FRAMES_WAITING_MAX: usize = 64;
 /// How often the time is written.
 const TIME_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How long a removal waits for a checkpoint that makes room for it.
+/// The most bytes of removals that are written at once.
+const GROUP_BYTES_MAX: u64 = 256 << 10;
+
+/// How long a removal waits for a new journal.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the thread that writes objects is told to do.
 pub(super) enum Job {
-    Put {
-        store: Arc<Store>,
-        object: NewObject,
-        sequence: u64,
-    },
-    /// Take a checkpoint, and say when that is done.
+    /// Write an object. `replaces`: whether it takes the place of an older one.
+    Put { store: Arc<Store>, object: NewObject, sequence: u64, replaces: bool },
+    /// Begin a new journal, say so, and take a checkpoint.
     Checkpoint(mpsc::Sender<()>),
 }
 
@@ -57,19 +57,19 @@ pub(super) struct RemovalJob {
 }
 
 /// Starts the threads, and waits for the directory to be opened.
-pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
-    let mut threads = Vec::new();
+pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Threads> {
     let (opened, opening) = mpsc::channel();
     let of_writer = shared.clone();
-    threads.push(Builder::new().name("disk-writer".to_owned()).spawn(move || write(&of_writer, &opened))?);
+    let writer = Builder::new().name("disk-writer".to_owned()).spawn(move || write(&of_writer, &opened))?;
     let of_removals = shared.clone();
-    threads.push(Builder::new().name("disk-removals".to_owned()).spawn(move || remove(&of_removals))?);
+    let removals = Builder::new().name("disk-removals".to_owned()).spawn(move || remove(&of_removals))?;
+    let mut readers = Vec::new();
     for number in 0..READERS {
         let of_reader = shared.clone();
-        threads.push(Builder::new().name(format!("disk-reader-{number}")).spawn(move || read(&of_reader))?);
+        readers.push(Builder::new().name(format!("disk-reader-{number}")).spawn(move || read(&of_reader))?);
     }
     let _ = opening.recv_timeout(OPENING_TIMEOUT);
-    Ok(threads)
+    Ok(Threads { writer, removals, readers })
 }
 
 fn read(shared: &Shared) {
@@ -87,7 +87,8 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
     let mut last = String::new();
     while !shared.is_stopping.load(Ordering::Relaxed) {
         let (path, size_bytes) = (&shared.options.path, shared.options.size_bytes);
-        match opening::open(path, size_bytes, shared.owner.now_ms(), &shared.usage, &shared.counters) {
+        let marks = || shared.owner.marks();
+        match opening::open(path, size_bytes, shared.owner.now_ms(), &shared.usage, &shared.counters, marks) {
             Ok(found) if shared.has_missed.load(Ordering::Relaxed) => {
                 // It may have what was removed while it was not open.
                 match found.store.directory.invalidate() {
@@ -99,7 +100,11 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
                 last.clear();
                 shared.owner.recover(found.marks.clone());
                 let (writer, objects) = Writer::new(found, &shared.options);
-                serve(shared, writer, objects, opened);
+                if shared.publish(writer.store()) {
+                    serve(shared, writer, objects, opened);
+                } else {
+                    writer.store().directory.unlock();
+                }
                 continue;
             }
             Err(error) => fail(shared, &mut last, &error.to_string()),
@@ -140,16 +145,19 @@ fn refuse(shared: &Shared, job: Job) {
 /// Writes what comes, until the end, or until the directory is given up.
 fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened: &mpsc::Sender<()>) {
     let store = writer.store().clone();
-    *shared.store.write().unwrap_or_else(PoisonError::into_inner) = Some(store.clone());
     shared.set_state(DiskState::Serving { is_loading: true, paused: None });
-    let (of_loader, is_stopping) = (store.clone(), shared.is_stopping.clone());
+    let (of_loader, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
+    let is_stopping = is_over.clone();
     let loader = Builder::new().name("disk-loader".to_owned()).spawn(move || objects.load(&of_loader, &is_stopping));
     let _ = opened.send(());
+    writer.fit();
     if let Err(error) = &loader {
         tracing::error!(%error, "the disk cache could not be loaded");
         store.index.end_loading();
     }
-    let is_whole = Serving { shared, writer: &mut writer, paused: None, last_time: Instant::now() }.run();
+    let now = Instant::now();
+    let is_whole = Serving { shared, writer: &mut writer, paused: None, last_time: now, last_flush: now }.run();
+    is_over.store(true, Ordering::Relaxed);
     // A checkpoint of an index that is not complete would forget the rest.
     let is_loaded = loader.is_ok_and(|loader| loader.join().unwrap_or(false));
     if is_whole && is_loaded {
@@ -171,6 +179,7 @@ struct Serving<'a> {
     /// Until when nothing is written, since the disk is full or has failed.
     paused: Option<Instant>,
     last_time: Instant,
+    last_flush: Instant,
 }
 
 impl Serving<'_> {
@@ -186,20 +195,18 @@ impl Serving<'_> {
             }
             let is_item = matches!(next, Next::Item(_));
             match next {
-                Next::Item(Job::Put { store, object, sequence }) => {
-                    if !self.put(&store, object, sequence) {
+                Next::Item(Job::Put { store, object, sequence, replaces }) => {
+                    if !self.put(&store, object, (sequence, replaces)) {
                         return false;
                     }
                 }
-                Next::Item(Job::Checkpoint(done)) => {
-                    self.checkpoint();
-                    let _ = done.send(());
-                }
+                Next::Item(Job::Checkpoint(done)) => self.make_room(&done),
                 Next::Nothing => {}
                 Next::Closed => return true,
             }
             let is_idle = !is_item || self.shared.jobs.is_empty();
-            if is_idle || self.writer.frames_waiting() >= FRAMES_WAITING_MAX {
+            let is_late = self.last_flush.elapsed() >= FLUSH_INTERVAL;
+            if is_idle || is_late || self.writer.frames_waiting() >= FRAMES_WAITING_MAX {
                 self.housekeeping();
             }
         }
@@ -211,7 +218,7 @@ impl Serving<'_> {
     }
 
     /// Returns whether the directory is still there.
-    fn put(&mut self, store: &Arc<Store>, object: NewObject, sequence: u64) -> bool {
+    fn put(&mut self, store: &Arc<Store>, object: NewObject, number: (u64, bool)) -> bool {
         let hash = store.hash(&object.key);
         let is_of_this = Arc::ptr_eq(store, self.writer.store());
         if !is_of_this || self.is_paused() || self.writer.is_log_full() {
@@ -219,7 +226,7 @@ impl Serving<'_> {
             self.shared.counters.refused_objects.add(1);
             return true;
         }
-        let refused = match self.writer.put(object, sequence, self.shared.owner.now_ms()) {
+        let refused = match self.writer.put(object, number, self.shared.owner.now_ms()) {
             Ok(()) | Err(Refused::Removed) => return true,
             Err(refused) => refused,
         };
@@ -260,6 +267,7 @@ impl Serving<'_> {
         if self.is_paused() {
             return;
         }
+        self.last_flush = Instant::now();
         if self.last_time.elapsed() >= TIME_INTERVAL {
             self.writer.note_time(self.shared.owner.now_ms());
             self.last_time = Instant::now();
@@ -272,7 +280,8 @@ impl Serving<'_> {
             Ok(()) => {}
             Err(error) => {
                 self.failed(&error);
-                return;
+                // With a new log, the old one is not needed.
+                return self.checkpoint();
             }
         }
         if self.writer.wants_checkpoint() {
@@ -280,7 +289,24 @@ impl Serving<'_> {
         }
     }
 
+    /// Makes room for removals.
+    fn make_room(&mut self, done: &mpsc::Sender<()>) {
+        let begun = self.writer.begin_generation();
+        let _ = done.send(());
+        match begun {
+            // A checkpoint must not forget what is not known yet.
+            Ok(()) if self.writer.store().index.is_loading() => {}
+            Ok(()) => self.checkpoint(),
+            Err(error) => {
+                self.failed(&error);
+            }
+        }
+    }
+
     fn checkpoint(&mut self) {
+        if self.writer.store().index.is_loading() {
+            return;
+        }
         let (shared, now_ms) = (self.shared, self.shared.owner.now_ms());
         if let Err(error) = self.writer.checkpoint(now_ms, || shared.owner.marks()) {
             self.failed(&error);
@@ -295,7 +321,9 @@ fn remove(shared: &Shared) {
             Next::Item(first) => {
                 let mut jobs = vec![first];
                 jobs.extend(shared.removals.take_all());
-                write_removals(shared, jobs);
+                for group in groups(jobs) {
+                    write_removals(shared, group);
+                }
             }
             Next::Nothing => {}
             Next::Closed => return,
@@ -303,18 +331,28 @@ fn remove(shared: &Shared) {
     }
 }
 
+/// The same removals in groups that a journal takes as a whole.
+fn groups(jobs: Vec<RemovalJob>) -> Vec<Vec<RemovalJob>> {
+    let mut groups: Vec<Vec<RemovalJob>> = Vec::new();
+    let mut bytes = u64::MAX;
+    for job in jobs {
+        bytes = bytes.saturating_add(job.removed.weight());
+        match groups.last_mut() {
+            Some(group) if bytes <= GROUP_BYTES_MAX => group.push(job),
+            _ => {
+                bytes = job.removed.weight();
+                groups.push(vec![job]);
+            }
+        }
+    }
+    groups
+}
+
 fn write_removals(shared: &Shared, jobs: Vec<RemovalJob>) {
-    let Some(open) = shared.store() else {
-        // The directory was given up, and so was made invalid, or will be before it is used.
-        let given_up = if shared.has_missed.load(Ordering::Relaxed) { shared.missed() } else { Durability::Done };
-        return answer(jobs, &outcome(given_up));
-    };
-    // The removals of a directory that was given up meanwhile need not be written.
-    let entries: Vec<_> = jobs
-        .iter()
-        .filter(|job| Arc::ptr_eq(&job.store, &open))
-        .map(|job| (job.sequence, job.removed.clone()))
-        .collect();
+    // To the directory to which they belong, also where that is not in use any more: it may be used again.
+    let Some(open) = jobs.first().map(|job| job.store.clone()) else { return };
+    let (jobs, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| Arc::ptr_eq(&job.store, &open));
+    let entries: Vec<_> = jobs.iter().map(|job| (job.sequence, job.removed.clone())).collect();
     let is_durable = jobs.iter().any(|job| job.done.is_some());
     let write = || open.journal().write(&entries, shared.owner.now_ms(), is_durable);
     let mut written = write();
@@ -330,6 +368,9 @@ fn write_removals(shared: &Shared, jobs: Vec<RemovalJob>) {
         }
     };
     answer(jobs, &result);
+    if !others.is_empty() {
+        write_removals(shared, others);
+    }
 }
 
 fn answer(jobs: Vec<RemovalJob>, result: &Result<(), NotDurable>) {
@@ -349,5 +390,5 @@ fn outcome(durability: Durability) -> Result<(), NotDurable> {
 /// Has a checkpoint taken, which makes room in the journal.
 fn checkpoint(shared: &Shared) -> bool {
     let (done, wait) = mpsc::channel();
-    shared.jobs.push(0, Job::Checkpoint(done)).is_ok() && wait.recv_timeout(CHECKPOINT_TIMEOUT).is_ok()
+    shared.jobs.push_first(Job::Checkpoint(done)).is_ok() && wait.recv_timeout(CHECKPOINT_TIMEOUT).is_ok()
 }

@@ -27,6 +27,15 @@ const LOG_FRAMES_MIN: u64 = 16 << 10;
 /// The log may grow to so many times that length while no checkpoint can be written.
 const LOG_GROWTH_MAX: u64 = 4;
 
+/// Room that is kept for the owner's marks in a checkpoint, in bytes.
+const MARKS_BYTES: u64 = 1 << 20;
+
+/// With so many logs since the last checkpoint, another one is taken: each start begins a log.
+const LOGS_MAX: u64 = 3;
+
+/// The most segments that are evicted, or kept since their object was requested again, to make room for one.
+const EVICTIONS_MAX: usize = 4096;
+
 /// The size of a segment: one of so many in the whole store.
 const SEGMENTS: u64 = 256;
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
@@ -46,6 +55,10 @@ pub(super) struct Writer {
     next_segment: u32,
     previous_checkpoint: u64,
     is_evicting: bool,
+    /// Whether a checkpoint should be taken as soon as all objects are known.
+    is_checkpoint_due: bool,
+    /// The generation in use began for a checkpoint that could not be written.
+    has_failed_checkpoint: bool,
 }
 
 /// A segment to which objects are appended.
@@ -80,8 +93,7 @@ pub(super) fn segment_bytes(size_bytes: u64) -> u64 {
 
 impl Writer {
     pub(super) fn new(opened: Opened, options: &DiskOptions) -> (Self, opening::FoundObjects) {
-        let Opened { store, log, checkpoint, found, segments, .. } = opened;
-        let next_segment = segments.iter().map(|segment| segment.number + 1).max().unwrap_or(1);
+        let Opened { store, log, checkpoint, next_segment, has_lost, found, segments, .. } = opened;
         let mut queues = Queues::default();
         segments.into_iter().for_each(|segment| queues.add(segment));
         let writer = Self {
@@ -96,6 +108,8 @@ impl Writer {
             segment_bytes: segment_bytes(options.size_bytes),
             next_segment,
             is_evicting: false,
+            is_checkpoint_due: has_lost,
+            has_failed_checkpoint: false,
         };
         (writer, found)
     }
@@ -104,12 +118,17 @@ impl Writer {
         &self.store
     }
 
-    /// Writes an object and publishes it.
-    pub(super) fn put(&mut self, object: NewObject, sequence: u64, now_ms: u64) -> Result<(), Refused> {
+    /// Writes an object and publishes it. `replaces`: whether it takes the place of an older one.
+    pub(super) fn put(
+        &mut self,
+        object: NewObject,
+        (sequence, replaces): (u64, bool),
+        now_ms: u64,
+    ) -> Result<(), Refused> {
         let hash = self.store.hash(&object.key);
         if let Some(seen) = &mut self.seen
             && !seen.recall(hash)
-            && !self.store.index.find(hash).places.iter().any(|place| place.variant == object.variant as u32)
+            && !replaces
         {
             seen.remember(hash);
             return Err(Refused::Unproven);
@@ -225,8 +244,14 @@ impl Writer {
                 false => Err(Refused::Io(io::ErrorKind::StorageFull.into())),
             };
         }
-        while self.used_bytes() + bytes + self.segment_bytes > self.size_bytes {
+        for _ in 0..EVICTIONS_MAX {
+            if self.used_bytes() + bytes + self.segment_bytes <= self.size_bytes {
+                break;
+            }
             self.evict()?;
+        }
+        if self.used_bytes() + bytes > self.size_bytes {
+            return Err(Refused::Io(io::ErrorKind::StorageFull.into()));
         }
         match self.create_file(content, bytes) {
             // Others use the file system as well: what is configured may be more than there is.
@@ -245,12 +270,24 @@ impl Writer {
         Ok(Arc::new(segment))
     }
 
-    /// The bytes that everything takes, with room for the checkpoint that comes next.
+    /// The bytes that everything takes, with room for the next checkpoint, its journal, and the log until then.
     fn used_bytes(&self) -> u64 {
-        let journals = 4 * super::journal::JOURNAL_BYTES as u64;
-        let logs = 2 * (self.log.len() + LOG_FRAMES_MIN) * FRAME_BYTES as u64;
-        let checkpoints = 3 * checkpoint::bytes(self.store.index.len(), 0);
-        self.store.usage.bytes() + journals + logs + checkpoints
+        let directory = &self.store.directory;
+        let bytes = |file| std::fs::metadata(directory.file(file)).map_or(0, |file| file.len());
+        let files: u64 = directory.files().unwrap_or_default().into_iter().map(bytes).sum();
+        let checkpoint = checkpoint::bytes(self.store.index.len(), MARKS_BYTES);
+        let journal = 2 * super::journal::JOURNAL_BYTES as u64;
+        let log = 2 * self.log_frames_wanted() * FRAME_BYTES as u64;
+        self.store.usage.bytes() + files + checkpoint + journal + log
+    }
+
+    /// Removes segments until the size is kept: it may have been set lower than it was.
+    pub(super) fn fit(&mut self) {
+        for _ in 0..EVICTIONS_MAX {
+            if self.used_bytes() <= self.size_bytes || self.evict().is_err() {
+                return;
+            }
+        }
     }
 
     /// Removes a segment. What was requested again is moved.
@@ -294,6 +331,11 @@ impl Writer {
             }
         }
         self.is_evicting = false;
+        // The new places of what was moved must be known before the old ones are gone.
+        if let Err(error) = self.log.flush() {
+            self.queues.add(victim);
+            return Err(error.into());
+        }
         self.store.remove_segment(&victim);
         Ok(())
     }
@@ -323,6 +365,10 @@ impl Writer {
         for chunk in &stored.chunks {
             let Read::Done(bytes) = chunk.read(Wait::Yes).map_err(damaged)? else { return Err(Refused::Removed) };
             chunks.push((chunk.first(), bytes));
+        }
+        // A place of an earlier process may lead into a newer object.
+        if self.store.hash(&stored.key) != place.hash || stored.variant as u32 != place.variant {
+            return Err(Refused::Removed);
         }
         let (sequence, stored_ms) = (stored.sequence, stored.stored_ms);
         let (key, variant, description) = (stored.key, stored.variant, stored.description);
@@ -354,8 +400,9 @@ impl Writer {
 
     /// Whether the log or the journal is so long that a checkpoint should be taken.
     pub(super) fn wants_checkpoint(&self) -> bool {
-        !self.store.index.is_loading()
-            && (self.log.len() > self.log_frames_wanted() || self.store.journal().is_half_full())
+        let is_long = self.log.len() > self.log_frames_wanted() || self.store.journal().is_half_full();
+        let has_many_logs = self.log.generation() - self.previous_checkpoint >= LOGS_MAX;
+        !self.store.index.is_loading() && (is_long || has_many_logs || self.is_checkpoint_due)
     }
 
     /// Whether the log is so long that nothing more may be written before a checkpoint is.
@@ -367,16 +414,32 @@ impl Writer {
         LOG_FRAMES_MIN.max(self.store.index.len() / 2)
     }
 
+    /// Begins a new log and a new journal: from here on, all changes are in these as well.
+    pub(super) fn begin_generation(&mut self) -> io::Result<()> {
+        let directory = &self.store.directory;
+        let (log, journal) = opening::begin_generation(directory, self.log.generation() + 1)?;
+        // Before anything is acknowledged that is in them.
+        directory.sync()?;
+        // A log that can't be written must not keep a new one from being used: what waits is in the index, and so in the checkpoint.
+        if let Err(error) = self.log.flush() {
+            tracing::warn!(%error, "the end of a log of the disk cache is lost");
+        }
+        self.log = log;
+        *self.store.journal() = journal;
+        Ok(())
+    }
+
     /// Takes a checkpoint. `marks` returns all marks of the owner.
     pub(super) fn checkpoint(&mut self, now_ms: u64, marks: impl FnOnce() -> Vec<u8>) -> io::Result<()> {
+        // A log that began for a checkpoint that failed does for this one.
+        if !self.has_failed_checkpoint {
+            self.begin_generation()?;
+        }
+        self.has_failed_checkpoint = true;
         let (store, directory) = (self.store.clone(), &self.store.directory);
-        let generation = self.log.generation() + 1;
-        let (log, journal) = opening::begin_generation(directory, generation)?;
-        self.log.flush()?;
-        // From here on, all changes are in the new log and the new journal as well.
-        self.log = log;
-        *store.journal() = journal;
-        let moment = Moment { generation, sequence: store.index.next_sequence(), now_ms, marks: marks() };
+        let generation = self.log.generation();
+        let (sequence, next_segment) = (store.index.next_sequence(), self.next_segment);
+        let moment = Moment { generation, sequence, now_ms, next_segment, marks: marks() };
         let unfinished = directory.file(FileName::Unfinished);
         let written = self.write_checkpoint(&unfinished, &moment);
         if let Err(error) = written {
@@ -385,6 +448,7 @@ impl Writer {
         }
         std::fs::rename(&unfinished, directory.file(FileName::Checkpoint(generation)))?;
         directory.sync()?;
+        (self.has_failed_checkpoint, self.is_checkpoint_due) = (false, false);
         // The checkpoint before this one stays until the next, with all that came since then.
         let previous = std::mem::replace(&mut self.previous_checkpoint, generation);
         for file in directory.files()?.into_iter().filter(|file| file.generation() < previous) {
