@@ -17,6 +17,7 @@ use crate::resource::Resource;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{Body, Cache, CacheLimits, Entry, Key, Meta};
 use bytes::Bytes;
+use kasoku_semantics::policy::Profile;
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
@@ -125,14 +126,33 @@ impl Cache {
         if stored.as_ref().is_some_and(is_answer) {
             return Ok(stored);
         }
-        match tier.disk.find(query.key.bytes()) {
-            Finding::Objects(objects) if objects.is_empty() => Ok(stored),
-            Finding::Objects(objects) => match objects.iter().map(Self::body_now).collect::<Option<Vec<_>>>() {
-                Some(bodies) => Ok(self.recalled(query.key, objects, bodies)),
-                None => Err(self.recall(tier, query.key)),
-            },
-            Finding::OnDisk => Err(self.recall(tier, query.key)),
+        let Finding::Objects(mut objects) = tier.disk.find(query.key.bytes()) else {
+            return Err(self.recall(tier, query.key));
+        };
+        // Only a response that this request may select is read.
+        objects.retain(|object| self.may_select(query, object));
+        if objects.is_empty() {
+            return Ok(stored);
         }
+        match objects.iter().map(Self::body_now).collect::<Option<Vec<_>>>() {
+            Some(bodies) => Ok(self.recalled(query.key, objects, bodies)),
+            None => Err(self.recall(tier, query.key)),
+        }
+    }
+
+    /// Whether a stored object may answer the request, as far as its head tells, and there is memory for it.
+    fn may_select(&self, query: &CacheQuery<'_>, object: &StoredObject) -> bool {
+        let head = description::read(&object.description, object.is_unconfirmed, query.now);
+        // In profile rfc, a language may select a response that was stored for another one.
+        let is_selected = |meta: &Meta| {
+            query.policy.profile == Profile::Rfc || meta.is_selected_by(&query.request.fields, query.policy)
+        };
+        head.is_some_and(|(meta, _)| is_selected(&meta)) && self.has_room_to_read(object)
+    }
+
+    fn has_room_to_read(&self, object: &StoredObject) -> bool {
+        let bytes = object.body_bytes();
+        bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes)
     }
 
     fn recall(&self, tier: &DiskTier, key: &Key) -> Recall {
@@ -155,7 +175,7 @@ impl Cache {
         // A read that can't be made is a miss.
         let Ok(objects) = tier.disk.retrieve(key.bytes()).await else { return };
         let (mut read, mut bodies) = (Vec::with_capacity(objects.len()), Vec::with_capacity(objects.len()));
-        'objects: for object in objects {
+        'objects: for object in objects.into_iter().filter(|object| self.has_room_to_read(object)) {
             let mut body = Vec::with_capacity(object.chunks.len());
             for chunk in &object.chunks {
                 match tier.disk.read(chunk).await {
