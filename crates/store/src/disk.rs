@@ -449,6 +449,7 @@ impl Shared {
         let mut open = self.store.write().unwrap_or_else(PoisonError::into_inner);
         if open.as_ref().is_some_and(|open| Arc::ptr_eq(open, store)) {
             *open = None;
+            self.set_state(DiskState::Opening);
         }
     }
 
