@@ -13,7 +13,7 @@ mod description;
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
 use crate::query::CacheQuery;
-use crate::resource::Resource;
+use crate::resource::{BYTES_MIN, Resource};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{Body, Cache, CacheLimits, Entry, Key, Meta};
 use bytes::Bytes;
@@ -87,6 +87,25 @@ impl Owner for MarksOwner {
     }
 }
 
+/// A response that was found on disk.
+struct FoundResponse {
+    object: StoredObject,
+    meta: Meta,
+    complete_length: Option<u64>,
+    /// The chunks that were read, each with the offset of its first byte.
+    body: Vec<(u64, Bytes)>,
+}
+
+impl FoundResponse {
+    /// The same with its body; `None` where the disk must be waited for. That wait finds out about damage as well.
+    fn with_body_now(mut self) -> Option<Self> {
+        for chunk in &self.object.chunks {
+            self.body.push((chunk.first(), chunk.bytes_now().ok()??));
+        }
+        Some(self)
+    }
+}
+
 impl DiskTier {
     fn recalls(&self) -> MutexGuard<'_, HashMap<KeyHash, Weak<OnceCell<()>>>> {
         self.recalls.lock().unwrap_or_else(PoisonError::into_inner)
@@ -126,33 +145,29 @@ impl Cache {
         if stored.as_ref().is_some_and(is_answer) {
             return Ok(stored);
         }
-        let Finding::Objects(mut objects) = tier.disk.find(query.key.bytes()) else {
+        let Finding::Objects(objects) = tier.disk.find(query.key.bytes()) else {
             return Err(self.recall(tier, query.key));
         };
-        // Only a response that this request may select is read.
-        objects.retain(|object| self.may_select(query, object));
-        if objects.is_empty() {
-            return Ok(stored);
-        }
-        match objects.iter().map(Self::body_now).collect::<Option<Vec<_>>>() {
-            Some(bodies) => Ok(self.recalled(query.key, objects, bodies)),
+        // Only a response that this request may select is read. In profile rfc, a language may select one of another variant.
+        let is_selected = |found: &FoundResponse| {
+            query.policy.profile == Profile::Rfc || found.meta.is_selected_by(&query.request.fields, query.policy)
+        };
+        let found = objects.into_iter().filter_map(|object| self.response(object, query.now)).filter(is_selected);
+        let found = found.map(FoundResponse::with_body_now).collect::<Option<Vec<_>>>();
+        match found {
+            Some(found) if found.is_empty() => Ok(stored),
+            Some(found) => Ok(self.recalled(query.key, found)),
             None => Err(self.recall(tier, query.key)),
         }
     }
 
-    /// Whether a stored object may answer the request, as far as its head tells, and there is memory for it.
-    fn may_select(&self, query: &CacheQuery<'_>, object: &StoredObject) -> bool {
-        let head = description::read(&object.description, object.is_unconfirmed, query.now);
-        // In profile rfc, a language may select a response that was stored for another one.
-        let is_selected = |meta: &Meta| {
-            query.policy.profile == Profile::Rfc || meta.is_selected_by(&query.request.fields, query.policy)
-        };
-        head.is_some_and(|(meta, _)| is_selected(&meta)) && self.has_room_to_read(object)
-    }
-
-    fn has_room_to_read(&self, object: &StoredObject) -> bool {
+    /// The response in an object, still without its body; `None` where it is none, or where memory has no room for it.
+    fn response(&self, object: StoredObject, now: Now) -> Option<FoundResponse> {
+        let (meta, complete_length) = description::read(&object.description, object.is_unconfirmed, now)?;
+        let is_right = description::variant_number(&meta) == object.variant;
         let bytes = object.body_bytes();
-        bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes)
+        let has_room = bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
+        (is_right && has_room).then(|| FoundResponse { object, meta, complete_length, body: Vec::new() })
     }
 
     fn recall(&self, tier: &DiskTier, key: &Key) -> Recall {
@@ -174,43 +189,27 @@ impl Cache {
         let Some(tier) = &self.0.disk else { return };
         // A read that can't be made is a miss.
         let Ok(objects) = tier.disk.retrieve(key.bytes()).await else { return };
-        let (mut read, mut bodies) = (Vec::with_capacity(objects.len()), Vec::with_capacity(objects.len()));
-        'objects: for object in objects.into_iter().filter(|object| self.has_room_to_read(object)) {
-            let mut body = Vec::with_capacity(object.chunks.len());
-            for chunk in &object.chunks {
+        let now = (tier.clock)();
+        let mut read = Vec::with_capacity(objects.len());
+        'responses: for mut found in objects.into_iter().filter_map(|object| self.response(object, now)) {
+            for chunk in &found.object.chunks {
                 match tier.disk.read(chunk).await {
-                    Ok(bytes) => body.push((chunk.first(), bytes)),
-                    Err(_) => continue 'objects,
+                    Ok(bytes) => found.body.push((chunk.first(), bytes)),
+                    Err(_) => continue 'responses,
                 }
             }
-            read.push(object);
-            bodies.push(body);
+            read.push(found);
         }
-        self.recalled(key, read, bodies);
-    }
-
-    /// The chunks of an object, if all are in memory; none where they are damaged, so that the object is left out.
-    fn body_now(object: &StoredObject) -> Option<Vec<(u64, Bytes)>> {
-        let mut body = Vec::with_capacity(object.chunks.len());
-        for chunk in &object.chunks {
-            match chunk.bytes_now() {
-                Ok(Some(bytes)) => body.push((chunk.first(), bytes)),
-                Ok(None) => return None,
-                Err(_) => return Some(Vec::new()),
-            }
-        }
-        Some(body)
+        self.recalled(key, read);
     }
 
     /// Puts what was read into the memory tier, unless it was removed meanwhile. Returns all that is stored for the key then.
-    fn recalled(&self, key: &Key, objects: Vec<StoredObject>, bodies: Vec<Vec<(u64, Bytes)>>) -> Option<Arc<Resource>> {
+    fn recalled(&self, key: &Key, mut read: Vec<FoundResponse>) -> Option<Arc<Resource>> {
         let tier = self.0.disk.as_ref()?;
-        let now = (tier.clock)();
-        let mut read: Vec<_> = objects.into_iter().zip(bodies).collect();
-        read.sort_by_key(|(object, _)| object.stored_ms);
+        read.sort_by_key(|found| found.object.stored_ms);
         let mut stored = None;
         self.0.memory.update(key.hash(), key.bytes(), |present| {
-            let bytes_max = self.0.limits.object_bytes_max.max(crate::resource::BYTES_MIN);
+            let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
             let mut resource: Option<Resource> = None;
             let mut add = |entry: Arc<Entry>| {
                 resource = Some(match resource.take() {
@@ -218,11 +217,14 @@ impl Cache {
                     None => Resource::new(key.bytes(), entry),
                 });
             };
-            for (object, body) in read {
-                let is_present = |meta: &Meta| present.as_ref().is_some_and(|it| it.same_variant(meta).is_some());
-                let entry = tier.disk.has(&object).then(|| self.entry(key, &object, body, now)).flatten();
-                if let Some(entry) = entry.filter(|entry| !is_present(&entry.meta) && entry.memory_bytes() <= bytes_max)
-                {
+            let is_present = |meta: &Meta| present.as_ref().is_some_and(|it| it.same_variant(meta).is_some());
+            for FoundResponse { object, meta, complete_length, body } in read {
+                if is_present(&meta) || !tier.disk.has(&object) {
+                    continue;
+                }
+                let body = Body::of_chunks(body, complete_length).charged(&self.0.budget);
+                let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));
+                if entry.memory_bytes() <= bytes_max {
                     tier.disk.count_hit(&object);
                     add(entry);
                 }
@@ -232,15 +234,6 @@ impl Cache {
             stored.clone()
         });
         stored
-    }
-
-    /// The stored response that an object holds.
-    fn entry(&self, key: &Key, object: &StoredObject, body: Vec<(u64, Bytes)>, now: Now) -> Option<Arc<Entry>> {
-        let (meta, complete_length) = description::read(&object.description, object.is_unconfirmed, now)?;
-        let has_all = body.len() == object.chunks.len();
-        let body = Body::of_chunks(body, complete_length);
-        let is_right = has_all && description::variant_number(&meta) == object.variant;
-        is_right.then(|| Arc::new(Entry::new(Arc::new(meta), body.charged(&self.0.budget), key, &self.0.budget)))
     }
 
     /// Has a stored response written. Called under the lock of its key.

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// 64 MiB.
+pub const DISK_BYTES_MIN: u64 = 64 << 20;
+
 /// 10 GiB.
 pub const DISK_BYTES_DEFAULT: u64 = 10 << 30;
 

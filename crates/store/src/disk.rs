@@ -43,7 +43,6 @@ mod threads;
 mod writer;
 
 pub use counters::DiskCounts;
-pub use directory::{FORMAT_VERSION, OpenError};
 pub use index::Removal;
 pub use object::{ReadError, StoredChunk, StoredObject};
 pub use opening::Marks;
@@ -51,7 +50,7 @@ pub use opening::Marks;
 use bytes::Bytes;
 use counters::Counters;
 use journal::{MARK_BYTES_MAX, Removed};
-use object::{Read, Wait};
+use object::{Attempt, Wait};
 use queue::Queue;
 use segment::Usage;
 use std::any::Any;
@@ -279,8 +278,8 @@ impl Disk {
         }
         let chunk = chunk.clone();
         match self.on_thread(move || chunk.read(Wait::Yes)).await?? {
-            Read::Done(bytes) => Ok(bytes),
-            Read::NotYet => Err(ReadError::Busy),
+            Attempt::Done(bytes) => Ok(bytes),
+            Attempt::NotYet => Err(ReadError::Busy),
         }
     }
 
@@ -470,6 +469,7 @@ impl Shared {
         let is_complete = !self.has_missed.load(Ordering::Relaxed);
         if is_complete {
             *open = Some(store.clone());
+            self.set_state(DiskState::Serving { is_loading: true, paused: None });
         }
         is_complete
     }
@@ -498,8 +498,8 @@ fn find(store: &Arc<Store>, key: &[u8], wait: Wait) -> Finding {
     let mut objects = Vec::new();
     for place in found.places {
         match StoredObject::read(store, place, Some(key), wait) {
-            Ok(Read::Done(object)) => objects.extend(object),
-            Ok(Read::NotYet) => return Finding::OnDisk,
+            Ok(Attempt::Done(object)) => objects.extend(object),
+            Ok(Attempt::NotYet) => return Finding::OnDisk,
             // It has been dropped.
             Err(_) => {}
         }

@@ -1,6 +1,7 @@
-//! Table rows for the whole program, the memory tier, and the access log.
+//! Table rows for the whole program, the memory tier, the disk tier, and the access log.
 
 use super::{Default, MIB, ROW, Section, Setting, SettingKind, SettingScope, TIB};
+use kasoku_options::DISK_BYTES_MIN;
 
 pub(super) static SERVER: Section = Section {
     title: "The server",
@@ -194,7 +195,7 @@ pub(super) static DISK: Section = Section {
         },
         Setting {
             path: "disk.size",
-            kind: SettingKind::Size { min: 64 * MIB, max: 1024 * TIB },
+            kind: SettingKind::Size { min: DISK_BYTES_MIN, max: 1024 * TIB },
             default: Default::Value("\"10GiB\""),
             summary: "What the directory may take on disk, with everything in it.",
             example: "\"50GiB\"",

@@ -5,8 +5,8 @@
 
 use crate::cache::fetch;
 use crate::error::Fault;
-use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
+use crate::exchange::{DISK_TIMEOUT, Exchange};
 use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::respond::{self, forwarded};
@@ -116,12 +116,12 @@ async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has
     }
 }
 
-/// Looks the request up, and waits for the disk where the response may be there.
+/// Looks the request up, and waits for the disk where the response may be there. A disk that does not answer is a miss.
 async fn look_up_in_all_tiers(exchange: &Exchange, request: &SharedRequest) -> Lookup {
     let Worker { cache, .. } = &*exchange.worker;
     match cache.look_up(request, exchange.worker.now()) {
         Lookup::Recall(recall) => {
-            recall.wait().await;
+            let _ = tokio::time::timeout(DISK_TIMEOUT, recall.wait()).await;
             cache.look_up_recalled(request, exchange.worker.now())
         }
         found => found,

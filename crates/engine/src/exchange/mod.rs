@@ -25,7 +25,6 @@ use crate::runtime::worker::Worker;
 use crate::sites::ActiveRoute;
 use http::{Method, StatusCode};
 use kasoku_cache::Invalidated;
-use kasoku_cache::disk::NotDurable;
 use kasoku_metrics::SiteCells;
 use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::time::Now;
@@ -35,6 +34,11 @@ use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a request waits for the disk tier: for a stored response, or until a removal is written.
+pub(crate) const DISK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One request on its way through the engine, and all that is kept for it until it is logged.
 pub(crate) struct Exchange {
@@ -138,12 +142,14 @@ impl Exchange {
         keys
     }
 
-    /// Waits until what the request has removed can't come back.
-    pub(crate) async fn removals_are_certain(&self) -> Result<(), NotDurable> {
+    /// Waits until what the request has removed can't come back. The client gets its answer in any case.
+    pub(crate) async fn removals_are_certain(&self) {
         let removed = self.existing_extras().map(|mut extras| std::mem::take(&mut extras.invalidated));
-        match removed.filter(|removed| !removed.is_certain()) {
-            Some(removed) => removed.wait().await.map(|_| ()),
-            None => Ok(()),
+        let Some(removed) = removed.filter(|removed| !removed.is_certain()) else { return };
+        match timeout(DISK_TIMEOUT, removed.wait()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::error!(%error, "what a request has changed may come back from the disk"),
+            Err(_) => tracing::error!("the disk does not answer: what a request has changed may come back from it"),
         }
     }
 

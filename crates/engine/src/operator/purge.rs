@@ -11,7 +11,7 @@ mod meant;
 
 pub use meant::SiteNames;
 
-use crate::exchange::Exchange;
+use crate::exchange::{DISK_TIMEOUT, Exchange};
 use crate::request::path::PathReader;
 use crate::request::route::{Routed, canonical, host_in_keys, serving};
 use crate::runtime::handle::EngineHandle;
@@ -64,6 +64,9 @@ pub enum PurgeError {
     /// It was purged, and the disk tier can't keep that.
     #[error(transparent)]
     NotDurable(#[from] NotDurable),
+    /// It was purged, and the disk tier has not noted it in time.
+    #[error("it was purged in memory, and the disk does not answer: the next start may undo that")]
+    DiskTimeout,
     /// No site here has tags, or the named site has none.
     #[error("no such site has tags: `tags` in the configuration of a site says which tags its responses get")]
     NoTags,
@@ -97,7 +100,7 @@ impl EngineHandle {
     /// The target is not valid, and nothing is purged. Or the disk tier can't note it.
     pub async fn purge_durably(&self, target: &PurgeTarget, purge: Purge) -> Result<Purged, PurgeError> {
         let (purged, invalidated) = self.begin_purge(target, purge)?;
-        invalidated.wait().await?;
+        noted(invalidated).await?;
         Ok(purged)
     }
 
@@ -124,6 +127,17 @@ impl EngineHandle {
         }
         self.cells().count_shared(Counter::Purges);
         Ok(purged)
+    }
+}
+
+/// Waits until the disk tier has noted a purge.
+async fn noted(invalidated: Invalidated) -> Result<(), PurgeError> {
+    if invalidated.is_certain() {
+        return Ok(());
+    }
+    match tokio::time::timeout(DISK_TIMEOUT, invalidated.wait()).await {
+        Ok(noted) => Ok(noted.map(|_| ())?),
+        Err(_) => Err(PurgeError::DiskTimeout),
     }
 }
 
@@ -277,7 +291,7 @@ pub(crate) async fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, 
     match purge_target(&worker.cache, &settings.sites, &target, purge, exchange.now()) {
         Ok((purged, invalidated)) => {
             worker.cells.count(Counter::Purges);
-            if let Err(error) = invalidated.wait().await {
+            if let Err(error) = noted(invalidated).await {
                 return (StatusCode::INTERNAL_SERVER_ERROR, format!("Purged in memory only: {error}."));
             }
             let what = match (&target, purged.was_stored) {

@@ -33,6 +33,8 @@ use tokio::sync::{mpsc, watch};
 // The largest response that an operator may allow is the largest one for which the cache has room.
 const _: () = assert!(kasoku_options::RESERVED_SHARE == kasoku_cache::budget::RESERVED_SHARE);
 
+const _: () = assert!(kasoku_options::DISK_BYTES_MIN == kasoku_cache::disk::SIZE_BYTES_MIN);
+
 /// How long a worker may take to apply its new settings.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 

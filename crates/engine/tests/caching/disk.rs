@@ -184,7 +184,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn purge(scene: &Scenario, target: &PurgeTarget, purge: Purge) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(scene.engine.handle().purge_durably(target, purge)).unwrap();
 }
 

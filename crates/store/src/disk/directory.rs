@@ -23,7 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of the format that this program writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"KDiskDir";
 
@@ -33,7 +33,7 @@ const COPY_OFFSET: u64 = 4096;
 
 /// Why a directory can't be used.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub(super) enum OpenError {
     /// Another process uses it.
     #[error("{0} is in use by another process")]
     InUse(PathBuf),
@@ -90,12 +90,12 @@ pub(super) enum FileName {
     /// A checkpoint that was not finished.
     Unfinished,
     Log(u64),
-    Purges(u64, Copy),
+    Purges(u64, JournalCopy),
 }
 
 /// One of the two copies of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Copy {
+pub(super) enum JournalCopy {
     A,
     B,
 }
@@ -106,8 +106,8 @@ impl FileName {
             Self::Checkpoint(generation) => format!("checkpoint-{generation}"),
             Self::Unfinished => "checkpoint.new".to_owned(),
             Self::Log(generation) => format!("log-{generation}"),
-            Self::Purges(generation, Copy::A) => format!("purges-{generation}-a"),
-            Self::Purges(generation, Copy::B) => format!("purges-{generation}-b"),
+            Self::Purges(generation, JournalCopy::A) => format!("purges-{generation}-a"),
+            Self::Purges(generation, JournalCopy::B) => format!("purges-{generation}-b"),
         }
     }
 
@@ -117,8 +117,8 @@ impl FileName {
             ("checkpoint", generation) => Self::Checkpoint(number(generation)?),
             ("log", generation) => Self::Log(number(generation)?),
             ("purges", rest) => match rest.split_once('-')? {
-                (generation, "a") => Self::Purges(number(generation)?, Copy::A),
-                (generation, "b") => Self::Purges(number(generation)?, Copy::B),
+                (generation, "a") => Self::Purges(number(generation)?, JournalCopy::A),
+                (generation, "b") => Self::Purges(number(generation)?, JournalCopy::B),
                 _ => return None,
             },
             _ => return None,

@@ -21,7 +21,7 @@ pub(super) struct Queues {
 
 /// Which queue a segment was in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Queue {
+pub(super) enum QueueKind {
     New,
     Proven,
 }
@@ -41,11 +41,11 @@ impl Queues {
     }
 
     /// The next segment to go, where segments may have `bytes_max` bytes.
-    pub(super) fn take(&mut self, bytes_max: u64) -> Option<(Queue, Arc<Segment>)> {
+    pub(super) fn take(&mut self, bytes_max: u64) -> Option<(QueueKind, Arc<Segment>)> {
         let new_bytes: u64 = self.new.iter().map(|segment| segment.bytes()).sum();
         let is_new_turn = new_bytes > bytes_max / NEW_SHARE || self.proven.is_empty();
-        let from_new = |queues: &mut Self| queues.new.pop_front().map(|segment| (Queue::New, segment));
-        let from_proven = |queues: &mut Self| queues.proven.pop_front().map(|segment| (Queue::Proven, segment));
+        let from_new = |queues: &mut Self| queues.new.pop_front().map(|segment| (QueueKind::New, segment));
+        let from_proven = |queues: &mut Self| queues.proven.pop_front().map(|segment| (QueueKind::Proven, segment));
         if is_new_turn {
             from_new(self).or_else(|| from_proven(self))
         } else {

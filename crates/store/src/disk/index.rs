@@ -30,6 +30,8 @@ pub(super) struct Index {
     parts: Box<[Mutex<Part>]>,
     sequence: AtomicU64,
     objects: AtomicU64,
+    /// What the tables of all parts take.
+    table_bytes: AtomicU64,
     /// Whether places of an earlier process are still being added: then a key that is not found may still come.
     is_loading: AtomicBool,
 }
@@ -85,6 +87,7 @@ impl Index {
             parts: (0..parts).map(|_| Mutex::default()).collect(),
             sequence: AtomicU64::new(1),
             objects: AtomicU64::new(0),
+            table_bytes: AtomicU64::new(0),
             is_loading: AtomicBool::new(false),
         }
     }
@@ -185,7 +188,7 @@ impl Index {
                 is_kept
             });
             self.objects.fetch_sub((before - part.places.len()) as u64, Ordering::Relaxed);
-            shrink(&mut part);
+            self.shrink(&mut part);
         }
     }
 
@@ -239,8 +242,8 @@ impl Index {
 
     /// The memory of the index, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
-        let tables: usize = self.parts.iter().map(|part| lock(part).places.allocation_size()).sum();
-        (tables + self.parts.len() * size_of::<Mutex<Part>>()) as u64
+        let parts = self.parts.len() * size_of::<Mutex<Part>>();
+        self.table_bytes.load(Ordering::Relaxed) + parts as u64
     }
 
     /// Drops the objects of a key that a removal meets; returns whether there was one. Those of an earlier process that are not known yet
@@ -256,7 +259,7 @@ impl Index {
             removed.insert(hash, ());
             was_there = true;
         }
-        shrink(part);
+        self.shrink(part);
         was_there
     }
 
@@ -274,8 +277,26 @@ impl Index {
     }
 
     fn insert(&self, part: &mut Part, place: Place) {
-        part.places.insert_unique(place.hash, place, |place| place.hash);
+        self.resize(part, |places| {
+            places.insert_unique(place.hash, place, |place| place.hash);
+        });
         self.objects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives back memory that a part does not need.
+    fn shrink(&self, part: &mut Part) {
+        let count = part.places.len();
+        if part.places.capacity() > ROOM_MAX * count.max(4) {
+            self.resize(part, |places| places.shrink_to(2 * count, |place| place.hash));
+        }
+    }
+
+    /// Makes a change that may resize the table.
+    fn resize(&self, part: &mut Part, change: impl FnOnce(&mut HashTable<Place>)) {
+        let before = part.places.allocation_size() as u64;
+        change(&mut part.places);
+        self.table_bytes.fetch_add(part.places.allocation_size() as u64, Ordering::Relaxed);
+        self.table_bytes.fetch_sub(before, Ordering::Relaxed);
     }
 
     fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
@@ -313,13 +334,6 @@ fn waited(part: &mut Part, hash: u64) -> u64 {
         part.waiting.remove(&hash);
     }
     removed_before
-}
-
-fn shrink(part: &mut Part) {
-    let count = part.places.len();
-    if part.places.capacity() > ROOM_MAX * count.max(4) {
-        part.places.shrink_to(2 * count, |place| place.hash);
-    }
 }
 
 #[cfg(test)]

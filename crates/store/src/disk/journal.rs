@@ -6,7 +6,7 @@
 //!
 //! One damaged copy does no harm. If both are damaged, the reader says so, and the origin must confirm every object.
 
-use super::directory::Copy;
+use super::directory::JournalCopy;
 use super::index::Removal;
 use super::input::Input;
 use super::layout::{Checksums, FileKind};
@@ -80,7 +80,7 @@ pub(super) enum JournalError {
 impl JournalWriter {
     /// A new journal. `path` makes the path of a copy.
     pub(super) fn create(
-        path: impl Fn(Copy) -> std::path::PathBuf,
+        path: impl Fn(JournalCopy) -> std::path::PathBuf,
         generation: u64,
         checksums: Checksums,
     ) -> io::Result<Self> {
@@ -91,7 +91,7 @@ impl JournalWriter {
             file.sync_all()?;
             Ok::<_, io::Error>(file)
         };
-        Ok(Self { copies: [create(Copy::A)?, create(Copy::B)?], generation, written: 0, checksums })
+        Ok(Self { copies: [create(JournalCopy::A)?, create(JournalCopy::B)?], generation, written: 0, checksums })
     }
 
     /// Writes these entries. With `is_durable` they survive a loss of power when this returns, otherwise the end of this process.
@@ -150,9 +150,15 @@ fn frame(out: &mut Vec<u8>, sequence: u64, now_ms: u64, removed: &Removed, check
 
 impl JournalContent {
     /// Adds what a journal says.
-    pub(super) fn read(&mut self, path: impl Fn(Copy) -> std::path::PathBuf, generation: u64, checksums: Checksums) {
+    pub(super) fn read(
+        &mut self,
+        path: impl Fn(JournalCopy) -> std::path::PathBuf,
+        generation: u64,
+        checksums: Checksums,
+    ) {
         // A copy that can't be read is a damaged one.
-        let copies = [bytes(&path(Copy::A)).unwrap_or_default(), bytes(&path(Copy::B)).unwrap_or_default()];
+        let copies =
+            [bytes(&path(JournalCopy::A)).unwrap_or_default(), bytes(&path(JournalCopy::B)).unwrap_or_default()];
         let mut offset = 0;
         loop {
             let found = copies.iter().find_map(|copy| read_frame(copy, offset, generation, checksums));
@@ -222,7 +228,7 @@ mod tests {
         ]
     }
 
-    fn paths(folder: &Path) -> impl Fn(Copy) -> PathBuf {
+    fn paths(folder: &Path) -> impl Fn(JournalCopy) -> PathBuf {
         move |copy| folder.join(format!("{copy:?}"))
     }
 
@@ -248,7 +254,7 @@ mod tests {
     #[test]
     fn either_copy_says_all() {
         let folder = tempfile::tempdir().unwrap();
-        for copy in [Copy::A, Copy::B] {
+        for copy in [JournalCopy::A, JournalCopy::B] {
             let path = || paths(folder.path())(copy);
             for byte in 0..200 {
                 write(folder.path());
@@ -273,12 +279,12 @@ mod tests {
     fn two_damaged_copies_are_noticed() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path());
-        for copy in [Copy::A, Copy::B] {
+        for copy in [JournalCopy::A, JournalCopy::B] {
             change(paths(folder.path())(copy), |bytes| bytes[50] ^= 1);
         }
         assert_eq!(read(folder.path()), (1, true));
         write(folder.path());
-        for copy in [Copy::A, Copy::B] {
+        for copy in [JournalCopy::A, JournalCopy::B] {
             change(paths(folder.path())(copy), |bytes| bytes.truncate(4096));
         }
         assert_eq!(read(folder.path()), (3, true));
@@ -288,10 +294,10 @@ mod tests {
     fn what_only_one_copy_has_is_said_and_is_no_damage() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path());
-        change(paths(folder.path())(Copy::B), |bytes| bytes[40..].fill(0));
+        change(paths(folder.path())(JournalCopy::B), |bytes| bytes[40..].fill(0));
         assert_eq!(read(folder.path()), (3, false));
         // The process ended in the middle of a frame, before it wrote the other copy.
-        change(paths(folder.path())(Copy::A), |bytes| bytes[60..].fill(0));
+        change(paths(folder.path())(JournalCopy::A), |bytes| bytes[60..].fill(0));
         assert_eq!(read(folder.path()), (1, false));
     }
 

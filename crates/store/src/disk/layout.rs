@@ -20,11 +20,8 @@
 //! bytes that pass for an object.
 
 use super::input::Input;
-use super::place::Location;
+use super::place::{Location, UNIT_BYTES};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
-
-/// Heads, chunks and offsets are multiples of this, in bytes.
-pub(super) const ALIGNMENT: u64 = 8;
 
 /// The most chunks of one object: 32 GiB in chunks of 256 KiB.
 const CHUNKS_MAX: u32 = 128 << 10;
@@ -92,7 +89,7 @@ pub(super) struct ChunkPlace {
 /// The length of a head with these parts, in bytes.
 pub(super) fn head_bytes(key: &[u8], description: &[u8], chunks: usize) -> u64 {
     let texts = (TABLE_BYTES + key.len() + description.len()) as u64;
-    texts.next_multiple_of(ALIGNMENT) + (chunks * CHUNK_PLACE_BYTES) as u64
+    texts.next_multiple_of(UNIT_BYTES) + (chunks * CHUNK_PLACE_BYTES) as u64
 }
 
 impl Head {
@@ -108,7 +105,7 @@ impl Head {
         numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
         bytes.extend_from_slice(&self.key);
         bytes.extend_from_slice(&self.description);
-        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
+        bytes.resize(bytes.len().next_multiple_of(UNIT_BYTES as usize), 0);
         for chunk in &self.chunks {
             bytes.extend_from_slice(&chunk.first.to_le_bytes());
             bytes.extend_from_slice(&chunk.offset.to_le_bytes());
@@ -148,7 +145,7 @@ pub(super) fn head_length(bytes: &[u8]) -> Option<u64> {
         return None;
     }
     let (length, key, description, chunks) = (input.u32()?, input.u32()?, input.u32()?, input.u32()?);
-    let texts = (TABLE_BYTES as u64 + u64::from(key) + u64::from(description)).next_multiple_of(ALIGNMENT);
+    let texts = (TABLE_BYTES as u64 + u64::from(key) + u64::from(description)).next_multiple_of(UNIT_BYTES);
     let expected = texts + u64::from(chunks) * CHUNK_PLACE_BYTES as u64;
     (chunks <= CHUNKS_MAX && u64::from(length) == expected && expected <= HEAD_BYTES_MAX).then_some(expected)
 }

@@ -67,7 +67,7 @@ pub enum ReadError {
 
 /// What is read without waiting for the disk.
 #[derive(Debug)]
-pub(super) enum Read<T> {
+pub(super) enum Attempt<T> {
     Done(T),
     /// It is not in the page cache.
     NotYet,
@@ -87,18 +87,18 @@ impl StoredObject {
         place: Place,
         key: Option<&[u8]>,
         wait: Wait,
-    ) -> Result<Read<Option<Self>>, ReadError> {
+    ) -> Result<Attempt<Option<Self>>, ReadError> {
         // The segment may have been evicted since the place was found.
         let Some(segment) = store.segment(place.segment) else {
             store.index.remove_place(&place);
-            return Ok(Read::Done(None));
+            return Ok(Attempt::Done(None));
         };
         let (at, checksums) = (place.location(), store.directory.checksums);
         let is_whole = place.bytes() <= WHOLE_BYTES_MAX;
         let length = if is_whole { place.bytes() } else { place.head_bytes() };
         let read = match read_bytes(segment.file(), at.offset, length, wait) {
-            Ok(Read::NotYet) => return Ok(Read::NotYet),
-            Ok(Read::Done(bytes)) => Head::read(&bytes, checksums, at).map(|head| (head, bytes)),
+            Ok(Attempt::NotYet) => return Ok(Attempt::NotYet),
+            Ok(Attempt::Done(bytes)) => Head::read(&bytes, checksums, at).map(|head| (head, bytes)),
             Err(error) => {
                 failed(store, &error);
                 None
@@ -109,7 +109,7 @@ impl StoredObject {
             return Err(ReadError::Damaged);
         };
         if key.is_some_and(|key| *key != *head.key) {
-            return Ok(Read::Done(None));
+            return Ok(Attempt::Done(None));
         }
         let source = Arc::new(Source { store: store.clone(), segment, place });
         let mut chunks = Vec::with_capacity(head.chunks.len());
@@ -132,7 +132,7 @@ impl StoredObject {
         let Head { key, variant, description, stored_ms, sequence, .. } = head;
         let is_unconfirmed = place.is_unconfirmed();
         let object = Self { key, variant, description, stored_ms, is_unconfirmed, chunks, sequence, place };
-        Ok(Read::Done(Some(object)))
+        Ok(Attempt::Done(Some(object)))
     }
 
     /// The length of the stored body, in bytes.
@@ -158,8 +158,8 @@ impl StoredChunk {
     /// They are not as they were written. The object has been dropped.
     pub fn bytes_now(&self) -> Result<Option<Bytes>, ReadError> {
         match self.read(Wait::No)? {
-            Read::Done(bytes) => Ok(Some(bytes)),
-            Read::NotYet => Ok(None),
+            Attempt::Done(bytes) => Ok(Some(bytes)),
+            Attempt::NotYet => Ok(None),
         }
     }
 
@@ -168,14 +168,14 @@ impl StoredChunk {
         (self.source.segment.file(), self.place.offset)
     }
 
-    pub(super) fn read(&self, wait: Wait) -> Result<Read<Bytes>, ReadError> {
+    pub(super) fn read(&self, wait: Wait) -> Result<Attempt<Bytes>, ReadError> {
         if let Some(bytes) = &self.bytes {
-            return Ok(Read::Done(bytes.clone()));
+            return Ok(Attempt::Done(bytes.clone()));
         }
         let source = &self.source;
         match read_bytes(source.segment.file(), self.place.offset, self.length(), wait) {
-            Ok(Read::Done(bytes)) => Ok(Read::Done(self.checked(bytes)?)),
-            Ok(Read::NotYet) => Ok(Read::NotYet),
+            Ok(Attempt::Done(bytes)) => Ok(Attempt::Done(self.checked(bytes)?)),
+            Ok(Attempt::NotYet) => Ok(Attempt::NotYet),
             Err(error) => {
                 failed(&source.store, &error);
                 source.store.drop_damaged(&source.place);
@@ -198,17 +198,17 @@ impl StoredChunk {
 }
 
 /// Bytes of a segment. Fewer than wanted come only where the file ends.
-fn read_bytes(file: &File, offset: u64, length: u64, wait: Wait) -> io::Result<Read<Bytes>> {
+fn read_bytes(file: &File, offset: u64, length: u64, wait: Wait) -> io::Result<Attempt<Bytes>> {
     let mut bytes = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::InvalidInput)?];
     let count = match wait {
         Wait::Yes => read_full(file, &mut bytes, offset)?,
         Wait::No => match read_now(file, offset, &mut bytes)? {
             Some(count) => count,
-            None => return Ok(Read::NotYet),
+            None => return Ok(Attempt::NotYet),
         },
     };
     bytes.truncate(count);
-    Ok(Read::Done(bytes.into()))
+    Ok(Attempt::Done(bytes.into()))
 }
 
 /// Fills the buffer with what is in the page cache; `None` where something is not.

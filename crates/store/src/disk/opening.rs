@@ -14,7 +14,7 @@ use super::index::Removal;
 use super::journal::{JournalContent, JournalWriter, Removed};
 use super::layout::{Head, TABLE_BYTES, head_length};
 use super::log::{LogContent, LogWriter, read_full};
-use super::place::{Location, Place};
+use super::place::{Location, Place, UNIT_BYTES};
 use super::segment::{Content, HEADER_BYTES, Segment, Usage};
 use super::store::Store;
 use std::collections::{BTreeSet, HashMap};
@@ -314,13 +314,13 @@ fn objects(store: &Store, segment: &Segment, is_stopping: &AtomicBool) -> Vec<Pl
         match read_head(store, segment, offset) {
             Some((head, head_bytes)) => {
                 let body: u64 = head.chunks.iter().map(|chunk| u64::from(chunk.length)).sum();
-                let bytes = (head_bytes + body).next_multiple_of(super::layout::ALIGNMENT);
+                let bytes = (head_bytes + body).next_multiple_of(UNIT_BYTES);
                 let at = Location { segment: segment.number, offset };
                 let hash = (store.hash(&head.key), head.variant);
                 found.extend(Place::new(hash, at, (head_bytes, bytes), head.stored_ms));
                 offset += bytes;
             }
-            None => match next_head(store, segment, offset + super::layout::ALIGNMENT) {
+            None => match next_head(store, segment, offset + UNIT_BYTES) {
                 Some(next) => offset = next,
                 None => break,
             },
@@ -350,7 +350,7 @@ fn next_head(store: &Store, segment: &Segment, from: u64) -> Option<u64> {
     while begin < segment.bytes() {
         let count = read_full(segment.file(), &mut window, begin).ok()?;
         let read = window.get(..count)?;
-        let candidates = (0..count.min(WINDOW)).step_by(super::layout::ALIGNMENT as usize);
+        let candidates = (0..count.min(WINDOW)).step_by(UNIT_BYTES as usize);
         for at in candidates {
             let offset = begin + at as u64;
             if read.get(at..).and_then(head_length).is_some() && read_head(store, segment, offset).is_some() {

@@ -27,7 +27,7 @@ pub(super) struct Place {
     pub(super) stored: u32,
 }
 
-/// The unit of offsets and lengths, in bytes.
+/// The unit of offsets and lengths, in bytes: heads begin and end at multiples of it.
 pub(super) const UNIT_BYTES: u64 = 8;
 
 /// How many bits of [`Place::head`] are the length.

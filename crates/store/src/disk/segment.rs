@@ -7,8 +7,8 @@
 //! system keeps them as long.
 
 use super::input::Input;
-use super::layout::{ALIGNMENT, Checksums, FileKind};
-use super::place::Location;
+use super::layout::{Checksums, FileKind};
+use super::place::{Location, UNIT_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -168,7 +168,7 @@ impl Segment {
         self.file.read_exact_at(&mut bytes, at).ok()?;
         let mut input = Input(&bytes);
         let (_magic, head, head_bytes) = (input.u64()?, input.u64()?, input.u64()?);
-        let is_right = head.checked_add(head_bytes)? == at && head.is_multiple_of(ALIGNMENT);
+        let is_right = head.checked_add(head_bytes)? == at && head.is_multiple_of(UNIT_BYTES);
         let is_whole = is_right && self.trailer(head, head_bytes, checksums) == bytes;
         is_whole.then_some((Location { segment: self.number, offset: head }, head_bytes))
     }

@@ -120,6 +120,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Waits until so many objects are in the logs of a directory: then they survive the end of the process.
+fn logged(path: &Path, objects: u64) {
+    let bytes = || {
+        let files = fs::read_dir(path).unwrap().map(|file| file.unwrap());
+        let logs = files.filter(|file| file.file_name().to_string_lossy().starts_with("log-"));
+        logs.map(|log| log.metadata().unwrap().len()).sum::<u64>()
+    };
+    until(|| bytes() >= objects * super::log::FRAME_BYTES as u64);
+}
+
 #[test]
 fn what_was_stored_is_found_and_is_found_again_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +163,7 @@ fn what_was_stored_a_moment_ago_survives_the_end_of_the_process() {
     put(&disk, object("a", 1, b"one"));
     put(&disk, object("b", 1, b"two"));
     block_on(disk.remove(b"b", Removal::Key).wait()).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    logged(&running, 2);
     copy(&running, &left);
     let after = start(&left);
     assert_eq!(found(&after, "a"), [(1, b"one".to_vec(), true)]);
@@ -180,7 +190,7 @@ fn what_was_removed_does_not_come_back() {
         assert_eq!(found(disk, "again"), [(2, b"new".to_vec(), true)]);
     };
     check(&disk);
-    std::thread::sleep(Duration::from_millis(500));
+    logged(&running, 7);
     copy(&running, &left);
     check(&start(&left));
     disk.stop();
@@ -193,7 +203,7 @@ fn a_removal_holds_also_where_the_index_has_forgotten_the_object() {
     let (running, left) = (folder.path().join("running"), folder.path().join("left"));
     let disk = start(&running);
     put(&disk, object("a", 1, b"one"));
-    std::thread::sleep(Duration::from_millis(500));
+    logged(&running, 1);
     // The log has it, as after an eviction.
     disk.hide(b"a", 1);
     block_on(disk.remove(b"a", Removal::Key).wait()).unwrap();
@@ -494,14 +504,13 @@ fn damaged_files_cost_objects_and_never_a_wrong_byte() {
     disk.stop();
     let disk = start(&clean);
     (30..80).for_each(|number| write(&disk, number, 1));
-    std::thread::sleep(Duration::from_millis(500));
+    logged(&clean, 61 + 50);
     copy(&clean, &early);
     let removed: Vec<String> = (0..80).step_by(4).map(|number| format!("key{number}")).collect();
     for key in &removed {
         block_on(disk.remove(key.as_bytes(), Removal::Key).wait()).unwrap();
         current.remove(key);
     }
-    std::thread::sleep(Duration::from_millis(500));
     copy(&clean, &left);
     let mut lost = 0;
     let mut state = 1_u64;

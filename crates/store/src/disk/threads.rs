@@ -145,7 +145,6 @@ fn refuse(shared: &Shared, job: Job) {
 /// Writes what comes, until the end, or until the directory is given up.
 fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened: &mpsc::Sender<()>) {
     let store = writer.store().clone();
-    shared.set_state(DiskState::Serving { is_loading: true, paused: None });
     let (of_loader, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
     let is_stopping = is_over.clone();
     let loader = Builder::new().name("disk-loader".to_owned()).spawn(move || objects.load(&of_loader, &is_stopping));
@@ -156,7 +155,9 @@ fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened
         store.index.end_loading();
     }
     let now = Instant::now();
-    let is_whole = Serving { shared, writer: &mut writer, paused: None, last_time: now, last_flush: now }.run();
+    let mut serving =
+        Serving { shared, writer: &mut writer, paused: None, is_gone: false, last_time: now, last_flush: now };
+    let is_whole = serving.run();
     is_over.store(true, Ordering::Relaxed);
     // A checkpoint of an index that is not complete would forget the rest.
     let is_loaded = loader.is_ok_and(|loader| loader.join().unwrap_or(false));
@@ -178,6 +179,8 @@ struct Serving<'a> {
     writer: &'a mut Writer,
     /// Until when nothing is written, since the disk is full or has failed.
     paused: Option<Instant>,
+    /// The directory does not exist any more.
+    is_gone: bool,
     last_time: Instant,
     last_flush: Instant,
 }
@@ -187,7 +190,7 @@ impl Serving<'_> {
     fn run(&mut self) -> bool {
         loop {
             let next = self.shared.jobs.next(FLUSH_INTERVAL);
-            if !self.is_open() {
+            if !self.is_open() || self.is_gone {
                 if let Next::Item(job) = next {
                     refuse(self.shared, job);
                 }
@@ -196,9 +199,7 @@ impl Serving<'_> {
             let is_item = matches!(next, Next::Item(_));
             match next {
                 Next::Item(Job::Put { store, object, sequence, replaces }) => {
-                    if !self.put(&store, object, (sequence, replaces)) {
-                        return false;
-                    }
+                    self.put(&store, object, (sequence, replaces));
                 }
                 Next::Item(Job::Checkpoint(done)) => self.make_room(&done),
                 Next::Nothing => {}
@@ -217,49 +218,53 @@ impl Serving<'_> {
         self.shared.store().is_some_and(|store| Arc::ptr_eq(&store, self.writer.store()))
     }
 
-    /// Returns whether the directory is still there.
-    fn put(&mut self, store: &Arc<Store>, object: NewObject, number: (u64, bool)) -> bool {
+    fn put(&mut self, store: &Arc<Store>, object: NewObject, number: (u64, bool)) {
         let hash = store.hash(&object.key);
         let is_of_this = Arc::ptr_eq(store, self.writer.store());
         if !is_of_this || self.is_paused() || self.writer.is_log_full() {
             store.index.give_up(hash);
             self.shared.counters.refused_objects.add(1);
-            return true;
+            return;
         }
-        let refused = match self.writer.put(object, number, self.shared.owner.now_ms()) {
-            Ok(()) | Err(Refused::Removed) => return true,
-            Err(refused) => refused,
-        };
-        store.index.give_up(hash);
-        match refused {
-            Refused::Unproven => self.shared.counters.unproven_objects.add(1),
-            Refused::TooLarge | Refused::Removed => self.shared.counters.refused_objects.add(1),
-            Refused::Io(error) => {
-                self.shared.counters.refused_objects.add(1);
-                return self.failed(&error);
+        let counters = &self.shared.counters;
+        match self.writer.put(object, number, self.shared.owner.now_ms()) {
+            Ok(()) => return self.succeeded(),
+            // It waits no longer.
+            Err(Refused::Removed) => return,
+            Err(Refused::Unproven) => counters.unproven_objects.add(1),
+            Err(Refused::TooLarge) => counters.refused_objects.add(1),
+            Err(Refused::Io(error)) => {
+                counters.refused_objects.add(1);
+                self.failed(&error);
             }
         }
-        true
+        store.index.give_up(hash);
     }
 
-    /// Returns whether the directory is still there.
-    fn failed(&mut self, error: &io::Error) -> bool {
+    fn succeeded(&mut self) {
+        if self.paused.take().is_some() {
+            tracing::info!("the disk cache is written again");
+            self.shared.set_state(DiskState::Serving { is_loading: false, paused: None });
+        }
+    }
+
+    fn failed(&mut self, error: &io::Error) {
         self.shared.counters.io_errors.add(1);
         let path = &self.shared.options.path;
         if error.kind() == io::ErrorKind::NotFound {
             tracing::error!(directory = %path.display(), "the directory of the disk cache is gone");
-            return false;
+            self.is_gone = true;
+            return;
         }
         if self.paused.is_none() {
             tracing::warn!(directory = %path.display(), %error, "the disk cache can't be written: nothing is stored");
             self.shared.set_state(DiskState::Serving { is_loading: false, paused: Some(error.to_string()) });
         }
         self.paused = Some(Instant::now() + RETRY_INTERVAL);
-        true
     }
 
     /// Whether nothing is written at present. After a pause, one object is tried.
-    fn is_paused(&mut self) -> bool {
+    fn is_paused(&self) -> bool {
         self.paused.is_some_and(|until| Instant::now() < until)
     }
 
@@ -272,17 +277,10 @@ impl Serving<'_> {
             self.writer.note_time(self.shared.owner.now_ms());
             self.last_time = Instant::now();
         }
-        match self.writer.flush() {
-            Ok(()) if self.paused.take().is_some() => {
-                tracing::info!("the disk cache is written again");
-                self.shared.set_state(DiskState::Serving { is_loading: false, paused: None });
-            }
-            Ok(()) => {}
-            Err(error) => {
-                self.failed(&error);
-                // With a new log, the old one is not needed.
-                return self.checkpoint();
-            }
+        if let Err(error) = self.writer.flush() {
+            self.failed(&error);
+            // With a new log, the old one is not needed.
+            return self.checkpoint();
         }
         if self.writer.wants_checkpoint() {
             self.checkpoint();
@@ -297,9 +295,7 @@ impl Serving<'_> {
             // A checkpoint must not forget what is not known yet.
             Ok(()) if self.writer.store().index.is_loading() => {}
             Ok(()) => self.checkpoint(),
-            Err(error) => {
-                self.failed(&error);
-            }
+            Err(error) => self.failed(&error),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::checkpoint::{self, CheckpointWriter, Moment};
 use super::directory::FileName;
-use super::eviction::{Queue, Queues};
+use super::eviction::{QueueKind, Queues};
 use super::ghosts::Ghosts;
 use super::layout::{ChunkPlace, FileKind, Head, head_bytes};
 use super::log::{FRAME_BYTES, LogWriter};
-use super::object::{CHUNK_BYTES_MAX, Read, StoredObject, Wait};
+use super::object::{Attempt, CHUNK_BYTES_MAX, StoredObject, Wait};
 use super::opening::{self, Opened};
 use super::place::{Location, Place, UNIT_BYTES};
 use super::segment::{Content, HEADER_BYTES, Segment, TRAILER_BYTES};
@@ -57,8 +57,8 @@ pub(super) struct Writer {
     is_evicting: bool,
     /// Whether a checkpoint should be taken as soon as all objects are known.
     is_checkpoint_due: bool,
-    /// The generation in use began for a checkpoint that could not be written.
-    has_failed_checkpoint: bool,
+    /// Whether the log in use began for a checkpoint that has not been written yet.
+    awaits_checkpoint: bool,
 }
 
 /// A segment to which objects are appended.
@@ -86,6 +86,10 @@ impl From<io::Error> for Refused {
     }
 }
 
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// The size of the segments of a store.
 pub(super) fn segment_bytes(size_bytes: u64) -> u64 {
     (size_bytes / SEGMENTS).next_power_of_two().clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
@@ -109,7 +113,7 @@ impl Writer {
             next_segment,
             is_evicting: false,
             is_checkpoint_due: has_lost,
-            has_failed_checkpoint: false,
+            awaits_checkpoint: false,
         };
         (writer, found)
     }
@@ -255,9 +259,7 @@ impl Writer {
         }
         match self.create_file(content, bytes) {
             // Others use the file system as well: what is configured may be more than there is.
-            Err(error) if error.kind() == io::ErrorKind::StorageFull && self.evict().is_ok() => {
-                Ok(self.create_file(content, bytes)?)
-            }
+            Err(error) if is_full(&error) && self.evict().is_ok() => Ok(self.create_file(content, bytes)?),
             created => Ok(created?),
         }
     }
@@ -297,7 +299,10 @@ impl Writer {
             None => {
                 let active = self.active.iter_mut().find_map(Option::take);
                 let active = active.ok_or_else(|| Refused::Io(io::ErrorKind::StorageFull.into()))?;
-                (if active.segment.content == Content::Proven { Queue::Proven } else { Queue::New }, active.segment)
+                (
+                    if active.segment.content == Content::Proven { QueueKind::Proven } else { QueueKind::New },
+                    active.segment,
+                )
             }
         };
         if victim.content == Content::One && self.is_wanted_large(&victim) {
@@ -311,11 +316,11 @@ impl Writer {
             if is_moved {
                 moved_bytes += place.bytes();
                 let mut kept = *place;
-                kept.set_hits(if queue == Queue::New { 0 } else { place.hits() - 1 });
+                kept.set_hits(if queue == QueueKind::New { 0 } else { place.hits() - 1 });
                 moved.push((*place, kept.hits()));
             } else {
                 evicted += 1;
-                if queue == Queue::New {
+                if queue == QueueKind::New {
                     ghosts.remember(place.hash);
                 }
             }
@@ -360,10 +365,10 @@ impl Writer {
     fn relocate(&mut self, place: Place, hits: u32) -> Result<(), Refused> {
         let damaged = |_| Refused::Io(io::ErrorKind::InvalidData.into());
         let read = StoredObject::read(&self.store, place, None, Wait::Yes).map_err(damaged)?;
-        let Read::Done(Some(stored)) = read else { return Err(Refused::Removed) };
+        let Attempt::Done(Some(stored)) = read else { return Err(Refused::Removed) };
         let mut chunks = Vec::with_capacity(stored.chunks.len());
         for chunk in &stored.chunks {
-            let Read::Done(bytes) = chunk.read(Wait::Yes).map_err(damaged)? else { return Err(Refused::Removed) };
+            let Attempt::Done(bytes) = chunk.read(Wait::Yes).map_err(damaged)? else { return Err(Refused::Removed) };
             chunks.push((chunk.first(), bytes));
         }
         // A place of an earlier process may lead into a newer object.
@@ -426,16 +431,15 @@ impl Writer {
         }
         self.log = log;
         *self.store.journal() = journal;
+        self.awaits_checkpoint = true;
         Ok(())
     }
 
     /// Takes a checkpoint. `marks` returns all marks of the owner.
     pub(super) fn checkpoint(&mut self, now_ms: u64, marks: impl FnOnce() -> Vec<u8>) -> io::Result<()> {
-        // A log that began for a checkpoint that failed does for this one.
-        if !self.has_failed_checkpoint {
+        if !self.awaits_checkpoint {
             self.begin_generation()?;
         }
-        self.has_failed_checkpoint = true;
         let (store, directory) = (self.store.clone(), &self.store.directory);
         let generation = self.log.generation();
         let (sequence, next_segment) = (store.index.next_sequence(), self.next_segment);
@@ -448,7 +452,7 @@ impl Writer {
         }
         std::fs::rename(&unfinished, directory.file(FileName::Checkpoint(generation)))?;
         directory.sync()?;
-        (self.has_failed_checkpoint, self.is_checkpoint_due) = (false, false);
+        (self.awaits_checkpoint, self.is_checkpoint_due) = (false, false);
         // The checkpoint before this one stays until the next, with all that came since then.
         let previous = std::mem::replace(&mut self.previous_checkpoint, generation);
         for file in directory.files()?.into_iter().filter(|file| file.generation() < previous) {
