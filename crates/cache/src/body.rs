@@ -5,7 +5,8 @@
 //! streams, its pieces are what the origin's socket gave. [`Body::whole`] and [`Body::part`] copy them once into chunks of exact size,
 //! since a small piece of a read buffer would keep the whole buffer alive.
 //!
-//! A body may also be external: then it has no bytes and names the file that has them (`external_body`).
+//! A body may also be elsewhere: external, then it names the file that has the bytes (`external_body`), or on disk, then it says where the
+//! disk tier has them. A body on disk is whole.
 //!
 //! A whole body also holds its compressed forms (`coding`), so that every entry with these bytes has them, a later entry after a 304
 //! included.
@@ -17,6 +18,7 @@ use crate::external_body::ExternalBody;
 use bytes::{Bytes, BytesMut};
 use codings::CodedBodies;
 use kasoku_semantics::range::ByteRange;
+use kasoku_store::disk::StoredBody;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,8 +34,14 @@ pub struct Body {
     /// The charge for the body; `None` for a body that is not to be stored.
     charge: Option<Charge>,
     pub(crate) codings: CodedBodies,
-    /// The file that has the bytes, where the body is external.
-    external_body: Option<Box<ExternalBody>>,
+    /// Where the bytes are, if they are not here.
+    elsewhere: Option<Box<Elsewhere>>,
+}
+
+#[derive(Debug)]
+enum Elsewhere {
+    External(ExternalBody),
+    Disk(StoredBody),
 }
 
 #[derive(Clone, Debug)]
@@ -90,12 +98,45 @@ impl Body {
 
     /// An external body.
     pub fn external_body_at(external_body: ExternalBody) -> Self {
-        Self { complete_length: Some(0), external_body: Some(Box::new(external_body)), ..Self::default() }
+        let elsewhere = Some(Box::new(Elsewhere::External(external_body)));
+        Self { complete_length: Some(0), elsewhere, ..Self::default() }
+    }
+
+    /// A complete body of this length that stays on disk.
+    pub(crate) fn on_disk(stored: StoredBody, length: u64) -> Self {
+        let extents = vec![Extent { first: 0, length, chunks: Vec::new() }];
+        Self {
+            extents,
+            complete_length: Some(length),
+            elsewhere: Some(Box::new(Elsewhere::Disk(stored))),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the bytes that are stored are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.elsewhere.is_none()
+    }
+
+    /// Where the bytes are, if they stay on disk.
+    pub fn stored_body(&self) -> Option<&StoredBody> {
+        match self.elsewhere.as_deref()? {
+            Elsewhere::Disk(stored) => Some(stored),
+            Elsewhere::External(_) => None,
+        }
+    }
+
+    /// Whether the disk tier still has the bytes, where they stay there.
+    pub(crate) fn is_there(&self) -> bool {
+        self.stored_body().is_none_or(StoredBody::is_there)
     }
 
     /// The file that has the bytes, where the body is external.
     pub fn external_body(&self) -> Option<&ExternalBody> {
-        self.external_body.as_deref()
+        match self.elsewhere.as_deref()? {
+            Elsewhere::External(external_body) => Some(external_body),
+            Elsewhere::Disk(_) => None,
+        }
     }
 
     /// The same body, charged for as long as any reference to it lives.
@@ -169,7 +210,7 @@ impl Body {
         self.extents.iter().flat_map(|extent| &extent.chunks)
     }
 
-    /// A body with the bytes of both. Both must be of the same representation. Where both have a byte, `self`'s is kept.
+    /// A body with the bytes of both. Both must be of the same representation, and in memory. Where both have a byte, `self`'s is kept.
     #[must_use]
     pub fn combined(&self, other: &Body) -> Body {
         let mut extents = self.extents.clone();
@@ -197,11 +238,15 @@ impl Body {
     /// Memory held, in bytes, without the body's codings.
     pub fn memory_bytes(&self) -> u64 {
         let chunk_overhead = (size_of::<Bytes>() + 2 * ALLOCATION_BYTES) as u64;
-        let chunks = |extent: &Extent| extent.length + chunk_overhead * extent.chunks.len() as u64;
+        let bytes = |extent: &Extent| if extent.chunks.is_empty() { 0 } else { extent.length };
+        let chunks = |extent: &Extent| bytes(extent) + chunk_overhead * extent.chunks.len() as u64;
         let extents =
             self.extents.iter().map(|extent| (size_of::<Extent>() + ALLOCATION_BYTES) as u64 + chunks(extent));
-        let external_body = self.external_body.as_ref().map_or(0, |it| it.memory_bytes());
-        (size_of::<Self>() + 2 * ALLOCATION_BYTES) as u64 + extents.sum::<u64>() + external_body
+        let elsewhere = self.elsewhere.as_deref().map_or(0, |elsewhere| match elsewhere {
+            Elsewhere::External(external_body) => external_body.memory_bytes(),
+            Elsewhere::Disk(stored) => stored.memory_bytes() + 2 * ALLOCATION_BYTES as u64,
+        });
+        (size_of::<Self>() + 2 * ALLOCATION_BYTES) as u64 + extents.sum::<u64>() + elsewhere
     }
 }
 

@@ -1,5 +1,9 @@
 //! The writing end of a fill's body: appends pieces within bounds, and stores the complete body.
+//!
+//! A body that is too large for memory goes to the disk tier, if that takes it. This crate has no timer, so a caller bounds the wait for
+//! the disk: it calls [`BodyWriter::spool`] after each piece and [`BodyWriter::end_spooling`] when that takes too long.
 
+use crate::disk::{Spool, Spooled};
 use crate::fill::{Fill, FillPhase, FillReader};
 use crate::refusals::StoreRefusal;
 use crate::save::{Finished, PartOf, Saved};
@@ -8,6 +12,7 @@ use bytes::Bytes;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::reuse::OriginFailure;
 use kasoku_semantics::time::Now;
+use kasoku_store::disk::LargeError;
 use kasoku_wire::Fields;
 use std::sync::Arc;
 
@@ -28,7 +33,22 @@ pub struct BodyWriter {
     part: Option<PartOf>,
     request: SharedRequest,
     bytes_max: u64,
+    /// The length of the body, where it is known.
+    length: Option<u64>,
+    spooling: Spooling,
     is_ended: bool,
+}
+
+/// How far a body has come on its way to disk.
+enum Spooling {
+    /// It fits into memory, as far as is known.
+    NotYet,
+    /// It goes to disk.
+    Running(Box<Spool>),
+    /// It is complete on disk.
+    Complete(Box<Spooled>),
+    /// The disk has not taken it.
+    Failed,
 }
 
 /// Why the writing of a body ends early.
@@ -50,9 +70,10 @@ impl BodyWriter {
         request: SharedRequest,
         length: Option<u64>,
     ) -> Self {
-        fill.state().body.reserve(length.unwrap_or(0));
         let bytes_max = cache.0.limits.object_bytes_max.saturating_sub(meta.memory_bytes());
-        Self { cache, fill, meta, part, request, bytes_max, is_ended: false }
+        fill.state().body.reserve(length.filter(|length| *length <= bytes_max).unwrap_or(0));
+        let spooling = Spooling::NotYet;
+        Self { cache, fill, meta, part, request, bytes_max, length, spooling, is_ended: false }
     }
 
     /// Appends a piece. Waits only where the body can't be stored any more and its readers have not taken what is there.
@@ -71,8 +92,14 @@ impl BodyWriter {
         let (was_storable, is_storable, is_longer) = self.fill.change(|state| {
             let was_storable = state.is_storable;
             let is_more_than_reserved = state.body.push(piece);
-            let lacks_memory = is_more_than_reserved && budget.is_full();
-            if !is_completing && (state.body.end > self.bytes_max || lacks_memory) {
+            let has_place = if self.is_for_disk(state.body.end) {
+                // Only if the caller never spools can there be more.
+                state.body.end - state.body.spooled_end() <= self.bytes_max + WINDOW_BYTES
+            } else {
+                let lacks_memory = is_more_than_reserved && budget.is_full();
+                state.body.end <= self.bytes_max && !lacks_memory
+            };
+            if !is_completing && !has_place {
                 state.is_storable = false;
             }
             (was_storable, state.is_storable, promised.is_some_and(|promised| state.body.end > promised))
@@ -85,6 +112,81 @@ impl BodyWriter {
             self.remember_refusal(budget.is_full());
         }
         if is_storable { Ok(()) } else { self.keep_pace().await }
+    }
+
+    /// Whether a body of which `end` bytes have come goes to disk.
+    fn is_for_disk(&self, end: u64) -> bool {
+        match self.spooling {
+            Spooling::Running(_) | Spooling::Complete(_) => true,
+            Spooling::Failed => false,
+            Spooling::NotYet => {
+                let length = self.length.unwrap_or(end).max(end);
+                self.part.is_none() && length > self.bytes_max && self.cache.may_spool(length)
+            }
+        }
+    }
+
+    /// Whether [`BodyWriter::spool`] has something to do.
+    pub fn has_to_spool(&self) -> bool {
+        let (end, is_storable) = {
+            let state = self.fill.state();
+            (state.body.end, state.is_storable)
+        };
+        is_storable && self.is_for_disk(end)
+    }
+
+    /// Writes to disk what has come of a body that is too large for memory.
+    pub async fn spool(&mut self) {
+        if self.spool_pieces().await.is_err() {
+            self.end_spooling();
+        }
+    }
+
+    async fn spool_pieces(&mut self) -> Result<(), LargeError> {
+        if let Spooling::NotYet = self.spooling {
+            let spool = self.cache.spool(self.request.key(), &self.meta, self.length).await?;
+            self.spooling = Spooling::Running(Box::new(spool));
+        }
+        let Spooling::Running(spool) = &mut self.spooling else { return Ok(()) };
+        let (budget, pieces) = (&self.cache.0.budget, self.fill.state().body.from(spool.taken_bytes()));
+        for piece in pieces {
+            let mut rest = &piece[..];
+            while !rest.is_empty() {
+                let (taken, chunk) = spool.append(rest).await?;
+                rest = rest.get(taken..).unwrap_or_default();
+                let Some(chunk) = chunk else { continue };
+                self.fill.change(|state| {
+                    state.body.spooled(chunk);
+                    let kept = if budget.is_full() { 0 } else { AHEAD_BYTES };
+                    let unneeded = state.body.spooled_end().min(state.body.end.saturating_sub(kept));
+                    state.body.drop_before(unneeded);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the end of such a body. To be called before [`BodyWriter::finish`].
+    pub async fn complete_spooling(&mut self) {
+        self.spool().await;
+        match std::mem::replace(&mut self.spooling, Spooling::Failed) {
+            Spooling::Running(spool) if !self.fill.is_poisoned() => {
+                match spool.finish(&self.cache, self.request.key(), &self.meta).await {
+                    Ok(spooled) => self.spooling = Spooling::Complete(Box::new(spooled)),
+                    Err(_) => self.end_spooling(),
+                }
+            }
+            Spooling::Running(_) => {}
+            other => self.spooling = other,
+        }
+    }
+
+    /// The disk does not take the body, or takes too long: it is not stored. Its readers get it all the same.
+    pub fn end_spooling(&mut self) {
+        self.spooling = Spooling::Failed;
+        self.fill.change(|state| state.is_storable = false);
+        self.cache.0.fills.end(&self.fill);
+        self.remember_refusal(false);
     }
 
     /// Remembers that the body was too large or memory was full, which the head did not tell.
@@ -101,7 +203,9 @@ impl BodyWriter {
         // A release of memory elsewhere wakes the writer as well: while memory is full, it may wait for a reader that takes nothing.
         self.fill
             .until_either([&self.fill.taken, &budget.freed], |state| {
-                let positions = || state.readers.iter().flatten().copied();
+                // A reader may be ahead of what has come.
+                let end = state.body.end;
+                let positions = || state.readers.iter().flatten().map(|position| end.min(*position));
                 let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
                     return Some(Err(Abandoned::NoReaders));
                 };
@@ -110,6 +214,11 @@ impl BodyWriter {
                     // minimum rate.
                     state.body.drop_before(slowest);
                     return (state.body.end.saturating_sub(slowest) <= AHEAD_BYTES_FULL).then_some(Ok(()));
+                }
+                if matches!(self.spooling, Spooling::Failed) {
+                    // Readers have relied on the disk, so none is cut since that has failed.
+                    state.body.drop_before(slowest);
+                    return (state.body.end.saturating_sub(slowest) <= AHEAD_BYTES).then_some(Ok(()));
                 }
                 let reach_back = self.bytes_max.saturating_add(WINDOW_BYTES);
                 state.body.drop_before(slowest.max(fastest.saturating_sub(reach_back)));
@@ -124,6 +233,9 @@ impl BodyWriter {
     //# Caches MUST NOT combine trailer fields with header fields.
     pub fn finish(mut self, trailers: Option<Fields>) -> bool {
         self.is_ended = true;
+        if let Spooling::Complete(_) | Spooling::Running(_) = self.spooling {
+            return self.finish_spooled(trailers);
+        }
         let (pieces, is_storable, charge) = {
             let mut state = self.fill.state();
             state.body.release_reserved();
@@ -154,6 +266,22 @@ impl BodyWriter {
             };
         });
         saved.is_stored
+    }
+
+    /// The same for a body that is on disk.
+    fn finish_spooled(mut self, trailers: Option<Fields>) -> bool {
+        let is_stored = match std::mem::replace(&mut self.spooling, Spooling::Failed) {
+            Spooling::Complete(spooled) => {
+                let Spooled { entry, object } = *spooled;
+                let is_poisoned = || self.fill.is_poisoned();
+                self.cache.save_elsewhere(self.request.key(), &entry, is_poisoned, || object.publish())
+            }
+            _ => false,
+        };
+        self.cache.on_answered_fill(&self.fill);
+        self.cache.0.fills.end(&self.fill);
+        self.fill.change(|state| state.phase = FillPhase::Ended(self.meta.clone(), trailers));
+        is_stored
     }
 
     fn finished<'a>(&'a self, pieces: &'a [Bytes]) -> Finished<'a> {

@@ -46,7 +46,7 @@ impl Cache {
         encode: impl FnOnce(&Body, u64) -> Option<Vec<u8>>,
     ) -> Added {
         let (body, bytes_max) = (&entry.body, coded_bytes_max(&entry.body));
-        if !body.is_complete() || bytes_max == 0 {
+        if !body.is_complete() || !body.is_in_memory() || bytes_max == 0 {
             return Added::Useless;
         }
         if !self.is_stored_body(uri, body) {

@@ -4,12 +4,17 @@
 //! comes into memory at once, and the look-up goes on with it. Otherwise the look-up ends with a [`Recall`]: the caller waits for the
 //! disk, and looks up again. Requests for one key wait for one read.
 //!
+//! A response that is large stays on disk: what comes into memory is its head, and where the body is. The bytes are read when they are sent.
+//! The body of a fill that is too large for memory goes to disk while it comes ([`spool`]).
+//!
 //! Each change of what is stored for a key is made in both tiers under the lock of that key (`save`). So a response that is on its way
 //! from the disk into memory is dropped where the key was invalidated meanwhile. Purges of many keys are marks (`generations`), which are
 //! written as well.
 
 mod description;
+mod spool;
 
+use crate::budget::Budget;
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
 use crate::query::CacheQuery;
@@ -20,12 +25,18 @@ use bytes::Bytes;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
+pub use kasoku_store::disk::OpenBody;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
-use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredObject};
+use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
+pub use spool::SpooledPiece;
+pub(crate) use spool::{Spool, Spooled};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Weak};
 use tokio::sync::OnceCell;
+
+/// A body above this length stays on disk, in bytes: the page cache has what is hot of it. Smaller ones come into memory.
+const STAYS_ON_DISK_BYTES: u64 = 1 << 20;
 
 /// Tells the time. The disk tier has threads of its own, and no caller gives them the time.
 pub type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
@@ -92,21 +103,53 @@ struct FoundResponse {
     object: StoredObject,
     meta: Meta,
     complete_length: Option<u64>,
+    body: FoundBody,
+}
+
+/// The body of such a response.
+enum FoundBody {
     /// The chunks that were read, each with the offset of its first byte.
-    body: Vec<(u64, Bytes)>,
+    Read(Vec<(u64, Bytes)>),
+    /// It is large, and stays on disk.
+    OnDisk(StoredBody),
 }
 
 impl FoundResponse {
     /// The same with its body; `None` where the disk must be waited for. That wait finds out about damage as well.
     fn with_body_now(mut self) -> Option<Self> {
-        for chunk in &self.object.chunks {
-            self.body.push((chunk.first(), chunk.bytes_now().ok()??));
+        if let FoundBody::Read(read) = &mut self.body {
+            for chunk in &self.object.chunks {
+                read.push((chunk.first(), chunk.bytes_now().ok()??));
+            }
         }
         Some(self)
+    }
+
+    /// The same with its body, after a wait for the disk; `None` where it can't be read.
+    async fn with_body(mut self) -> Option<Self> {
+        if let FoundBody::Read(read) = &mut self.body {
+            for chunk in &self.object.chunks {
+                read.push((chunk.first(), chunk.bytes().await.ok()?));
+            }
+        }
+        Some(self)
+    }
+
+    /// The body as memory has it.
+    fn into_body(self, budget: &Arc<Budget>) -> (Meta, Arc<Body>) {
+        let body = match self.body {
+            FoundBody::Read(chunks) => Body::of_chunks(chunks, self.complete_length),
+            FoundBody::OnDisk(stored) => Body::on_disk(stored, self.complete_length.unwrap_or_default()),
+        };
+        (self.meta, body.charged(budget))
     }
 }
 
 impl DiskTier {
+    fn now_ms(&self) -> u64 {
+        u64::try_from((self.clock)().unix_ms).unwrap_or_default()
+    }
+
     fn recalls(&self) -> MutexGuard<'_, HashMap<KeyHash, Weak<OnceCell<()>>>> {
         self.recalls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,8 +184,9 @@ impl Cache {
     pub(crate) fn stored(&self, query: &CacheQuery<'_>) -> Result<Option<Arc<Resource>>, Recall> {
         let stored = self.0.memory.value(query.key.hash(), query.key.bytes());
         let Some(tier) = &self.0.disk else { return Ok(stored) };
-        let is_answer = |resource: &Arc<Resource>| resource.select(&query.request.fields, query.policy).is_some();
-        if stored.as_ref().is_some_and(is_answer) {
+        let selected = stored.as_ref().and_then(|stored| stored.select(&query.request.fields, query.policy));
+        let is_evicted = selected.is_some_and(|selected| !selected.body.is_there());
+        if selected.is_some() && !is_evicted {
             return Ok(stored);
         }
         let Finding::Objects(objects) = tier.disk.find(query.key.bytes()) else {
@@ -155,7 +199,7 @@ impl Cache {
         let found = objects.into_iter().filter_map(|object| self.response(object, query.now)).filter(is_selected);
         let found = found.map(FoundResponse::with_body_now).collect::<Option<Vec<_>>>();
         match found {
-            Some(found) if found.is_empty() => Ok(stored),
+            Some(found) if found.is_empty() && !is_evicted => Ok(stored),
             Some(found) => Ok(self.recalled(query.key, found)),
             None => Err(self.recall(tier, query.key)),
         }
@@ -166,8 +210,15 @@ impl Cache {
         let (meta, complete_length) = description::read(&object.description, object.is_unconfirmed, now)?;
         let is_right = description::variant_number(&meta) == object.variant;
         let bytes = object.body_bytes();
-        let has_room = bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
-        (is_right && has_room).then(|| FoundResponse { object, meta, complete_length, body: Vec::new() })
+        let is_whole = complete_length == Some(bytes) && object.has_no_gaps();
+        let stays = (is_whole && bytes > STAYS_ON_DISK_BYTES).then(|| object.stored_body()).flatten();
+        let has_room = || bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
+        let body = match stays {
+            Some(stored) => FoundBody::OnDisk(stored),
+            None if has_room() => FoundBody::Read(Vec::new()),
+            None => return None,
+        };
+        is_right.then_some(FoundResponse { object, meta, complete_length, body })
     }
 
     fn recall(&self, tier: &DiskTier, key: &Key) -> Recall {
@@ -191,14 +242,8 @@ impl Cache {
         let Ok(objects) = tier.disk.retrieve(key.bytes()).await else { return };
         let now = (tier.clock)();
         let mut read = Vec::with_capacity(objects.len());
-        'responses: for mut found in objects.into_iter().filter_map(|object| self.response(object, now)) {
-            for chunk in &found.object.chunks {
-                match tier.disk.read(chunk).await {
-                    Ok(bytes) => found.body.push((chunk.first(), bytes)),
-                    Err(_) => continue 'responses,
-                }
-            }
-            read.push(found);
+        for found in objects.into_iter().filter_map(|object| self.response(object, now)) {
+            read.extend(found.with_body().await);
         }
         self.recalled(key, read);
     }
@@ -217,19 +262,24 @@ impl Cache {
                     None => Resource::new(key.bytes(), entry),
                 });
             };
-            let is_present = |meta: &Meta| present.as_ref().is_some_and(|it| it.same_variant(meta).is_some());
-            for FoundResponse { object, meta, complete_length, body } in read {
-                if is_present(&meta) || !tier.disk.has(&object) {
+            // An entry whose body has been evicted from the disk is as good as gone.
+            let is_there = |entry: &&Arc<Entry>| entry.body.is_there();
+            let is_present = |meta: &Meta| {
+                present.as_ref().is_some_and(|it| it.same_variant(meta).filter(|entry| is_there(entry)).is_some())
+            };
+            for found in read {
+                if is_present(&found.meta) || !tier.disk.has(&found.object) {
                     continue;
                 }
-                let body = Body::of_chunks(body, complete_length).charged(&self.0.budget);
+                tier.disk.count_hit(&found.object);
+                let (meta, body) = found.into_body(&self.0.budget);
                 let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));
                 if entry.memory_bytes() <= bytes_max {
-                    tier.disk.count_hit(&object);
                     add(entry);
                 }
             }
-            present.iter().flat_map(|present| present.entries().iter().rev()).for_each(|entry| add(entry.clone()));
+            let present = present.iter().flat_map(|present| present.entries().iter().rev());
+            present.filter(is_there).for_each(|entry| add(entry.clone()));
             stored = resource.map(Arc::new);
             stored.clone()
         });
@@ -240,19 +290,25 @@ impl Cache {
     pub(crate) fn put_on_disk(&self, key: &Key, entry: &Arc<Entry>) {
         let Some(tier) = &self.0.disk else { return };
         // A stored decision about a file is not written.
-        let described = if entry.body.external_body().is_some() { None } else { description::write(entry) };
+        let complete_length = entry.body.complete_length();
+        let is_decision = entry.body.external_body().is_some();
+        let described = if is_decision { None } else { description::write(&entry.meta, complete_length) };
         let variant = description::variant_number(&entry.meta);
         // The older response on disk is outdated in any case.
         let Some(description) = described else { return tier.disk.hide(key.bytes(), variant) };
         let body = entry.body.clone();
-        tier.disk.put(NewObject {
+        let object = NewObject {
             key: key.bytes().into(),
             variant,
             description,
             chunks: description::chunks(&body),
-            stored_ms: u64::try_from((tier.clock)().unix_ms).unwrap_or_default(),
-            keeps: Some(body),
-        });
+            stored_ms: tier.now_ms(),
+            keeps: Some(body.clone()),
+        };
+        match body.stored_body() {
+            Some(stored) => tier.disk.refresh(object, stored.clone()),
+            None => tier.disk.put(object),
+        };
     }
 
     /// Drops one response of a key on disk. Called under the lock of its key.

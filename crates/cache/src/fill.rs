@@ -9,6 +9,9 @@
 //!                               \---cut----> Cut
 //! ```
 //!
+//! A body that is too large for memory goes to the disk tier while it comes, if there is one that takes it. Then only its latest bytes are
+//! in memory, and readers get earlier ones from disk.
+//!
 //! The body is append-only while it may still be stored. It can't be stored once it is too large, or once all responses together fill the
 //! memory. From then on no request joins the fill, the writer goes at the pace of the fastest reader, and bytes that all readers have
 //! taken are dropped. A reader that falls behind the fastest by more than the largest object plus a window is cut. While memory is full,
@@ -19,6 +22,7 @@
 //! their callers.
 
 use crate::budget::Budget;
+use crate::disk::SpooledPiece;
 use crate::generations::{Epoch, Generations, Validity};
 use crate::pieces::{PieceAt, Pieces};
 use crate::selection::{FillId, RequestedFor, Selection};
@@ -237,6 +241,8 @@ pub enum Joined {
 pub enum FillEvent {
     /// The next piece of the body.
     Chunk(Bytes),
+    /// The next piece, which has to be read from disk.
+    Spooled(SpooledPiece),
     /// The body is complete. Holds trailer fields, if the origin sent some.
     End(Option<Fields>),
     /// The body will never be complete, or this reader was too slow.
@@ -298,6 +304,7 @@ impl FillReader {
             .fill
             .until(&self.fill.changed, |state| match state.body.at(offset) {
                 PieceAt::Piece(piece) => Some(FillEvent::Chunk(piece)),
+                PieceAt::OnDisk(piece) => Some(FillEvent::Spooled(piece)),
                 PieceAt::Gone => Some(FillEvent::Cut),
                 PieceAt::NotYet => match &state.phase {
                     FillPhase::Streaming(_) => None,
@@ -306,11 +313,18 @@ impl FillReader {
                 },
             })
             .await;
-        if let FillEvent::Chunk(piece) = &next {
-            self.offset += piece.len() as u64;
-            self.move_to(Some(self.offset));
+        match &next {
+            FillEvent::Chunk(piece) => self.skip(piece.len() as u64),
+            FillEvent::Spooled(piece) => self.skip(piece.length()),
+            FillEvent::End(_) | FillEvent::Cut => {}
         }
         next
+    }
+
+    /// Leaves out so many bytes, whether they have come or not.
+    pub fn skip(&mut self, bytes: u64) {
+        self.offset = self.offset.saturating_add(bytes);
+        self.move_to(Some(self.offset));
     }
 
     fn move_to(&self, offset: Option<u64>) {

@@ -234,7 +234,7 @@ impl Cache {
         let policy = request.policy();
         let meta = meta(sent, exchange, policy, self.0.generations.epoch());
         let mut reasons = objections(sent, exchange.response, &meta.freshness, policy);
-        reasons.extend(self.has_place_for(&meta, exchange.body_length).err());
+        reasons.extend(self.has_place_for(&meta, exchange).err());
         (meta.freshness, reasons)
     }
 }

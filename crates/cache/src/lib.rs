@@ -19,7 +19,7 @@
 //! | [`budget`] | bounds the memory that all responses together may hold |
 //! | [`disk`] | the disk tier below the memory: what is written there, and read from there |
 //! | [`save`] | changes what is stored, after a finished fill, a 304 or a HEAD |
-//! | `own_tag` | the entity tag that clients get instead of the application's validators |
+//! | `completed`, `own_tag` | what a head gets once the whole body has come; the entity tag that clients get instead of the application's validators |
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
 //! | [`represent`] | what a client gets of a stored response: conditions, ranges, codings, Age, the head |
 //! | [`invalidate`], `invalidated` | what unsafe methods and purges drop, and whether that is certain |
@@ -34,6 +34,7 @@ pub mod body_writer;
 pub mod budget;
 pub mod coding;
 mod collapse;
+mod completed;
 pub mod disk;
 pub mod entry;
 pub mod external_body;

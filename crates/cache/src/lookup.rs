@@ -95,7 +95,7 @@ impl Cache {
         }
         let entry = resource.select(&received.fields, policy)?;
         let is_good = entry.meta.is_under(policy) && entry.holds(key, &self.0.generations);
-        if !is_good || entry.body.external_body().is_some() {
+        if !is_good || !entry.body.is_in_memory() {
             return None;
         }
         let directives = request_directives(&received.fields);

@@ -9,22 +9,39 @@
 //! browsers keep showing the first.
 
 use crate::Key;
-use bytes::Bytes;
 use kasoku_wire::Fields;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The length of such a tag's line in a head, in bytes.
 pub(crate) const LINE_BYTES: usize = "ETag: \"k\"\r\n".len() + 32;
 
-/// Sets ETag to the tag of these bytes, which must be the whole body.
-pub(crate) fn set(fields: &mut Fields, key: &Key, variant: &[u8], pieces: &[Bytes]) {
-    let mut hash = Xxh3::new();
-    for part in [key.bytes(), variant] {
-        hash.update(&(part.len() as u64).to_le_bytes());
-        hash.update(part);
+/// Such a tag while the body comes.
+pub(crate) struct OwnTag(Box<Xxh3>);
+
+impl OwnTag {
+    /// The tag of the response to this key and variant, of which no byte has come.
+    pub(crate) fn new(key: &Key, variant: &[u8]) -> Self {
+        let mut hash = Box::new(Xxh3::new());
+        for part in [key.bytes(), variant] {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Self(hash)
     }
-    pieces.iter().for_each(|piece| hash.update(piece));
-    fields.set("ETag", format!("\"k{:032x}\"", hash.digest128()));
+
+    /// Adds the next bytes of the body.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Sets ETag to the tag of the bytes so far, which must be the whole body.
+    pub(crate) fn set(self, fields: &mut Fields) {
+        fields.set("ETag", self.value());
+    }
+
+    fn value(&self) -> String {
+        format!("\"k{:032x}\"", self.0.digest128())
+    }
 }
 
 #[cfg(test)]
@@ -36,10 +53,9 @@ mod tests {
     fn a_tag_is_of_the_bytes_the_url_and_the_variant() {
         let cache = Cache::new(CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
         let tag = |uri: &str, variant: &[u8], pieces: &[&'static str]| {
-            let mut fields = Fields::new();
-            let pieces: Vec<Bytes> = pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
-            set(&mut fields, &cache.key(uri), variant, &pieces);
-            String::from_utf8(fields.only("etag").unwrap().to_vec()).unwrap()
+            let mut tag = OwnTag::new(&cache.key(uri), variant);
+            pieces.iter().for_each(|piece| tag.update(piece.as_bytes()));
+            tag.value()
         };
         let one = tag("http://a.test/", b"", &["page"]);
         assert_eq!(one, tag("http://a.test/", b"", &["pa", "ge"]), "however it came");

@@ -2,7 +2,9 @@
 
 use crate::Body;
 use crate::budget::{Budget, Charge};
+use crate::disk::SpooledPiece;
 use bytes::Bytes;
+use kasoku_store::disk::StoredChunk;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -20,18 +22,28 @@ pub(crate) struct Pieces {
     reserved: u64,
     /// The stored body, once the bytes are stored: it carries the charge from then on.
     stored: Option<Arc<Body>>,
+    /// What the disk tier has of a body that is too large for memory: chunks from 0 on.
+    spooled: Vec<StoredChunk>,
 }
 
 /// What a reader finds at an offset.
 pub(crate) enum PieceAt {
     Piece(Bytes),
+    OnDisk(SpooledPiece),
     NotYet,
     Gone,
 }
 
 impl Pieces {
     pub(crate) fn new(budget: &Arc<Budget>) -> Self {
-        Self { pieces: VecDeque::new(), end: 0, charge: budget.charge(0), reserved: 0, stored: None }
+        Self {
+            pieces: VecDeque::new(),
+            end: 0,
+            charge: budget.charge(0),
+            reserved: 0,
+            stored: None,
+            spooled: Vec::new(),
+        }
     }
 
     /// Charges in advance for pieces of `bytes` bytes in all.
@@ -78,10 +90,32 @@ impl Pieces {
         }
         let behind = self.pieces.partition_point(|(first, _)| *first <= offset);
         let Some((first, piece)) = behind.checked_sub(1).and_then(|index| self.pieces.get(index)) else {
-            return PieceAt::Gone;
+            return self.spooled_at(offset).map_or(PieceAt::Gone, PieceAt::OnDisk);
         };
         // The offset lies within this piece, so the distance fits in usize.
         PieceAt::Piece(piece.slice((offset - first) as usize..))
+    }
+
+    fn spooled_at(&self, offset: u64) -> Option<SpooledPiece> {
+        let behind = self.spooled.partition_point(|chunk| chunk.first() <= offset);
+        let chunk = self.spooled.get(behind.checked_sub(1)?)?;
+        (offset < chunk.first() + chunk.length()).then(|| SpooledPiece::new(chunk, offset))
+    }
+
+    /// The disk tier has one more chunk.
+    pub(crate) fn spooled(&mut self, chunk: StoredChunk) {
+        self.spooled.push(chunk);
+    }
+
+    /// The offset behind the last byte that the disk tier has.
+    pub(crate) fn spooled_end(&self) -> u64 {
+        self.spooled.last().map_or(0, |chunk| chunk.first() + chunk.length())
+    }
+
+    /// The pieces from this offset on.
+    pub(crate) fn from(&self, offset: u64) -> Vec<Bytes> {
+        let later = self.pieces.iter().filter(|(first, piece)| first + piece.len() as u64 > offset);
+        later.map(|(first, piece)| piece.slice(offset.saturating_sub(*first) as usize..)).collect()
     }
 
     /// Drops the pieces that lie wholly before this offset.

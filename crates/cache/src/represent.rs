@@ -91,6 +91,9 @@ impl Representations {
         if body.coded(best).is_some() {
             return Self { varies: true, selected: Some(best), wanted: None, accepted };
         }
+        if !body.is_in_memory() {
+            return Self { varies: true, accepted, ..Self::default() };
+        }
         let made = rules.codings.iter().copied().filter(|coding| body.coded(*coding).is_some());
         Self { varies: true, selected: accepted.best(made), wanted: Some(best), accepted }
     }

@@ -5,14 +5,14 @@
 //! stays.
 
 use crate::budget::Budget;
+use crate::completed::Completion;
 use crate::fill::Fill;
 use crate::generations::Epoch;
 use crate::invalidated::Invalidated;
 use crate::resource::{BYTES_MIN, Resource};
-use crate::{Body, Cache, Entry, Key, Meta, own_tag};
+use crate::{Body, Cache, Entry, Key, Meta};
 use bytes::Bytes;
 use http::StatusCode;
-use kasoku_semantics::Validators;
 use kasoku_semantics::partial::{PartialContent, combinable};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
@@ -139,18 +139,24 @@ impl Cache {
         self.remove(key, entry);
     }
 
-    /// Stores a response with an external body. Returns whether it was stored.
-    pub(crate) fn save_external_body(&self, key: &Key, entry: &Arc<Entry>, is_poisoned: impl Fn() -> bool) -> bool {
+    /// Stores a response whose body is not in memory. `to_disk` does what the disk tier has to know of it; it returns whether the response
+    /// may be stored. Returns whether it was stored.
+    pub(crate) fn save_elsewhere(
+        &self,
+        key: &Key,
+        entry: &Arc<Entry>,
+        is_poisoned: impl Fn() -> bool,
+        to_disk: impl FnOnce() -> bool,
+    ) -> bool {
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut is_stored = false;
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
             let stored = resource.as_ref().and_then(|resource| resource.same_variant(&entry.meta));
             let is_outdone = stored.is_some_and(|stored| stored.meta.is_later_than(&entry.meta));
-            if is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max {
+            if is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max || !to_disk() {
                 return resource;
             }
             is_stored = true;
-            self.put_on_disk(key, entry);
             Some(Arc::new(match resource {
                 Some(resource) => resource.with(entry.clone(), bytes_max),
                 None => Resource::new(key.bytes(), entry.clone()),
@@ -177,7 +183,9 @@ fn brought(finished: Finished<'_>, budget: &Arc<Budget>) -> Option<Entry> {
     };
     match finished.part {
         None => {
-            let meta = with_own_tag(with_length(finished.meta, length), key, pieces);
+            let mut completion = Completion::new(finished.meta, key);
+            pieces.iter().for_each(|piece| completion.update(piece));
+            let meta = completion.of(finished.meta);
             let body = Body::whole(pieces).charged(budget);
             Some(Entry::new(meta, body, key, budget))
         }
@@ -194,32 +202,17 @@ fn combined(finished: Finished<'_>, stored: &Entry, entry: &Entry, budget: &Arc<
     let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
     let are_of_one = is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
     are_of_one.then(|| {
+        // A body on disk is whole, so the part adds nothing to it.
+        let body = match stored.body.stored_body() {
+            Some(_) => stored.body.clone(),
+            None => entry.body.combined(&stored.body).charged(budget),
+        };
         let response_time = entry.meta.freshness.response_time;
         let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, finished.policy);
         let epoch = stored.meta.epoch.min(entry.meta.epoch);
         let meta = without_range(&Meta { head, epoch, ..(*entry.meta).clone() });
-        Entry::new(Arc::new(meta), entry.body.combined(&stored.body).charged(budget), finished.key, budget)
+        Entry::new(Arc::new(meta), body, finished.key, budget)
     })
-}
-
-/// Adds Content-Length to the head, so that the answer to a HEAD can be compared with it.
-fn with_length(meta: &Arc<Meta>, length: u64) -> Arc<Meta> {
-    if meta.head.fields.contains("content-length") || meta.head.status == StatusCode::NO_CONTENT {
-        return meta.clone();
-    }
-    let mut meta = Meta::clone(meta);
-    meta.head.fields.push("Content-Length", length.to_string());
-    Arc::new(meta)
-}
-
-/// Adds the tag of these bytes to the head, where clients get that tag instead of the application's validators.
-fn with_own_tag(meta: Arc<Meta>, key: &Key, pieces: &[Bytes]) -> Arc<Meta> {
-    if meta.validators() != Validators::OwnTag {
-        return meta;
-    }
-    let mut meta = Arc::unwrap_or_clone(meta);
-    own_tag::set(&mut meta.head.fields, key, &meta.variant, pieces);
-    Arc::new(meta)
 }
 
 /// The head of a part as a head of the whole: the deliverer writes ranges and lengths.

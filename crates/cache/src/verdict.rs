@@ -426,7 +426,7 @@ impl FillWriter {
         let tags = self.tags().map(|tags| tags.of_page(self.excepted));
         let meta = Meta { tags, ..meta(self.sent(), exchange, self.policy(), self.epoch()) };
         storable(self.sent(), exchange.response, &meta.freshness, self.policy())?;
-        self.cache.has_place_for(&meta, exchange.body_length)?;
+        self.cache.has_place_for(&meta, exchange)?;
         Ok(meta)
     }
 
@@ -527,11 +527,14 @@ pub(crate) fn meta(request: &RequestHead, exchange: &OriginExchange<'_>, policy:
 }
 
 impl Cache {
-    /// Whether there is room for such a response with a body of this length, where the length is known.
-    pub(crate) fn has_place_for(&self, meta: &Meta, body_length: Option<u64>) -> Result<(), Reason> {
-        let length = body_length.unwrap_or(0).saturating_add(meta.memory_bytes());
+    /// Whether there is room for such a response, in memory or, if it is too large for that, on disk.
+    pub(crate) fn has_place_for(&self, meta: &Meta, exchange: &OriginExchange<'_>) -> Result<(), Reason> {
+        let body_length = exchange.body_length.unwrap_or(0);
+        let length = body_length.saturating_add(meta.memory_bytes());
         if length > self.0.limits.object_bytes_max {
-            return Err(Reason::ObjectTooLarge);
+            // A part is put together with other parts in memory.
+            let is_part = exchange.response.status == StatusCode::PARTIAL_CONTENT;
+            return if !is_part && self.may_spool(body_length) { Ok(()) } else { Err(Reason::ObjectTooLarge) };
         }
         if self.0.budget.has_room_for(length) { Ok(()) } else { Err(Reason::MemoryFull) }
     }

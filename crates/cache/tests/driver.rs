@@ -142,7 +142,7 @@ impl Host {
                     match reader.next().await {
                         FillEvent::Chunk(piece) => body.extend_from_slice(&piece),
                         FillEvent::End(_) => return (self.filling(received, &meta), body.into()),
-                        FillEvent::Cut => panic!("cut"),
+                        FillEvent::Spooled(_) | FillEvent::Cut => panic!("cut"),
                     }
                 }
             }
@@ -173,9 +173,10 @@ impl Host {
                 entry.body.slice(range).concat()
             }
             Selected::Parts(ranges) => {
-                let parts = Multipart::new(&entry.body, &ranges, meta.head.fields.first("content-type"));
+                let parts =
+                    Multipart::new(entry.body.complete_length(), &ranges, meta.head.fields.first("content-type"));
                 context.parts(meta, &parts.content_type, &status, &mut head);
-                parts.pieces.concat()
+                parts.pieces(&entry.body).concat()
             }
             Selected::Unsatisfiable(length) => {
                 context.unsatisfiable(length, &mut head);

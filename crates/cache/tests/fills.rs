@@ -105,7 +105,7 @@ async fn read_all(reader: &mut FillReader) -> Result<String, String> {
         match reader.next().await {
             FillEvent::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
             FillEvent::End(_) => return Ok(read),
-            FillEvent::Cut => return Err(read),
+            FillEvent::Spooled(_) | FillEvent::Cut => return Err(read),
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct DiskTier {
     pub size_bytes: u64,
     /// Which responses are written.
     pub admission: DiskAdmission,
+    /// Whether a large body is compared with its checksums before it is sent. If not, it goes out by sendfile(2).
+    pub verify: bool,
 }
 
 /// Which responses are written.

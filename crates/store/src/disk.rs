@@ -17,10 +17,11 @@
 //! | `index` | where the objects are, in memory |
 //! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
 //! | `opening` | what an earlier process has left |
-//! | `object` | reads objects and chunks |
-//! | `writer`, `eviction`, `ghosts` | writes objects, and decides which go |
+//! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
+//! | `writer`, `large`, `eviction`, `ghosts` | writes objects, and decides which go |
 //! | `threads` | the threads: one that writes, one for removals, some that read |
 
+mod body;
 mod checkpoint;
 mod counters;
 mod directory;
@@ -28,30 +29,40 @@ mod eviction;
 mod ghosts;
 mod index;
 mod input;
+mod jobs;
 mod journal;
+mod large;
 mod layout;
 mod log;
 mod object;
 mod opening;
 mod place;
 mod queue;
+mod reads;
 mod segment;
 mod store;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod unfinished;
 mod writer;
 
+pub use body::{OpenBody, StoredBody};
 pub use counters::DiskCounts;
 pub use index::Removal;
-pub use object::{ReadError, StoredChunk, StoredObject};
+pub use large::{FinishedLarge, LargeWriter};
+pub use object::{StoredChunk, StoredObject};
 pub use opening::Marks;
+pub use reads::ReadError;
+pub use unfinished::LargeError;
 
 use bytes::Bytes;
 use counters::Counters;
+use jobs::{Job, RemovalJob};
 use journal::{MARK_BYTES_MAX, Removed};
 use object::{Attempt, Wait};
 use queue::Queue;
+use reads::Reads;
 use segment::Usage;
 use std::any::Any;
 use std::io;
@@ -60,7 +71,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use store::Store;
-use threads::{Job, RemovalJob};
 use tokio::sync::oneshot;
 
 /// The smallest store, in bytes.
@@ -74,9 +84,6 @@ const WAITING_OVERHEAD_BYTES: u64 = 512;
 
 /// The bytes of removals that may wait to be written.
 const REMOVALS_BYTES_MAX: u64 = 8 << 20;
-
-/// The most reads that may wait for the disk.
-const READS_MAX: u64 = 4096;
 
 /// What the operator says of a disk tier.
 #[derive(Clone, Debug)]
@@ -218,7 +225,7 @@ struct Shared {
     state: Mutex<DiskState>,
     jobs: Queue<Job>,
     removals: Queue<RemovalJob>,
-    reads: Queue<Box<dyn FnOnce() + Send>>,
+    reads: Arc<Reads>,
     usage: Arc<Usage>,
     counters: Arc<Counters>,
     /// A removal was not written: before the directory is used again, it must be emptied.
@@ -232,6 +239,7 @@ impl Disk {
     /// # Errors
     /// A thread can't be started.
     pub fn start(options: DiskOptions, owner: Arc<dyn Owner>) -> io::Result<Self> {
+        let counters = Arc::<Counters>::default();
         let shared = Arc::new(Shared {
             options,
             owner,
@@ -239,9 +247,9 @@ impl Disk {
             state: Mutex::new(DiskState::Opening),
             jobs: Queue::new(WAITING_BYTES_MAX),
             removals: Queue::new(REMOVALS_BYTES_MAX),
-            reads: Queue::new(READS_MAX),
+            reads: Arc::new(Reads::new(counters.clone())),
             usage: Arc::default(),
-            counters: Arc::default(),
+            counters,
             has_missed: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
         });
@@ -265,22 +273,7 @@ impl Disk {
             Finding::Objects(objects) => objects,
             Finding::OnDisk => Vec::new(),
         };
-        self.on_thread(read).await
-    }
-
-    /// The bytes of a chunk.
-    ///
-    /// # Errors
-    /// They are not as they were written (the object has been dropped), or too many reads wait.
-    pub async fn read(&self, chunk: &StoredChunk) -> Result<Bytes, ReadError> {
-        if let Some(bytes) = chunk.bytes_now()? {
-            return Ok(bytes);
-        }
-        let chunk = chunk.clone();
-        match self.on_thread(move || chunk.read(Wait::Yes)).await?? {
-            Attempt::Done(bytes) => Ok(bytes),
-            Attempt::NotYet => Err(ReadError::Busy),
-        }
+        self.shared.reads.run(read).await
     }
 
     /// Notes that an object answered a request. An object without hits goes when room is needed.
@@ -304,6 +297,20 @@ impl Disk {
         let bytes = body + (object.key.len() + object.description.len()) as u64 + WAITING_OVERHEAD_BYTES;
         let (sequence, replaces) = store.index.wait(hash, object.variant);
         if self.shared.jobs.push(bytes, Job::Put { store: store.clone(), object, sequence, replaces }).is_ok() {
+            return true;
+        }
+        store.index.give_up(hash);
+        self.shared.counters.refused_objects.add(1);
+        false
+    }
+
+    /// Gives an object whose body is on disk another description. `object` has no chunks: its body is `body`. Otherwise as [`Disk::put`].
+    pub fn refresh(&self, object: NewObject, body: StoredBody) -> bool {
+        let Some(store) = self.shared.store() else { return false };
+        let hash = store.hash(&object.key);
+        let bytes = (object.key.len() + object.description.len()) as u64 + WAITING_OVERHEAD_BYTES + body.memory_bytes();
+        let (sequence, _) = store.index.wait(hash, object.variant);
+        if self.shared.jobs.push(bytes, Job::Refresh { store: store.clone(), object, body, sequence }).is_ok() {
             return true;
         }
         store.index.give_up(hash);
@@ -368,6 +375,14 @@ impl Disk {
         }
     }
 
+    /// The largest body that [`Disk::begin`] takes at present, in bytes; 0: nothing is written.
+    pub fn large_bytes_max(&self) -> u64 {
+        match *self.shared.state() {
+            DiskState::Serving { paused: None, .. } => self.shared.options.size_bytes / writer::LARGE_SHARE_OF_STORE,
+            _ => 0,
+        }
+    }
+
     /// What it holds and does.
     pub fn status(&self) -> DiskStatus {
         let store = self.shared.store();
@@ -399,17 +414,6 @@ impl Disk {
         for thread in readers.into_iter().chain([writer]) {
             let _ = thread.join();
         }
-    }
-
-    async fn on_thread<T: Send + 'static>(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<T, ReadError> {
-        self.shared.counters.waited_reads.add(1);
-        let (done, receiver) = oneshot::channel();
-        let job = move || {
-            // The caller may have gone away.
-            let _ = done.send(read());
-        };
-        self.shared.reads.push(1, Box::new(job)).map_err(|_| ReadError::Busy)?;
-        receiver.await.map_err(|_| ReadError::Busy)
     }
 }
 

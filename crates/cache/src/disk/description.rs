@@ -3,9 +3,9 @@
 //! The first byte is the version of this form. A description of another version is no response, so its object is a miss. The disk tier
 //! has compared the bytes with their checksum before they come here.
 
+use crate::Body;
 use crate::entry::Meta;
 use crate::tags::Tags;
-use crate::{Body, Entry};
 use http::{StatusCode, Version};
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::time::Now;
@@ -88,8 +88,8 @@ pub(super) fn variant_number(meta: &Meta) -> u64 {
 }
 
 /// The description of a stored response.
-pub(super) fn write(entry: &Entry) -> Option<Box<[u8]>> {
-    let Meta { head, freshness, nominated, variant, withheld, tags, epoch, rules } = &*entry.meta;
+pub(super) fn write(meta: &Meta, complete_length: Option<u64>) -> Option<Box<[u8]>> {
+    let Meta { head, freshness, nominated, variant, withheld, tags, epoch, rules } = meta;
     let described = Description {
         status: head.status.as_u16(),
         is_http_10: head.version == Version::HTTP_10,
@@ -102,7 +102,7 @@ pub(super) fn write(entry: &Entry) -> Option<Box<[u8]>> {
         tags: tags.as_deref().map(StoredTags::of),
         epoch: *epoch,
         rules: *rules,
-        complete_length: entry.body.complete_length(),
+        complete_length,
     };
     let bytes = postcard::to_extend(&described, vec![VERSION]).ok()?;
     Some(bytes.into())

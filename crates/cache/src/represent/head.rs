@@ -267,5 +267,5 @@ fn is_any(name: &[u8], names: &[&str]) -> bool {
 }
 
 fn length(body: &Body) -> u64 {
-    body.chunks().map(|chunk| chunk.len() as u64).sum()
+    body.complete_length().unwrap_or_default()
 }

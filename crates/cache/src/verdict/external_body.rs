@@ -26,7 +26,15 @@ impl FillWriter {
         let (cache, key) = (self.cache().clone(), self.key().clone());
         let body = Body::external_body_at(external_body).charged(&cache.0.budget);
         let entry = Arc::new(Entry::new(Arc::new(meta), body, &key, &cache.0.budget));
-        let is_stored = cache.save_external_body(&key, &entry, || self.is_poisoned());
+        let is_stored = cache.save_elsewhere(
+            &key,
+            &entry,
+            || self.is_poisoned(),
+            || {
+                cache.put_on_disk(&key, &entry);
+                true
+            },
+        );
         self.settle(entry, Reason::Collapsed);
         Verdict::External { is_stored }
     }

@@ -30,7 +30,7 @@ fn a_writer_that_waits_for_its_readers_goes_on_when_they_read_and_stops_when_the
                             FillEvent::Chunk(piece) => bytes += piece.len(),
                             FillEvent::End(_) => return (bytes, true),
                             // The fill was abandoned, or its head has not come: before the head, `next` returns `Cut`.
-                            FillEvent::Cut => return (bytes, false),
+                            FillEvent::Spooled(_) | FillEvent::Cut => return (bytes, false),
                         }
                     }
                     (bytes, false)

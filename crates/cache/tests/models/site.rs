@@ -196,7 +196,7 @@ fn read_body(mut reader: FillReader) -> Got {
         match block_on(reader.next()) {
             FillEvent::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
             FillEvent::End(_) => return Got::Whole(read),
-            FillEvent::Cut => return Got::Cut(read),
+            FillEvent::Spooled(_) | FillEvent::Cut => return Got::Cut(read),
         }
     }
 }

@@ -79,6 +79,7 @@ tables! {
         path: text("path"),
         size: size("size"),
         admission: text("admission"),
+        verify: flag("verify"),
     }
 
     /// `[access-log]`

@@ -17,6 +17,7 @@ pub(super) fn disk(raw: &RawDisk, issues: &mut Vec<Issue>) -> Option<DiskTier> {
         let alone = [
             ("size", raw.size.as_ref().map(|it| &it.place)),
             ("admission", raw.admission.as_ref().map(|it| &it.place)),
+            ("verify", raw.verify.as_ref().map(|it| &it.place)),
         ];
         for (name, place) in alone {
             let Some(place) = place else { continue };
@@ -27,7 +28,8 @@ pub(super) fn disk(raw: &RawDisk, issues: &mut Vec<Issue>) -> Option<DiskTier> {
     };
     let path = directory(path).map_err(|issue| issues.push(issue)).ok()?;
     let size_bytes = raw.size.as_ref().map_or(DISK_BYTES_DEFAULT, |size| size.value);
-    Some(DiskTier { path, size_bytes, admission })
+    let verify = raw.verify.as_ref().is_none_or(|verify| verify.value);
+    Some(DiskTier { path, size_bytes, admission, verify })
 }
 
 fn directory(path: &Located<String>) -> Result<PathBuf, Issue> {

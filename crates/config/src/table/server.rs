@@ -211,6 +211,15 @@ pub(super) static DISK: Section = Section {
             is_read_at_start: true,
             ..ROW
         },
+        Setting {
+            path: "disk.verify",
+            kind: SettingKind::Flag,
+            default: Default::Value("true"),
+            summary: "Whether each chunk of a large response is compared with its checksum before it is sent. Without that, responses above 1 MiB go out by sendfile(2), and what the disk has damaged is sent as it is.",
+            details: "Smaller responses are always compared.",
+            example: "false",
+            ..ROW
+        },
     ],
 };
 

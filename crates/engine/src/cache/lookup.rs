@@ -1,9 +1,10 @@
 //! Looks the request up in the cache and carries out the decision: a hit, a new fill, or joining the fill of another request (`join`).
 //!
 //! A stored response that names a file is a hit while that is the same file (`sendfile/stored`); if not, the look-up begins anew
-//! without it.
+//! without it. One whose body is on disk is a hit if the bytes are there (`deliver/on_disk`).
 
 use crate::cache::fetch;
+use crate::deliver::on_disk::{self, Unreadable};
 use crate::error::Fault;
 use crate::exchange::answer::Answer;
 use crate::exchange::{DISK_TIMEOUT, Exchange};
@@ -21,8 +22,9 @@ use std::sync::Arc;
 /// The most fills that one request joins: the first, after its failure the second try, and after either the fill of its own variant.
 const JOINS_MAX: usize = 3;
 
-/// How many stored responses whose file has changed one request may find: the second is one that was validated while the file changed.
-const CHANGED_FILES_MAX: usize = 2;
+/// How many stored responses whose file has changed, or whose body is gone from the disk, one request may find: the second is one that was
+/// validated or moved meanwhile.
+const LOST_BODIES_MAX: usize = 2;
 
 /// A hit that is found by the request as it was received, without making the request that would go to the origin.
 #[inline]
@@ -43,12 +45,22 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuard).await;
     }
     let request = routed.shared(&exchange.request.head, &exchange.peer);
-    let mut has_changed = false;
-    for _ in 0..CHANGED_FILES_MAX {
+    let (mut has_changed, mut missed) = (false, Reason::UriMiss);
+    for _ in 0..LOST_BODIES_MAX {
         let (entry, status) = match find(exchange, routed, &request, has_changed).await {
             Answer::Stored(entry, status) => (entry, status),
             answer => return answer,
         };
+        if entry.body.stored_body().is_some() {
+            match on_disk::open(exchange, &entry).await {
+                Ok(open) => return Answer::OnDisk(Box::new(open), status),
+                // The next look-up finds out.
+                Err(Unreadable::Evicted) => {}
+                Err(Unreadable::Damaged) => exchange.worker.cache.drop_changed(&routed.key, &entry),
+            }
+            missed = Reason::UriMiss;
+            continue;
+        }
         let Some(file) = entry.body.external_body() else { return Answer::Stored(entry, status) };
         match sendfile::open(exchange, routed, &entry, file, status).await {
             SendfileOutcome::Answer(answer) => return answer,
@@ -57,9 +69,9 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
             }
             SendfileOutcome::Changed => exchange.worker.cache.drop_changed(&routed.key, &entry),
         }
-        has_changed = true;
+        (has_changed, missed) = (true, Reason::SendfileChanged);
     }
-    alone(exchange, routed, &request, Reason::SendfileChanged).await
+    alone(exchange, routed, &request, missed).await
 }
 
 /// Whether the leak guard has found that pages of the request's URL pattern differ by visitor.

@@ -4,6 +4,7 @@
 //! 304, a range into a 206 or 416 (`kasoku_cache::represent`). A response that the origin sent for this client alone goes through
 //! as it is, unless the origin did not get the client's condition and that makes it a 304.
 
+pub(crate) mod on_disk;
 pub(crate) mod outgoing;
 pub(crate) mod stored;
 pub(crate) mod synthetic;
@@ -41,7 +42,7 @@ use std::sync::Arc;
 /// Sends the answer.
 pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
     match answer {
-        Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
+        Answer::Stored(entry, status) if entry.body.is_in_memory() => stored(exchange, &entry, status).await,
         // Boxed: an idle connection holds no room for the other kinds of answers.
         other => Box::pin(deliver_other(exchange, other)).await,
     }
@@ -49,7 +50,12 @@ pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
 
 async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
     match answer {
-        Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
+        // A response that was settled upon without a look-up.
+        Answer::Stored(entry, status) => match on_disk::open(exchange, &entry).await {
+            Ok(open) => on_disk::send(exchange, open, status).await,
+            Err(_) => own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status)).await,
+        },
+        Answer::OnDisk(open, status) => on_disk::send(exchange, *open, status).await,
         Answer::Filling(meta, reader, status) => filling(exchange, &meta, reader, status).await,
         Answer::Origin(response, conditions, status) => origin(exchange, *response, conditions, status).await,
         Answer::Switched(response) => switched(exchange, *response).await,
@@ -91,16 +97,17 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
         _ => Follows::of(wanted.map(ByteRange::length).or(length)),
     };
     let mut out = Outgoing::begin(exchange, head, code, follows, status).holding(HeldMemory::Fill);
-    let mut skip = wanted.map_or(0, |wanted| wanted.first);
+    reader.skip(wanted.map_or(0, |wanted| wanted.first));
     let mut left = wanted.map_or(u64::MAX, ByteRange::length);
     while left > 0 {
         // Until the first byte of the range comes, the head waits: so the client can still get an error if that byte won't come.
-        let next = if skip > 0 { reader.next().await } else { or_flush!(out, reader.next()) };
+        let next = if is_part_waiting(&out, wanted) { reader.next().await } else { or_flush!(out, reader.next()) };
+        let next = match next {
+            FillEvent::Spooled(piece) => on_disk::spooled(piece).await.map_or(FillEvent::Cut, FillEvent::Chunk),
+            next => next,
+        };
         match next {
             FillEvent::Chunk(mut piece) => {
-                let skipped = skip.min(piece.len() as u64);
-                skip -= skipped;
-                let _ = piece.split_to(skipped as usize);
                 piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
                 left -= piece.len() as u64;
                 if out.piece(piece).await.is_err() {
@@ -117,10 +124,15 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
                 let status = CacheStatus { stored: false, detail: Some(why), ..status };
                 return own(exchange, &Fault::Origin(why), Some(status)).await;
             }
-            FillEvent::Cut => return out.cut(),
+            FillEvent::Cut | FillEvent::Spooled(_) => return out.cut(),
         }
     }
     out.end(None).await
+}
+
+/// Whether nothing has been sent of a part.
+fn is_part_waiting(out: &Outgoing<'_>, wanted: Option<ByteRange>) -> bool {
+    wanted.is_some_and(|wanted| wanted.first > 0) && out.is_head_waiting()
 }
 
 async fn origin(
@@ -163,7 +175,7 @@ async fn origin(
                 exchange.origin_has_ended();
                 out.end(None).await
             }
-            Err(Interrupted::Client) => out.cut(),
+            Err(Interrupted::Client | Interrupted::Lost) => out.cut(),
             Err(Interrupted::File(error)) => broken(exchange, out, &error, status).await,
         };
     }

@@ -17,14 +17,15 @@ use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::Representation;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
+use std::iter;
 use std::sync::Arc;
 
 /// What follows the head.
-enum Content<'e> {
+pub(super) enum Content<'e> {
     Nothing,
     Whole(&'e Body),
     Part(ByteRange),
-    Parts(Vec<Bytes>),
+    Parts(Multipart),
 }
 
 /// Sends a stored response, or what the request's condition or range makes of it.
@@ -38,16 +39,16 @@ pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: Cach
     let (out, content) = begin(exchange, entry, &representations, selected, status);
     let out = out.holding(HeldMemory::Entry(entry));
     match content {
-        _ if exchange.request.head.method == Method::HEAD => out.all(std::iter::empty()).await,
-        Content::Nothing => out.all(std::iter::empty()).await,
+        _ if exchange.request.head.method == Method::HEAD => out.all(iter::empty()).await,
+        Content::Nothing => out.all(iter::empty()).await,
         Content::Whole(body) => out.all(body.chunks().map(Bytes::as_ref)).await,
         Content::Part(range) => out.all(entry.body.slices(range)).await,
-        Content::Parts(pieces) => out.all(pieces.iter().map(Bytes::as_ref)).await,
+        Content::Parts(parts) => out.all(parts.pieces(&entry.body).iter().map(Bytes::as_ref)).await,
     }
 }
 
 /// Begins the answer with the head of what was selected; returns it with the content that follows.
-fn begin<'e>(
+pub(super) fn begin<'e>(
     exchange: &'e Exchange,
     entry: &'e Arc<Entry>,
     representations: &Representations,
@@ -75,10 +76,10 @@ fn begin<'e>(
             (Follows::Length(range.length()), Content::Part(range))
         }
         Selected::Parts(ranges) => {
-            let parts = Multipart::new(&entry.body, &ranges, meta.head.fields.first("content-type"));
+            let complete = entry.body.complete_length();
+            let parts = Multipart::new(complete, &ranges, meta.head.fields.first("content-type"));
             context.parts(meta, &parts.content_type, &status, &mut head);
-            let length = parts.pieces.iter().map(|piece| piece.len() as u64).sum();
-            (Follows::Length(length), Content::Parts(parts.pieces))
+            (Follows::Length(parts.length()), Content::Parts(parts))
         }
         Selected::Unsatisfiable(complete) => {
             context.unsatisfiable(complete, &mut head);

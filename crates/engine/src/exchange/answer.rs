@@ -1,6 +1,7 @@
 //! The answer to a request, before it is serialised: stored, being fetched, from the origin, or synthetic.
 
 use crate::error::Fault;
+use crate::exchange::open_entry::OpenEntry;
 use crate::origin_client::Response;
 use crate::request::respond;
 use http::StatusCode;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub(crate) enum Answer {
     /// A stored response.
     Stored(Arc<Entry>, CacheStatus),
+    /// A stored response whose body is on disk.
+    OnDisk(Box<OpenEntry>, CacheStatus),
     /// A response that is being filled.
     Filling(Arc<Meta>, FillReader, CacheStatus),
     /// The origin's response, for this client alone.

@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     /// The routes of targets that were routed by these settings.
     pub(crate) remembered: RefCell<Remembered>,
     pub(crate) traces: Traces,
+    /// Whether bodies that are sent from disk are compared with their checksums.
+    pub(crate) verifies_disk: bool,
     /// The names of the session cookies of all sites and rules, as globs.
     pub(crate) session_cookies: Vec<String>,
 }
@@ -54,6 +56,7 @@ impl Settings {
             trusted_proxies: options.trusted_proxies.clone(),
             purge_from: options.purge_from.clone(),
             hit_headers: options.hit_headers,
+            verifies_disk: options.disk.as_ref().is_none_or(|disk| disk.verify),
             replaced_fields: replaced_fields(options.hit_headers),
             traces: options.traces.clone(),
         }

@@ -301,7 +301,9 @@ fn open_cache(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, StartE
         memory_bytes_max: options.memory_bytes_max,
         object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
     };
-    let Some(DiskTier { path, size_bytes, admission }) = options.disk.clone() else { return Ok(Cache::new(limits)) };
+    let Some(DiskTier { path, size_bytes, admission, verify: _ }) = options.disk.clone() else {
+        return Ok(Cache::new(limits));
+    };
     let admission = match admission {
         DiskAdmission::Always => Admission::Always,
         DiskAdmission::SecondRequest => Admission::SecondRequest,

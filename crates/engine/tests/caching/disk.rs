@@ -9,38 +9,38 @@ use std::fs::File;
 use std::path::Path;
 use tempfile::TempDir;
 
-const FRESH: &str = "Cache-Control: max-age=600";
+pub(crate) const FRESH: &str = "Cache-Control: max-age=600";
 
-fn not_modified(fields: &[&str]) -> Vec<u8> {
+pub(crate) fn not_modified(fields: &[&str]) -> Vec<u8> {
     reply("304 Not Modified", fields, "")
 }
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
 fn on_disk(path: &Path) -> impl FnOnce(&mut Options) {
     move |options| {
         let (path, admission) = (path.to_owned(), DiskAdmission::Always);
-        options.disk = Some(DiskTier { path, size_bytes: 64 << 20, admission });
+        options.disk = Some(DiskTier { path, size_bytes: 64 << 20, admission, verify: true });
     }
 }
 
-fn setup(folder: &TempDir) -> Setup {
+pub(crate) fn setup(folder: &TempDir) -> Setup {
     Setup::safe().options(on_disk(folder.path()))
 }
 
-fn status(scene: &Scenario) -> DiskStatus {
+pub(crate) fn status(scene: &Scenario) -> DiskStatus {
     scene.engine.cache().disk_status().unwrap()
 }
 
 /// Waits until so many responses have been written.
-fn written(scene: &Scenario, count: u64) {
+pub(crate) fn written(scene: &Scenario, count: u64) {
     scene.eventually(|| status(scene).counts.stored_objects >= count);
 }
 
 /// A scenario with what the one before has left.
-fn again(setup: Setup, script: impl IntoIterator<Item = Exchange>) -> Scenario {
+pub(crate) fn again(setup: Setup, script: impl IntoIterator<Item = Exchange>) -> Scenario {
     let scene = setup.run(script);
     scene.eventually(|| status(&scene).state == DiskState::Serving { is_loading: false, paused: None });
     scene
@@ -183,7 +183,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn purge(scene: &Scenario, target: &PurgeTarget, purge: Purge) {
+pub(crate) fn purge(scene: &Scenario, target: &PurgeTarget, purge: Purge) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(scene.engine.handle().purge_durably(target, purge)).unwrap();
 }

@@ -8,6 +8,7 @@ mod compression;
 mod conditional;
 mod cookies_and_credentials;
 mod disk;
+mod disk_large;
 mod freshness;
 mod invalidation;
 mod partial;

@@ -104,10 +104,10 @@ impl Index {
         self.part(place.hash).places.find(place.hash, |other| is_same(other, place)).is_some()
     }
 
-    /// Counts a hit of the object at that place.
+    /// Counts a hit of the object that was at that place, wherever it is now.
     pub(super) fn count_hit(&self, place: &Place) {
         let mut part = self.part(place.hash);
-        if let Some(found) = part.places.find_mut(place.hash, |other| is_same(other, place)) {
+        if let Some(found) = part.places.find_mut(place.hash, |other| is_of_same_object(other, place)) {
             found.count_hit();
         }
     }

@@ -5,6 +5,7 @@
 use super::layout::{ChunkPlace, FileKind, Head};
 use super::log::read_full;
 use super::place::Place;
+use super::reads::ReadError;
 use super::segment::Segment;
 use super::store::Store;
 use bytes::Bytes;
@@ -54,15 +55,32 @@ pub(super) struct Source {
     place: Place,
 }
 
-/// Why bytes can't be had.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// They are not as they were written, or can't be read.
-    #[error("a stored object is damaged")]
-    Damaged,
-    /// Too many other reads wait for the disk.
-    #[error("too many reads wait for the disk")]
-    Busy,
+impl Source {
+    pub(super) fn new(store: Arc<Store>, segment: Arc<Segment>, place: Place) -> Self {
+        Self { store, segment, place }
+    }
+
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(super) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        // The last one to close a file that was removed has the file system free its blocks, which takes time.
+        if self.segment.is_removed() {
+            let segment = self.segment.clone();
+            self.store.reads.later(move || drop(segment));
+        }
+    }
 }
 
 /// What is read without waiting for the disk.
@@ -118,7 +136,7 @@ impl StoredObject {
                 store.drop_damaged(&place);
                 return Err(ReadError::Damaged);
             }
-            let mut stored = StoredChunk { source: source.clone(), place: *chunk, bytes: None };
+            let mut stored = StoredChunk::new(source.clone(), *chunk);
             if is_whole {
                 let begin = chunk.offset.checked_sub(at.offset).and_then(|begin| usize::try_from(begin).ok());
                 let inside = begin.filter(|begin| begin + chunk.length as usize <= bytes.len());
@@ -133,6 +151,12 @@ impl StoredObject {
         let is_unconfirmed = place.is_unconfirmed();
         let object = Self { key, variant, description, stored_ms, is_unconfirmed, chunks, sequence, place };
         Ok(Attempt::Done(Some(object)))
+    }
+
+    /// Whether each chunk begins where the one before it ends, and the first one at 0.
+    pub fn has_no_gaps(&self) -> bool {
+        let mut end = 0;
+        self.chunks.iter().all(|chunk| chunk.first() == std::mem::replace(&mut end, chunk.first() + chunk.length()))
     }
 
     /// The length of the stored body, in bytes.
@@ -163,9 +187,31 @@ impl StoredChunk {
         }
     }
 
-    /// The file and the offset in it, for sending the bytes without reading them. They are not compared with their checksum then.
-    pub fn file(&self) -> (&File, u64) {
-        (self.source.segment.file(), self.place.offset)
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// They are not as they were written (the object has been dropped), or too many reads wait.
+    pub async fn bytes(&self) -> Result<Bytes, ReadError> {
+        if let Some(bytes) = self.bytes_now()? {
+            return Ok(bytes);
+        }
+        let chunk = self.clone();
+        match self.source.store.reads.run(move || chunk.read(Wait::Yes)).await?? {
+            Attempt::Done(bytes) => Ok(bytes),
+            Attempt::NotYet => Err(ReadError::Busy),
+        }
+    }
+
+    pub(super) fn new(source: Arc<Source>, place: ChunkPlace) -> Self {
+        Self { source, place, bytes: None }
+    }
+
+    pub(super) fn place(&self) -> ChunkPlace {
+        self.place
+    }
+
+    pub(super) fn source(&self) -> &Arc<Source> {
+        &self.source
     }
 
     pub(super) fn read(&self, wait: Wait) -> Result<Attempt<Bytes>, ReadError> {

@@ -15,9 +15,10 @@ use super::journal::{JournalContent, JournalWriter, Removed};
 use super::layout::{Head, TABLE_BYTES, head_length};
 use super::log::{LogContent, LogWriter, read_full};
 use super::place::{Location, Place, UNIT_BYTES};
+use super::reads::Reads;
 use super::segment::{Content, HEADER_BYTES, Segment, Usage};
 use super::store::Store;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub(super) struct FoundObjects {
     /// Of the keys in logs and journals: what became of them since the checkpoint.
     changes: HashMap<u64, Changes>,
     are_unconfirmed: bool,
+    /// The numbers of the segments of large objects. Not the segments: those that are evicted must go at once.
+    large: Vec<u32>,
 }
 
 /// What became of a key since the checkpoint.
@@ -76,8 +79,7 @@ pub(super) fn open(
     path: &Path,
     size_bytes: u64,
     now_ms: u64,
-    usage: &Arc<Usage>,
-    counters: &Arc<Counters>,
+    (usage, counters, reads): (&Arc<Usage>, &Arc<Counters>, &Arc<Reads>),
     present_marks: impl FnOnce() -> Vec<u8>,
 ) -> Result<Opened, OpenError> {
     let directory = Directory::open(path)?;
@@ -136,11 +138,14 @@ pub(super) fn open(
     since.sort_by_key(|(sequence, _)| *sequence);
     let since = since.into_iter().map(|(_, mark)| mark).collect();
     let marks = (!is_lost && !journal.is_damaged).then_some(Marks { then: moment.marks.clone(), since });
-    let found = FoundObjects { are_none: is_new, checkpoint, changes: changes(log, journal), are_unconfirmed };
     let logged = log_segments_max.max(moment.next_segment.saturating_sub(1));
     let next_segment = numbers.iter().copied().max().unwrap_or(0).max(logged).saturating_add(1);
     let segments = segments(&directory, &numbers, usage).map_err(failed("its segments can't be read"))?;
-    let store = Arc::new(Store::new(directory, size_bytes, usage.clone(), counters.clone(), purges));
+    let large = segments.iter().filter(|segment| segment.content == Content::One);
+    let large = large.map(|segment| segment.number).collect();
+    let changes = changes(log, journal);
+    let found = FoundObjects { are_none: is_new, checkpoint, changes, are_unconfirmed, large };
+    let store = Arc::new(Store::new(directory, size_bytes, (usage.clone(), counters.clone(), reads.clone()), purges));
     segments.iter().for_each(|segment| store.add_segment(segment));
     store.index.count_from(sequence);
     store.index.begin_loading();
@@ -243,6 +248,7 @@ impl FoundObjects {
             return false;
         }
         store.index.end_loading();
+        empty_unused(store, &self.large);
         let (objects, directory) = (store.index.len(), store.directory.path().display());
         tracing::info!(%directory, objects, was_scanned = !is_whole, "the disk cache is loaded");
         true
@@ -269,6 +275,19 @@ impl FoundObjects {
         let stored = self.changes.values().flat_map(|changed| changed.variants.values().flatten());
         for place in stored.filter(|place| store.segment(place.segment).is_some()) {
             store.index.load(if self.are_unconfirmed { place.unconfirmed() } else { *place });
+        }
+    }
+}
+
+/// Gives back the room of large objects that were not complete when the earlier process ended.
+fn empty_unused(store: &Store, large: &[u32]) {
+    let places = (0..).map_while(|part| store.index.part_of(part)).flatten();
+    let used: HashSet<u32> = places.map(|place| place.segment).collect();
+    let is_unfinished = |segment: &Segment| segment.large_object(store.directory.checksums).is_none();
+    let unused = large.iter().filter(|number| !used.contains(number)).filter_map(|number| store.segment(*number));
+    for segment in unused.filter(|segment| is_unfinished(segment)) {
+        if let Err(error) = segment.end(0) {
+            tracing::warn!(segment = segment.number, %error, "a segment of the disk cache could not be emptied");
         }
     }
 }

@@ -7,7 +7,7 @@
 //! system keeps them as long.
 
 use super::input::Input;
-use super::layout::{Checksums, FileKind};
+use super::layout::{Checksums, FileKind, Head};
 use super::place::{Location, UNIT_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::fs::{File, OpenOptions};
@@ -50,7 +50,7 @@ impl Usage {
 pub(super) struct Segment {
     pub(super) number: u32,
     pub(super) content: Content,
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
     /// What the file takes on disk.
     charged: AtomicU64,
@@ -95,7 +95,7 @@ impl Segment {
         usage: &Arc<Usage>,
     ) -> io::Result<Option<Self>> {
         let path = folder.join(file_name(number));
-        let file = File::open(&path)?;
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
         let mut bytes = [0; HEADER_BYTES as usize];
         match file.read_exact_at(&mut bytes, 0) {
             Ok(()) => {}
@@ -112,7 +112,15 @@ impl Segment {
     fn charged(file: File, path: PathBuf, (number, content): (u32, Content), bytes: u64, usage: &Arc<Usage>) -> Self {
         usage.0.fetch_add(bytes, Ordering::Relaxed);
         let charged = AtomicU64::new(bytes);
-        Self { number, content, file, path, charged, is_removed: AtomicBool::new(false), usage: usage.clone() }
+        Self {
+            number,
+            content,
+            file: Arc::new(file),
+            path,
+            charged,
+            is_removed: AtomicBool::new(false),
+            usage: usage.clone(),
+        }
     }
 
     /// What the file takes on disk, in bytes.
@@ -124,17 +132,46 @@ impl Segment {
         &self.file
     }
 
+    pub(super) fn shared_file(&self) -> Arc<File> {
+        self.file.clone()
+    }
+
     pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
+    }
+
+    /// Writes the head of a large object behind its chunks, and ends the file behind it.
+    pub(super) fn write_head(&self, head: &Head, offset: u64, checksums: Checksums) -> io::Result<()> {
+        let bytes = head.write(checksums, Location { segment: self.number, offset });
+        let length = bytes.len() as u64;
+        self.write(&bytes, offset)?;
+        self.write(&self.trailer(offset, length, checksums), offset + length)?;
+        self.end(offset + length + TRAILER_BYTES)
+    }
+
+    /// Reserves more room on disk: so much in all.
+    pub(super) fn grow(&self, bytes: u64) -> io::Result<()> {
+        reserve(&self.file, bytes)?;
+        self.charge(bytes);
+        Ok(())
     }
 
     /// Ends the file behind this offset.
     pub(super) fn end(&self, bytes: u64) -> io::Result<()> {
         self.file.set_len(bytes)?;
+        self.charge(bytes);
+        Ok(())
+    }
+
+    fn charge(&self, bytes: u64) {
         let before = self.charged.swap(bytes, Ordering::Relaxed);
         self.usage.0.fetch_add(bytes, Ordering::Relaxed);
         self.usage.0.fetch_sub(before, Ordering::Relaxed);
-        Ok(())
+    }
+
+    /// Whether the file has lost its name.
+    pub(super) fn is_removed(&self) -> bool {
+        self.is_removed.load(Ordering::Relaxed)
     }
 
     /// Removes the file. Who reads it may go on.

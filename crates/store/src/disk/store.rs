@@ -5,6 +5,7 @@ use super::directory::{Directory, FileName};
 use super::index::Index;
 use super::journal::JournalWriter;
 use super::place::Place;
+use super::reads::Reads;
 use super::segment::{Segment, Usage};
 use siphasher::sip::SipHasher13;
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ pub(super) struct Store {
     pub(super) index: Index,
     pub(super) usage: Arc<Usage>,
     pub(super) counters: Arc<Counters>,
+    pub(super) reads: Arc<Reads>,
     segments: RwLock<HashMap<u32, Arc<Segment>>>,
     journal: Mutex<JournalWriter>,
 }
@@ -26,12 +28,11 @@ impl Store {
     pub(super) fn new(
         directory: Directory,
         size_bytes: u64,
-        usage: Arc<Usage>,
-        counters: Arc<Counters>,
+        (usage, counters, reads): (Arc<Usage>, Arc<Counters>, Arc<Reads>),
         journal: JournalWriter,
     ) -> Self {
         let (segments, journal) = (RwLock::default(), Mutex::new(journal));
-        Self { directory, index: Index::new(size_bytes), usage, counters, segments, journal }
+        Self { directory, index: Index::new(size_bytes), usage, counters, reads, segments, journal }
     }
 
     /// The hash of a key: keyed, so that no client can make keys collide, and the same as long as the directory lives.

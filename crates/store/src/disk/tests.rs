@@ -89,7 +89,7 @@ fn found(disk: &Disk, key: &str) -> Vec<(u64, Vec<u8>, bool)> {
         .iter()
         .filter_map(|object| {
             assert_eq!((&*object.key, &*object.description), (key.as_bytes(), format!("of {key}").as_bytes()));
-            let chunks: Result<Vec<Bytes>, _> = object.chunks.iter().map(|chunk| block_on(disk.read(chunk))).collect();
+            let chunks: Result<Vec<Bytes>, _> = object.chunks.iter().map(|chunk| block_on(chunk.bytes())).collect();
             Some((object.variant, chunks.ok()?.concat(), !object.is_unconfirmed))
         })
         .collect();
@@ -344,7 +344,7 @@ fn a_reader_goes_on_after_its_object_was_evicted() {
     let Finding::Objects(objects) = disk.find(b"read") else { panic!("it was written a moment ago") };
     (0..30).for_each(|number| put(&disk, object(&format!("once{number}"), 1, &body(number, 5 << 20))));
     assert_eq!(found(&disk, "read"), []);
-    let read: Vec<Bytes> = objects[0].chunks.iter().map(|chunk| block_on(disk.read(chunk)).unwrap()).collect();
+    let read: Vec<Bytes> = objects[0].chunks.iter().map(|chunk| block_on(chunk.bytes()).unwrap()).collect();
     assert_eq!(read.concat(), body(1, 3 << 20));
 }
 

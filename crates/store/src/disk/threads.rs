@@ -2,10 +2,12 @@
 //!
 //! The thread that writes objects also opens the directory, and opens it again when it was given up.
 
-use super::journal::{JournalError, Removed};
+use super::jobs::{Job, RemovalJob};
+use super::journal::JournalError;
 use super::opening::{self, FoundObjects};
 use super::queue::Next;
 use super::store::Store;
+use super::unfinished::{LargeError, Unfinished};
 use super::writer::{Refused, Writer};
 use super::{DiskState, Durability, NewObject, NotDurable, Shared, Threads};
 use std::io;
@@ -13,7 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 /// How many threads read.
 const READERS: usize = 4;
@@ -39,23 +40,6 @@ const GROUP_BYTES_MAX: u64 = 256 << 10;
 /// How long a removal waits for a new journal.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the thread that writes objects is told to do.
-pub(super) enum Job {
-    /// Write an object. `replaces`: whether it takes the place of an older one.
-    Put { store: Arc<Store>, object: NewObject, sequence: u64, replaces: bool },
-    /// Begin a new journal, say so, and take a checkpoint.
-    Checkpoint(mpsc::Sender<()>),
-}
-
-/// A removal that waits to be written.
-pub(super) struct RemovalJob {
-    pub(super) store: Arc<Store>,
-    pub(super) sequence: u64,
-    pub(super) removed: Removed,
-    /// Told when it is durable; `None`: it need not survive a loss of power.
-    pub(super) done: Option<oneshot::Sender<Result<(), NotDurable>>>,
-}
-
 /// Starts the threads, and waits for the directory to be opened.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Threads> {
     let (opened, opening) = mpsc::channel();
@@ -65,21 +49,11 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Threads> {
     let removals = Builder::new().name("disk-removals".to_owned()).spawn(move || remove(&of_removals))?;
     let mut readers = Vec::new();
     for number in 0..READERS {
-        let of_reader = shared.clone();
-        readers.push(Builder::new().name(format!("disk-reader-{number}")).spawn(move || read(&of_reader))?);
+        let reads = shared.reads.clone();
+        readers.push(Builder::new().name(format!("disk-reader-{number}")).spawn(move || reads.serve())?);
     }
     let _ = opening.recv_timeout(OPENING_TIMEOUT);
     Ok(Threads { writer, removals, readers })
-}
-
-fn read(shared: &Shared) {
-    loop {
-        match shared.reads.next(Duration::from_secs(3600)) {
-            Next::Item(job) => job(),
-            Next::Nothing => {}
-            Next::Closed => return,
-        }
-    }
 }
 
 /// Opens the directory and writes objects, until the end.
@@ -88,7 +62,13 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
     while !shared.is_stopping.load(Ordering::Relaxed) {
         let (path, size_bytes) = (&shared.options.path, shared.options.size_bytes);
         let marks = || shared.owner.marks();
-        match opening::open(path, size_bytes, shared.owner.now_ms(), &shared.usage, &shared.counters, marks) {
+        match opening::open(
+            path,
+            size_bytes,
+            shared.owner.now_ms(),
+            (&shared.usage, &shared.counters, &shared.reads),
+            marks,
+        ) {
             Ok(found) if shared.has_missed.load(Ordering::Relaxed) => {
                 // It may have what was removed while it was not open.
                 match found.store.directory.invalidate() {
@@ -136,9 +116,13 @@ fn refuse_for(shared: &Shared, time: Duration) {
 }
 
 fn refuse(shared: &Shared, job: Job) {
-    if let Job::Put { store, object, .. } = job {
-        store.index.give_up(store.hash(&object.key));
-        shared.counters.refused_objects.add(1);
+    match job {
+        Job::Put { store, object, .. } | Job::Refresh { store, object, .. } => {
+            store.index.give_up(store.hash(&object.key));
+            shared.counters.refused_objects.add(1);
+        }
+        // Who waits for an answer gets none, and gives up.
+        Job::Begin { .. } | Job::Grow { .. } | Job::Published { .. } | Job::Checkpoint(_) => {}
     }
 }
 
@@ -199,7 +183,23 @@ impl Serving<'_> {
             let is_item = matches!(next, Next::Item(_));
             match next {
                 Next::Item(Job::Put { store, object, sequence, replaces }) => {
-                    self.put(&store, object, (sequence, replaces));
+                    self.put(&store, object, |writer, object, now_ms| writer.put(object, (sequence, replaces), now_ms));
+                }
+                Next::Item(Job::Refresh { store, object, body, sequence }) => {
+                    self.put(&store, object, |writer, object, now_ms| writer.refresh(object, &body, sequence, now_ms));
+                }
+                Next::Item(Job::Begin { store, hash, bytes, done }) => {
+                    let begun = self.large(&store, |writer| writer.begin_large(hash, bytes));
+                    // If the caller has gone away, the segment goes too.
+                    let _ = done.send(begun.map(|segment| Unfinished::new(&store, segment)));
+                }
+                Next::Item(Job::Grow { store, segment, bytes, done }) => {
+                    let _ = done.send(self.large(&store, |writer| writer.grow_large(&segment, bytes)));
+                }
+                Next::Item(Job::Published { store, segment, place, sequence }) => {
+                    if Arc::ptr_eq(&store, self.writer.store()) {
+                        self.writer.published_large(segment, &place, sequence, self.shared.owner.now_ms());
+                    }
                 }
                 Next::Item(Job::Checkpoint(done)) => self.make_room(&done),
                 Next::Nothing => {}
@@ -218,27 +218,59 @@ impl Serving<'_> {
         self.shared.store().is_some_and(|store| Arc::ptr_eq(&store, self.writer.store()))
     }
 
-    fn put(&mut self, store: &Arc<Store>, object: NewObject, number: (u64, bool)) {
+    /// Writes an object by `write`.
+    fn put(
+        &mut self,
+        store: &Arc<Store>,
+        object: NewObject,
+        write: impl FnOnce(&mut Writer, NewObject, u64) -> Result<(), Refused>,
+    ) {
         let hash = store.hash(&object.key);
-        let is_of_this = Arc::ptr_eq(store, self.writer.store());
-        if !is_of_this || self.is_paused() || self.writer.is_log_full() {
+        let counters = &self.shared.counters;
+        if !self.may_write(store) {
             store.index.give_up(hash);
-            self.shared.counters.refused_objects.add(1);
+            counters.refused_objects.add(1);
             return;
         }
-        let counters = &self.shared.counters;
-        match self.writer.put(object, number, self.shared.owner.now_ms()) {
+        match write(self.writer, object, self.shared.owner.now_ms()) {
             Ok(()) => return self.succeeded(),
             // It waits no longer.
             Err(Refused::Removed) => return,
-            Err(Refused::Unproven) => counters.unproven_objects.add(1),
-            Err(Refused::TooLarge) => counters.refused_objects.add(1),
-            Err(Refused::Io(error)) => {
+            Err(refused) => self.refused(refused),
+        }
+        store.index.give_up(hash);
+    }
+
+    /// Makes room for a large object.
+    fn large<T>(
+        &mut self,
+        store: &Arc<Store>,
+        make: impl FnOnce(&mut Writer) -> Result<T, Refused>,
+    ) -> Result<T, LargeError> {
+        if !self.may_write(store) {
+            return Err(LargeError::Refused);
+        }
+        make(self.writer).inspect(|_| self.succeeded()).map_err(|refused| {
+            self.refused(refused);
+            LargeError::Refused
+        })
+    }
+
+    fn may_write(&self, store: &Arc<Store>) -> bool {
+        Arc::ptr_eq(store, self.writer.store()) && !self.is_paused() && !self.writer.is_log_full()
+    }
+
+    fn refused(&mut self, refused: Refused) {
+        let counters = &self.shared.counters;
+        match refused {
+            Refused::Removed | Refused::Gone => {}
+            Refused::Unproven => counters.unproven_objects.add(1),
+            Refused::TooLarge => counters.refused_objects.add(1),
+            Refused::Io(error) => {
                 counters.refused_objects.add(1);
                 self.failed(&error);
             }
         }
-        store.index.give_up(hash);
     }
 
     fn succeeded(&mut self) {

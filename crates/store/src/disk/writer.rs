@@ -1,5 +1,6 @@
 //! Writes objects into segments, makes room, and takes checkpoints. All of it on one thread, so that nothing here needs a lock.
 
+use super::body::StoredBody;
 use super::checkpoint::{self, CheckpointWriter, Moment};
 use super::directory::FileName;
 use super::eviction::{QueueKind, Queues};
@@ -17,6 +18,14 @@ use std::sync::Arc;
 
 /// An object larger than this part of a segment has a segment of its own.
 const LARGE_SHARE: u64 = 8;
+
+/// The largest object: this part of the store.
+pub(super) const LARGE_SHARE_OF_STORE: u64 = 4;
+
+/// The heads that a large object was given one after the other may take this part of its body, and at least so many bytes. Then it is
+/// dropped, and fetched anew.
+const HEADS_SHARE: u64 = 8;
+const HEADS_BYTES_MIN: u64 = 1 << 20;
 
 /// How much of a segment is moved at most when it is evicted: the rest of it makes the room.
 const MOVED_SHARE: (u64, u64) = (3, 4);
@@ -78,6 +87,8 @@ pub(super) enum Refused {
     TooLarge,
     /// It was removed while it waited.
     Removed,
+    /// The body that it shall keep has been evicted.
+    Gone,
 }
 
 impl From<io::Error> for Refused {
@@ -130,13 +141,7 @@ impl Writer {
         now_ms: u64,
     ) -> Result<(), Refused> {
         let hash = self.store.hash(&object.key);
-        if let Some(seen) = &mut self.seen
-            && !seen.recall(hash)
-            && !replaces
-        {
-            seen.remember(hash);
-            return Err(Refused::Unproven);
-        }
+        self.admit(hash, replaces)?;
         let content = if self.ghosts.recall(hash) { Content::Proven } else { Content::New };
         let (place, bytes) = self.write(&object, (sequence, object.stored_ms), content)?;
         if !self.store.index.publish(place, sequence) {
@@ -145,6 +150,18 @@ impl Writer {
         self.log.stored(sequence, now_ms, &place);
         self.store.counters.stored_objects.add(1);
         self.store.counters.stored_bytes.add(bytes);
+        Ok(())
+    }
+
+    /// Refuses what comes for the first time, where only what comes again is written.
+    fn admit(&mut self, hash: u64, replaces: bool) -> Result<(), Refused> {
+        if let Some(seen) = &mut self.seen
+            && !seen.recall(hash)
+            && !replaces
+        {
+            seen.remember(hash);
+            return Err(Refused::Unproven);
+        }
         Ok(())
     }
 
@@ -163,7 +180,7 @@ impl Writer {
         let bytes = (head + body).next_multiple_of(UNIT_BYTES);
         let is_large = bytes > self.segment_bytes / LARGE_SHARE;
         let (segment, begin) = match is_large {
-            true if bytes > self.size_bytes / 2 => return Err(Refused::TooLarge),
+            true if bytes > self.size_bytes / LARGE_SHARE_OF_STORE => return Err(Refused::TooLarge),
             true => (self.create(Content::One, HEADER_BYTES + bytes + TRAILER_BYTES)?, HEADER_BYTES),
             false => self.room(content, bytes)?,
         };
@@ -206,10 +223,10 @@ impl Writer {
         let at = Location { segment: segment.number, offset: if is_large { offset } else { begin } };
         let (key, description) = (object.key.clone(), object.description.clone());
         let head = Head { key, variant: object.variant, sequence, stored_ms, description, chunks };
-        segment.write(&head.write(checksums, at), at.offset)?;
         if is_large {
-            segment.write(&segment.trailer(at.offset, length, checksums), at.offset + length)?;
-            segment.end(at.offset + length + TRAILER_BYTES)?;
+            segment.write_head(&head, at.offset, checksums)?;
+        } else {
+            segment.write(&head.write(checksums, at), at.offset)?;
         }
         let bytes = if is_large { length } else { offset - begin };
         let hash = (self.store.hash(&object.key), object.variant);
@@ -248,20 +265,99 @@ impl Writer {
                 false => Err(Refused::Io(io::ErrorKind::StorageFull.into())),
             };
         }
-        for _ in 0..EVICTIONS_MAX {
-            if self.used_bytes() + bytes + self.segment_bytes <= self.size_bytes {
-                break;
-            }
-            self.evict()?;
-        }
-        if self.used_bytes() + bytes > self.size_bytes {
-            return Err(Refused::Io(io::ErrorKind::StorageFull.into()));
-        }
+        self.make_room(bytes)?;
         match self.create_file(content, bytes) {
             // Others use the file system as well: what is configured may be more than there is.
             Err(error) if is_full(&error) && self.evict().is_ok() => Ok(self.create_file(content, bytes)?),
             created => Ok(created?),
         }
+    }
+
+    fn make_room(&mut self, bytes: u64) -> Result<(), Refused> {
+        for _ in 0..EVICTIONS_MAX {
+            if self.used_bytes() + bytes + self.segment_bytes <= self.size_bytes {
+                return Ok(());
+            }
+            self.evict()?;
+        }
+        match self.used_bytes() + bytes <= self.size_bytes {
+            true => Ok(()),
+            false => Err(Refused::Io(io::ErrorKind::StorageFull.into())),
+        }
+    }
+
+    /// A segment for a large object that is still to come.
+    pub(super) fn begin_large(&mut self, hash: u64, bytes: u64) -> Result<Arc<Segment>, Refused> {
+        if bytes > self.size_bytes / LARGE_SHARE_OF_STORE {
+            return Err(Refused::TooLarge);
+        }
+        self.admit(hash, false)?;
+        let segment = self.create(Content::One, bytes)?;
+        self.store.add_segment(&segment);
+        Ok(segment)
+    }
+
+    /// More room for such an object: so much in all.
+    pub(super) fn grow_large(&mut self, segment: &Segment, bytes: u64) -> Result<(), Refused> {
+        if bytes > self.size_bytes / LARGE_SHARE_OF_STORE {
+            return Err(Refused::TooLarge);
+        }
+        self.make_room(bytes.saturating_sub(segment.bytes()))?;
+        Ok(segment.grow(bytes)?)
+    }
+
+    /// Such an object is complete and can be found.
+    pub(super) fn published_large(&mut self, segment: Arc<Segment>, place: &Place, sequence: u64, now_ms: u64) {
+        self.log.stored(sequence, now_ms, place);
+        self.store.counters.stored_objects.add(1);
+        self.store.counters.stored_bytes.add(segment.bytes());
+        match self.ghosts.recall(place.hash) {
+            true => self.queues.add_proven(segment),
+            false => self.queues.add(segment),
+        }
+    }
+
+    /// Gives an object another description. Its body stays where it is, if it has a segment of its own; otherwise it is written anew.
+    pub(super) fn refresh(
+        &mut self,
+        mut object: NewObject,
+        body: &StoredBody,
+        sequence: u64,
+        now_ms: u64,
+    ) -> Result<(), Refused> {
+        let open = body.open().ok_or(Refused::Gone)?;
+        if !open.is_alone_in_its_segment() {
+            for chunk in open.chunks() {
+                let Ok(Attempt::Done(bytes)) = chunk.read(Wait::Yes) else { return Err(Refused::Gone) };
+                object.chunks.push((chunk.first(), bytes));
+            }
+            return self.put(object, (sequence, true), now_ms);
+        }
+        let chunks: Vec<ChunkPlace> = open.chunks().map(|chunk| chunk.place()).collect();
+        let length = head_bytes(&object.key, &object.description, chunks.len());
+        let (segment, end) = (open.segment(), chunks.last().map_or(0, |last| last.offset + u64::from(last.length)));
+        let offset = segment.bytes().next_multiple_of(UNIT_BYTES);
+        // Each refreshing leaves a head behind.
+        if offset + length - end > (end / HEADS_SHARE).max(HEADS_BYTES_MIN) {
+            return Err(Refused::TooLarge);
+        }
+        self.make_room(length + TRAILER_BYTES)?;
+        let hash = self.store.hash(&object.key);
+        let at = Location { segment: segment.number, offset };
+        let place =
+            Place::new((hash, object.variant), at, (length, length), object.stored_ms).ok_or(Refused::TooLarge)?;
+        let NewObject { key, variant, description, stored_ms, .. } = object;
+        let head = Head { key, variant, sequence, stored_ms, description, chunks };
+        segment.write_head(&head, offset, self.store.directory.checksums)?;
+        // Making room may have evicted it.
+        if segment.is_removed() {
+            return Err(Refused::Gone);
+        }
+        if !self.store.index.publish(place, sequence) {
+            return Err(Refused::Removed);
+        }
+        self.log.stored(sequence, now_ms, &place);
+        Ok(())
     }
 
     fn create_file(&mut self, content: Content, bytes: u64) -> io::Result<Arc<Segment>> {

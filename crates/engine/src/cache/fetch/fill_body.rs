@@ -1,6 +1,7 @@
 //! Carries the body of an origin's response into a fill. Where the origin closes early, nothing is stored, and readers are cut.
 
 use crate::error::reason;
+use crate::exchange::DISK_TIMEOUT;
 use crate::observe::timing::OriginTime;
 use crate::origin_client::Response;
 use crate::runtime::worker::Worker;
@@ -9,6 +10,7 @@ use kasoku_metrics::Counter;
 use kasoku_origin::BodyPiece;
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
 use std::rc::Rc;
+use tokio::time::timeout;
 
 /// Carries the body from the origin into the fill.
 pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: BodyWriter, time: Rc<OriginTime>) {
@@ -18,12 +20,18 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                 if body.push(data).await.is_err() {
                     return;
                 }
+                if body.has_to_spool() && timeout(DISK_TIMEOUT, body.spool()).await.is_err() {
+                    body.end_spooling();
+                }
             }
             Ok(BodyPiece::End(trailers)) => {
                 // Before the readers see the end.
                 time.has_ended(worker.moment().mono_us);
                 if response.body.may_be_incomplete() {
                     body.mark_possibly_incomplete();
+                }
+                if body.has_to_spool() && timeout(DISK_TIMEOUT, body.complete_spooling()).await.is_err() {
+                    body.end_spooling();
                 }
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
                 if body.finish(trailers) {

@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 pub(crate) enum Interrupted {
     /// The client has gone, or takes too little.
     Client,
+    /// The bytes can't be had any more.
+    Lost,
     /// The file did not give the bytes that were announced, or can't be read.
     File(Error),
 }

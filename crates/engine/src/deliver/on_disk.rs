@@ -1,0 +1,134 @@
+//! Sends a stored response whose body stays on disk: a chunk at a time, each compared with its checksum before any byte of it leaves.
+//!
+//! The first chunk is read before the head goes out. So a body that is gone or damaged is a miss, not an error. A chunk that is found
+//! damaged later cuts the connection.
+//!
+//! Where the operator does not want the comparison (`disk.verify`), the bytes go out by sendfile(2).
+
+use crate::deliver::outgoing::{HeldMemory, Interrupted, Outgoing};
+use crate::deliver::stored::{Content, begin, codings};
+use crate::exchange::delivered::Delivered;
+use crate::exchange::open_entry::OpenEntry;
+use crate::exchange::{DISK_TIMEOUT, Exchange};
+use bytes::Bytes;
+use http::Method;
+use kasoku_cache::Entry;
+use kasoku_cache::represent::{Representations, Selected};
+use kasoku_programs::FileBody;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::range::ByteRange;
+use std::iter;
+use std::sync::Arc;
+
+/// Why a stored response can't be sent from disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// It was evicted or moved since it was looked up.
+    Evicted,
+    /// It is not as it was written, or the disk does not give it.
+    Damaged,
+}
+
+/// Opens the body, and reads what goes out first.
+pub(crate) async fn open(exchange: &Exchange, entry: &Arc<Entry>) -> Result<OpenEntry, Unreadable> {
+    let stored = entry.body.stored_body().ok_or(Unreadable::Evicted)?;
+    let body = stored.open().ok_or(Unreadable::Evicted)?;
+    body.count_hit();
+    let mut open = OpenEntry { entry: entry.clone(), body, first: None };
+    if exchange.settings.verifies_disk
+        && let Some(offset) = first_wanted(exchange, entry)
+    {
+        open.first = Some(open.read(offset).await.ok_or(Unreadable::Damaged)?);
+    }
+    Ok(open)
+}
+
+/// The offset of the first byte that the client gets, if it gets one.
+fn first_wanted(exchange: &Exchange, entry: &Entry) -> Option<u64> {
+    let request = &exchange.request.head;
+    if request.method == Method::HEAD {
+        return None;
+    }
+    match Representations::of_stored(&request.fields, codings(exchange), entry).select(request, entry, exchange.now()) {
+        Selected::Whole(..) => Some(0),
+        Selected::Part(range) => Some(range.first),
+        Selected::Parts(ranges) => ranges.first().map(|range| range.first),
+        Selected::NotModified(_) | Selected::Unsatisfiable(_) | Selected::Incomplete => None,
+    }
+}
+
+/// Sends the response, or what the request's condition or range makes of it.
+pub(crate) async fn send(exchange: &Exchange, mut open: OpenEntry, status: CacheStatus) -> Delivered {
+    let entry = open.entry.clone();
+    let request = &exchange.request.head;
+    let representations = Representations::of_stored(&request.fields, codings(exchange), &entry);
+    let selected = representations.select(request, &entry, exchange.now());
+    let (out, content) = begin(exchange, &entry, &representations, selected, status);
+    let mut out = out.holding(HeldMemory::Fill);
+    let length = entry.body.complete_length().unwrap_or_default();
+    let sent = match content {
+        _ if request.method == Method::HEAD => return out.all(iter::empty()).await,
+        Content::Nothing => return out.all(iter::empty()).await,
+        Content::Whole(_) => {
+            let whole = ByteRange { first: 0, last: length.saturating_sub(1) };
+            send_range(exchange, &mut open, &mut out, whole).await
+        }
+        Content::Part(range) => send_range(exchange, &mut open, &mut out, range).await,
+        Content::Parts(parts) => {
+            let mut sent = Ok(());
+            for (head, range) in parts.parts {
+                sent = out.piece(head).await.map_err(Interrupted::from);
+                if sent.is_ok() {
+                    sent = send_range(exchange, &mut open, &mut out, range).await;
+                }
+                if sent.is_err() {
+                    break;
+                }
+            }
+            match sent {
+                Ok(()) => out.piece(parts.end).await.map_err(Interrupted::from),
+                failed => failed,
+            }
+        }
+    };
+    match sent {
+        Ok(()) => out.end(None).await,
+        Err(Interrupted::Client) => out.cut(),
+        Err(Interrupted::Lost | Interrupted::File(_)) => {
+            let cache = &exchange.worker.cache;
+            cache.drop_changed(&cache.key(&exchange.uri), &entry);
+            out.cut()
+        }
+    }
+}
+
+async fn send_range(
+    exchange: &Exchange,
+    open: &mut OpenEntry,
+    out: &mut Outgoing<'_>,
+    range: ByteRange,
+) -> Result<(), Interrupted> {
+    if !exchange.settings.verifies_disk {
+        let Some((file, position)) = open.body.file_at(range.first) else { return Err(Interrupted::Lost) };
+        let mut file = FileBody::of_immutable(file, position, range.length(), DISK_TIMEOUT);
+        return out.file(&mut file).await;
+    }
+    let mut at = range.first;
+    while at <= range.last {
+        let mut piece = match open.first.take() {
+            Some(first) => first,
+            None => open.read(at).await.ok_or(Interrupted::Lost)?,
+        };
+        piece.truncate(usize::try_from(range.last - at + 1).unwrap_or(usize::MAX));
+        at += piece.len() as u64;
+        out.piece(piece).await?;
+        // A client that takes all at once must not keep the others waiting.
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+/// The next piece of a fill that has to be read from disk.
+pub(crate) async fn spooled(piece: kasoku_cache::disk::SpooledPiece) -> Option<Bytes> {
+    tokio::time::timeout(DISK_TIMEOUT, piece.bytes()).await.ok()?
+}

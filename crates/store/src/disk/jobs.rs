@@ -1,0 +1,37 @@
+//! What the threads that write are told to do.
+
+use super::NewObject;
+use super::NotDurable;
+use super::body::StoredBody;
+use super::journal::Removed;
+use super::place::Place;
+use super::segment::Segment;
+use super::store::Store;
+use super::unfinished::{LargeError, Unfinished};
+use std::sync::{Arc, mpsc};
+use tokio::sync::oneshot;
+
+/// What the thread that writes objects is told to do.
+pub(super) enum Job {
+    /// Write an object. `replaces`: whether it takes the place of an older one.
+    Put { store: Arc<Store>, object: NewObject, sequence: u64, replaces: bool },
+    /// Give an object whose body is on disk another description.
+    Refresh { store: Arc<Store>, object: NewObject, body: StoredBody, sequence: u64 },
+    /// Make a segment with that room for a large object.
+    Begin { store: Arc<Store>, hash: u64, bytes: u64, done: oneshot::Sender<Result<Unfinished, LargeError>> },
+    /// Make its room larger: so much in all.
+    Grow { store: Arc<Store>, segment: Arc<Segment>, bytes: u64, done: oneshot::Sender<Result<(), LargeError>> },
+    /// A large object is complete and can be found.
+    Published { store: Arc<Store>, segment: Arc<Segment>, place: Place, sequence: u64 },
+    /// Begin a new journal, say so, and take a checkpoint.
+    Checkpoint(mpsc::Sender<()>),
+}
+
+/// A removal that waits to be written.
+pub(super) struct RemovalJob {
+    pub(super) store: Arc<Store>,
+    pub(super) sequence: u64,
+    pub(super) removed: Removed,
+    /// Told when it is durable; `None`: it need not survive a loss of power.
+    pub(super) done: Option<oneshot::Sender<Result<(), NotDurable>>>,
+}
