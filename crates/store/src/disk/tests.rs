@@ -1,5 +1,7 @@
 //! The disk tier as its owner sees it.
 
+mod large;
+
 use super::*;
 use std::collections::HashMap;
 use std::fs;

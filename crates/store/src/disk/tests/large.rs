@@ -1,0 +1,167 @@
+//! Large objects, which are written while they come.
+
+use super::*;
+
+/// Writes a large object; returns it before it can be found.
+fn finished(disk: &Disk, key: &str, body: &[u8]) -> FinishedLarge {
+    let mut large = begun(disk, key, body);
+    for chunk in body.chunks(256 << 10) {
+        block_on(large.append(Bytes::copy_from_slice(chunk))).unwrap();
+    }
+    let description = format!("of {key}").into_bytes().into();
+    block_on(large.finish(key.as_bytes().into(), 1, description, 1_700_000_000_000)).unwrap()
+}
+
+fn begun(disk: &Disk, key: &str, body: &[u8]) -> LargeWriter {
+    block_on(disk.begin(key.as_bytes(), Some(body.len() as u64))).unwrap()
+}
+
+fn segments(folder: &Path) -> Vec<u64> {
+    let files = fs::read_dir(folder.join("segments")).unwrap();
+    files.map(|file| file.unwrap().metadata().unwrap().len()).collect()
+}
+
+#[test]
+fn it_is_found_when_it_is_published_and_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let body = body(1, 3_000_000);
+    let large = finished(&disk, "a", &body);
+    assert_eq!(found(&disk, "a"), []);
+    let stored = large.stored_body();
+    assert!(large.publish());
+    assert_eq!(found(&disk, "a"), [(1, body.clone(), true)]);
+    let open = stored.open().unwrap();
+    let chunk = open.chunk_at(600_000).unwrap();
+    assert_eq!(chunk.first(), 512 << 10);
+    assert_eq!(block_on(chunk.bytes()).unwrap(), &body[512 << 10..768 << 10]);
+    assert!(open.chunk_at(3_000_000).is_none());
+    logged(folder.path(), 1);
+    let left = tempfile::tempdir().unwrap();
+    copy(folder.path(), left.path());
+    disk.stop();
+    for path in [folder.path(), left.path()] {
+        assert_eq!(found(&start(path), "a"), [(1, body.clone(), true)]);
+    }
+}
+
+#[test]
+fn a_body_of_unknown_length_gets_room_as_it_comes_up_to_a_quarter_of_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let mut large = block_on(disk.begin(b"a", None)).unwrap();
+    let chunk = Bytes::from(body(1, 1 << 20));
+    let mut taken = 0;
+    while block_on(large.append(chunk.clone())).is_ok() {
+        taken += 1;
+    }
+    assert_eq!(taken, 15, "a quarter of 64 MiB, less the header");
+    assert!(disk.status().used_bytes <= 17 * MIB);
+    drop(large);
+    until(|| segments(folder.path()).is_empty());
+    assert!(block_on(disk.begin(b"a", Some(17 * MIB))).is_err());
+}
+
+#[test]
+fn what_was_not_complete_when_the_process_ended_takes_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let body = body(1, 3_000_000);
+    let mut large = begun(&disk, "a", &body);
+    block_on(large.append(Bytes::copy_from_slice(&body[..1 << 20]))).unwrap();
+    let left = tempfile::tempdir().unwrap();
+    copy(folder.path(), left.path());
+    let disk = start(left.path());
+    assert_eq!(found(&disk, "a"), []);
+    until(|| disk.status().used_bytes == 0);
+}
+
+#[test]
+fn a_removal_before_it_is_published_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let large = finished(&disk, "a", &body(1, 2_000_000));
+    block_on(disk.remove(b"a", Removal::Key).wait()).unwrap();
+    assert!(!large.publish());
+    assert_eq!(found(&disk, "a"), []);
+    until(|| segments(folder.path()).is_empty());
+    disk.stop();
+    assert_eq!(found(&start(folder.path()), "a"), []);
+}
+
+#[test]
+fn another_description_leaves_the_body_where_it_is_until_the_descriptions_take_too_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let body = body(1, 2_000_000);
+    let large = finished(&disk, "a", &body);
+    let stored = large.stored_body();
+    assert!(large.publish());
+    let refresh = |description: &[u8]| {
+        let object = NewObject { description: description.into(), chunks: Vec::new(), ..object("a", 1, b"") };
+        let before = disk.status().counts;
+        assert!(disk.refresh(object, stored.clone()));
+        let state = || (disk.status().objects, disk.status().counts.refused_objects);
+        until(|| state().0 == 1 || state().1 > before.refused_objects);
+        disk.status().objects == 1
+    };
+    let described = |disk: &Disk| match disk.find(b"a") {
+        Finding::Objects(objects) => objects.first().map(|object| object.description.to_vec()),
+        Finding::OnDisk => panic!("it was just written"),
+    };
+    assert!(refresh(b"new"));
+    assert_eq!(described(&disk).unwrap(), b"new");
+    assert_eq!(segments(folder.path()).len(), 1);
+    disk.stop();
+    let again = start(folder.path());
+    assert_eq!(described(&again).unwrap(), b"new");
+    again.stop();
+    drop(again);
+    let disk = start(folder.path());
+    let Finding::Objects(objects) = disk.find(b"a") else { panic!("it was just written") };
+    let stored = objects[0].stored_body().unwrap();
+    let mut count = 0;
+    loop {
+        let long = vec![b'x'; 100_000];
+        let object = NewObject { description: long.into(), chunks: Vec::new(), ..object("a", 1, b"") };
+        assert!(disk.refresh(object, stored.clone()));
+        let refused = || disk.status().counts.refused_objects > 0;
+        until(|| disk.status().objects == 1 || refused());
+        if refused() {
+            break;
+        }
+        count += 1;
+    }
+    assert!((5..=11).contains(&count), "{count}");
+    assert_eq!(disk.status().objects, 0, "it is fetched anew");
+}
+
+#[test]
+fn a_small_object_whose_body_stays_on_disk_is_written_anew_with_its_description() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    put(&disk, object("a", 1, &body(1, 50_000)));
+    let Finding::Objects(objects) = disk.find(b"a") else { panic!("it was just written") };
+    let stored = objects[0].stored_body().unwrap();
+    let object = NewObject { description: b"of a".as_slice().into(), chunks: Vec::new(), ..object("a", 1, b"") };
+    assert!(disk.refresh(object, stored));
+    until(|| disk.status().counts.stored_objects == 2);
+    assert_eq!(found(&disk, "a"), [(1, body(1, 50_000), true)]);
+}
+
+#[test]
+fn who_holds_a_body_does_not_keep_it_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let large = finished(&disk, "first", &body(1, 10 << 20));
+    let stored = large.stored_body();
+    assert!(large.publish());
+    let open = stored.open().unwrap();
+    for number in 0..8 {
+        assert!(finished(&disk, &format!("{number}"), &body(number, 10 << 20)).publish());
+    }
+    assert!(stored.open().is_none() && !stored.is_there());
+    let chunk = open.chunk_at(0).unwrap();
+    assert_eq!(block_on(chunk.bytes()).unwrap().len(), 256 << 10, "who has opened it reads on");
+    assert!(disk.status().used_bytes <= 64 * MIB);
+}
