@@ -7,6 +7,7 @@
 //! This file does not decide when to compress or for which request, and it never waits. A request that finds no coded body gets the
 //! stored one.
 
+use crate::disk::CodedForm;
 use crate::resource::BYTES_MIN;
 use crate::{Body, Cache, Entry};
 use bytes::Bytes;
@@ -61,7 +62,8 @@ impl Cache {
             let Some(bytes) = encode(body, bytes_max) else { return Added::Useless };
             Body::whole(&[Bytes::from(bytes)]).charged_with(entry.prepared_bytes(), &self.0.budget)
         };
-        self.keep_coding(uri, body, coding, coded)
+        let form = self.coded_form(entry, coding);
+        self.keep_coding(uri, body, (coding, form), coded)
     }
 
     /// Whether a response with this very body is stored under this URI. After a 304 it is another entry with the same body.
@@ -70,7 +72,13 @@ impl Cache {
         self.0.memory.value(hash, uri.as_bytes()).is_some_and(|resource| resource.has_body(body))
     }
 
-    fn keep_coding(&self, uri: &str, body: &Arc<Body>, coding: Coding, coded: Arc<Body>) -> Added {
+    fn keep_coding(
+        &self,
+        uri: &str,
+        body: &Arc<Body>,
+        (coding, form): (Coding, Option<CodedForm>),
+        coded: Arc<Body>,
+    ) -> Added {
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let hash = self.0.memory.hash(uri.as_bytes());
         let mut added = Added::Gone;
@@ -84,6 +92,7 @@ impl Cache {
                 return Some(resource);
             }
             added = Added::Made;
+            self.put_coded_on_disk(uri.as_bytes(), form, &coded);
             body.keep_coded(coding, coded);
             Some(Arc::new(resource.as_ref().clone().weighed()))
         });

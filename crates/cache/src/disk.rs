@@ -20,8 +20,11 @@ use crate::invalidated::Invalidated;
 use crate::query::CacheQuery;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
-use crate::{Body, Cache, CacheLimits, Entry, Key, Meta};
+use crate::{Body, Cache, CacheLimits, Entry, ExternalBody, Key, Meta};
 use bytes::Bytes;
+pub(crate) use description::CodedForm;
+use description::Described;
+use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
@@ -112,6 +115,78 @@ enum FoundBody {
     Read(Vec<(u64, Bytes)>),
     /// It is large, and stays on disk.
     OnDisk(StoredBody),
+    /// It is a file outside the cache.
+    External(ExternalBody),
+}
+
+/// A compressed form that was found on disk.
+struct FoundForm {
+    object: StoredObject,
+    form: CodedForm,
+    bytes: Vec<Bytes>,
+}
+
+/// What was found on disk for a key.
+#[derive(Default)]
+struct FoundAll {
+    responses: Vec<FoundResponse>,
+    forms: Vec<FoundForm>,
+}
+
+impl FoundForm {
+    fn new(object: StoredObject) -> Option<Self> {
+        let form = CodedForm::read(&object.description).filter(|form| form.variant_number() == object.variant)?;
+        Some(Self { object, form, bytes: Vec::new() })
+    }
+
+    /// The compressed body, if it is a form of that body, which is in memory.
+    fn of_body(&self, body: &Body) -> Option<(Coding, Body)> {
+        let is_of_body = body.is_in_memory() && self.form.body_hash == description::body_hash(body);
+        Some((self.form.coding()?, Body::whole(&self.bytes))).filter(|_| is_of_body)
+    }
+}
+
+impl FoundAll {
+    /// What of these objects `is_wanted`, without its bytes. A form is wanted with its response.
+    fn new(
+        objects: Vec<StoredObject>,
+        response: impl Fn(StoredObject) -> Option<FoundResponse>,
+        is_wanted: impl Fn(&FoundResponse) -> bool,
+    ) -> Self {
+        let is_form = |object: &StoredObject| CodedForm::read(&object.description).is_some();
+        let (forms, responses): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_form);
+        let responses: Vec<_> = responses.into_iter().filter_map(response).filter(is_wanted).collect();
+        let is_of_one = |found: &FoundForm| responses.iter().any(|response| response.object.variant == found.form.of);
+        let forms = forms.into_iter().filter_map(FoundForm::new).filter(is_of_one).collect();
+        Self { responses, forms }
+    }
+
+    /// The same with its bytes; `None` where the disk must be waited for. That wait finds out about damage as well.
+    fn read_now(mut self) -> Option<Self> {
+        self.responses = self.responses.into_iter().map(FoundResponse::with_body_now).collect::<Option<_>>()?;
+        for found in &mut self.forms {
+            for chunk in &found.object.chunks {
+                found.bytes.push(chunk.bytes_now().ok()??);
+            }
+        }
+        Some(self)
+    }
+
+    /// The same after a wait for the disk: what of it can be read.
+    async fn read(self) -> Self {
+        let mut read = Self::default();
+        for found in self.responses {
+            read.responses.extend(found.with_body().await);
+        }
+        'forms: for mut found in self.forms {
+            for chunk in &found.object.chunks {
+                let Ok(bytes) = chunk.bytes().await else { continue 'forms };
+                found.bytes.push(bytes);
+            }
+            read.forms.push(found);
+        }
+        read
+    }
 }
 
 impl FoundResponse {
@@ -140,6 +215,7 @@ impl FoundResponse {
         let body = match self.body {
             FoundBody::Read(chunks) => Body::of_chunks(chunks, self.complete_length),
             FoundBody::OnDisk(stored) => Body::on_disk(stored, self.complete_length.unwrap_or_default()),
+            FoundBody::External(external_body) => Body::external_body_at(external_body),
         };
         (self.meta, body.charged(budget))
     }
@@ -196,10 +272,8 @@ impl Cache {
         let is_selected = |found: &FoundResponse| {
             query.policy.profile == Profile::Rfc || found.meta.is_selected_by(&query.request.fields, query.policy)
         };
-        let found = objects.into_iter().filter_map(|object| self.response(object, query.now)).filter(is_selected);
-        let found = found.map(FoundResponse::with_body_now).collect::<Option<Vec<_>>>();
-        match found {
-            Some(found) if found.is_empty() && !is_evicted => Ok(stored),
+        match FoundAll::new(objects, |object| self.response(object, query.now), is_selected).read_now() {
+            Some(found) if found.responses.is_empty() && !is_evicted => Ok(stored),
             Some(found) => Ok(self.recalled(query.key, found)),
             None => Err(self.recall(tier, query.key)),
         }
@@ -207,16 +281,18 @@ impl Cache {
 
     /// The response in an object, still without its body; `None` where it is none, or where memory has no room for it.
     fn response(&self, object: StoredObject, now: Now) -> Option<FoundResponse> {
-        let (meta, complete_length) = description::read(&object.description, object.is_unconfirmed, now)?;
+        let Described { meta, complete_length, external_body } =
+            description::read(&object.description, object.is_unconfirmed, now)?;
         let is_right = description::variant_number(&meta) == object.variant;
         let bytes = object.body_bytes();
         let is_whole = complete_length == Some(bytes) && object.has_no_gaps();
         let stays = (is_whole && bytes > STAYS_ON_DISK_BYTES).then(|| object.stored_body()).flatten();
         let has_room = || bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
-        let body = match stays {
-            Some(stored) => FoundBody::OnDisk(stored),
-            None if has_room() => FoundBody::Read(Vec::new()),
-            None => return None,
+        let body = match (external_body, stays) {
+            (Some(external_body), _) => FoundBody::External(external_body),
+            (None, Some(stored)) => FoundBody::OnDisk(stored),
+            (None, None) if has_room() => FoundBody::Read(Vec::new()),
+            (None, None) => return None,
         };
         is_right.then_some(FoundResponse { object, meta, complete_length, body })
     }
@@ -241,17 +317,14 @@ impl Cache {
         // A read that can't be made is a miss.
         let Ok(objects) = tier.disk.retrieve(key.bytes()).await else { return };
         let now = (tier.clock)();
-        let mut read = Vec::with_capacity(objects.len());
-        for found in objects.into_iter().filter_map(|object| self.response(object, now)) {
-            read.extend(found.with_body().await);
-        }
-        self.recalled(key, read);
+        let found = FoundAll::new(objects, |object| self.response(object, now), |_| true);
+        self.recalled(key, found.read().await);
     }
 
     /// Puts what was read into the memory tier, unless it was removed meanwhile. Returns all that is stored for the key then.
-    fn recalled(&self, key: &Key, mut read: Vec<FoundResponse>) -> Option<Arc<Resource>> {
+    fn recalled(&self, key: &Key, mut read: FoundAll) -> Option<Arc<Resource>> {
         let tier = self.0.disk.as_ref()?;
-        read.sort_by_key(|found| found.object.stored_ms);
+        read.responses.sort_by_key(|found| found.object.stored_ms);
         let mut stored = None;
         self.0.memory.update(key.hash(), key.bytes(), |present| {
             let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
@@ -267,13 +340,26 @@ impl Cache {
             let is_present = |meta: &Meta| {
                 present.as_ref().is_some_and(|it| it.same_variant(meta).filter(|entry| is_there(entry)).is_some())
             };
-            for found in read {
+            for found in read.responses {
                 if is_present(&found.meta) || !tier.disk.has(&found.object) {
                     continue;
                 }
                 tier.disk.count_hit(&found.object);
+                let variant = found.object.variant;
                 let (meta, body) = found.into_body(&self.0.budget);
                 let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));
+                for form in read.forms.iter().filter(|form| form.form.of == variant && tier.disk.has(&form.object)) {
+                    match form.of_body(&entry.body) {
+                        Some((coding, coded)) => {
+                            tier.disk.count_hit(&form.object);
+                            entry.body.begin_coding(coding);
+                            let coded = coded.charged_with(entry.prepared_bytes(), &self.0.budget);
+                            entry.body.keep_coded(coding, coded);
+                        }
+                        // Of an earlier body.
+                        None => tier.disk.hide(key.bytes(), form.object.variant),
+                    }
+                }
                 if entry.memory_bytes() <= bytes_max {
                     add(entry);
                 }
@@ -289,10 +375,8 @@ impl Cache {
     /// Has a stored response written. Called under the lock of its key.
     pub(crate) fn put_on_disk(&self, key: &Key, entry: &Arc<Entry>) {
         let Some(tier) = &self.0.disk else { return };
-        // A stored decision about a file is not written.
-        let complete_length = entry.body.complete_length();
-        let is_decision = entry.body.external_body().is_some();
-        let described = if is_decision { None } else { description::write(&entry.meta, complete_length) };
+        let body = &entry.body;
+        let described = description::write(&entry.meta, body.complete_length(), body.external_body());
         let variant = description::variant_number(&entry.meta);
         // The older response on disk is outdated in any case.
         let Some(description) = described else { return tier.disk.hide(key.bytes(), variant) };
@@ -309,6 +393,25 @@ impl Cache {
             Some(stored) => tier.disk.refresh(object, stored.clone()),
             None => tier.disk.put(object),
         };
+    }
+
+    /// Has a compressed form of a stored body written. Called under the lock of its key.
+    pub(crate) fn put_coded_on_disk(&self, key: &[u8], form: Option<CodedForm>, coded: &Arc<Body>) {
+        let Some((tier, form)) = self.0.disk.as_ref().zip(form) else { return };
+        let Some(description) = form.write() else { return };
+        tier.disk.put(NewObject {
+            key: key.into(),
+            variant: form.variant_number(),
+            description,
+            chunks: description::chunks(coded),
+            stored_ms: tier.now_ms(),
+            keeps: Some(coded.clone()),
+        });
+    }
+
+    /// What is written of a compressed form, if there is a disk tier.
+    pub(crate) fn coded_form(&self, entry: &Entry, coding: Coding) -> Option<CodedForm> {
+        self.0.disk.is_some().then(|| CodedForm::new(&entry.meta, &entry.body, coding))
     }
 
     /// Drops one response of a key on disk. Called under the lock of its key.

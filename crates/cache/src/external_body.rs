@@ -10,7 +10,7 @@ use crate::budget::ALLOCATION_BYTES;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalBody {
     /// The response field that named the file.
-    pub field: &'static str,
+    pub field: Box<str>,
     /// The name as the application sent it.
     pub name: Box<[u8]>,
     /// Numbers that tell this file from every other file to which the name may lead.
@@ -20,6 +20,6 @@ pub struct ExternalBody {
 impl ExternalBody {
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        (size_of::<Self>() + self.name.len() + 2 * ALLOCATION_BYTES) as u64
+        (size_of::<Self>() + self.field.len() + self.name.len() + 3 * ALLOCATION_BYTES) as u64
     }
 }

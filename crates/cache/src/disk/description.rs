@@ -1,12 +1,14 @@
 //! What is written on disk beside the body of a response, and how a response is made of it again.
 //!
-//! The first byte is the version of this form. A description of another version is no response, so its object is a miss. The disk tier
+//! The first byte is the kind of the object: a response, a response whose body is a file outside the cache, or a compressed form of a
+//! response's body. A description of another kind is none, so its object is a miss: a form that changes gets another number. The disk tier
 //! has compared the bytes with their checksum before they come here.
 
-use crate::Body;
 use crate::entry::Meta;
 use crate::tags::Tags;
+use crate::{Body, ExternalBody};
 use http::{StatusCode, Version};
+use kasoku_semantics::coding::Coding;
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::time::Now;
 use kasoku_wire::{Fields, ResponseHead};
@@ -14,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-const VERSION: u8 = 1;
+const RESPONSE: u8 = 1;
+const EXTERNAL: u8 = 2;
+const CODED: u8 = 3;
 
 /// A field's name and value.
 type Line<'a> = (&'a [u8], &'a [u8]);
@@ -87,8 +91,67 @@ pub(super) fn variant_number(meta: &Meta) -> u64 {
     hash.digest()
 }
 
-/// The description of a stored response.
-pub(super) fn write(meta: &Meta, complete_length: Option<u64>) -> Option<Box<[u8]>> {
+/// A file outside the cache, as it is written.
+#[derive(Serialize, Deserialize)]
+struct StoredExternal<'a> {
+    #[serde(borrow)]
+    field: &'a str,
+    #[serde(borrow)]
+    name: &'a [u8],
+    identity: [u64; 7],
+}
+
+/// A compressed form of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CodedForm {
+    /// The number of the variant whose body it is a form of.
+    pub(super) of: u64,
+    /// The hash of that body: a later body of the same variant is another one.
+    pub(super) body_hash: u64,
+    coding: u8,
+}
+
+impl CodedForm {
+    pub(super) fn new(meta: &Meta, body: &Body, coding: Coding) -> Self {
+        Self { of: variant_number(meta), body_hash: body_hash(body), coding: coding as u8 }
+    }
+
+    pub(super) fn coding(&self) -> Option<Coding> {
+        Coding::ALL.into_iter().find(|coding| *coding as u8 == self.coding)
+    }
+
+    /// The number by which the disk tier tells this form from the other objects of its key.
+    pub(super) fn variant_number(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        hash.update(b"coded");
+        hash.update(&self.of.to_le_bytes());
+        hash.update(&[self.coding]);
+        hash.digest()
+    }
+
+    pub(super) fn write(&self) -> Option<Box<[u8]>> {
+        Some(postcard::to_extend(self, vec![CODED]).ok()?.into())
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (CODED, rest) = bytes.split_first().map(|(kind, rest)| (*kind, rest))? else { return None };
+        postcard::from_bytes(rest).ok()
+    }
+}
+
+/// The hash of a body in memory.
+pub(super) fn body_hash(body: &Body) -> u64 {
+    let mut hash = Xxh3::new();
+    body.chunks().for_each(|chunk| hash.update(chunk));
+    hash.digest()
+}
+
+/// The description of a stored response with that complete length, or with that external body.
+pub(super) fn write(
+    meta: &Meta,
+    complete_length: Option<u64>,
+    external_body: Option<&ExternalBody>,
+) -> Option<Box<[u8]>> {
     let Meta { head, freshness, nominated, variant, withheld, tags, epoch, rules } = meta;
     let described = Description {
         status: head.status.as_u16(),
@@ -104,18 +167,33 @@ pub(super) fn write(meta: &Meta, complete_length: Option<u64>) -> Option<Box<[u8
         rules: *rules,
         complete_length,
     };
-    let bytes = postcard::to_extend(&described, vec![VERSION]).ok()?;
-    Some(bytes.into())
+    let Some(ExternalBody { field, name, identity }) = external_body else {
+        return Some(postcard::to_extend(&described, vec![RESPONSE]).ok()?.into());
+    };
+    let external = StoredExternal { field, name, identity: *identity };
+    Some(postcard::to_extend(&(described, external), vec![EXTERNAL]).ok()?.into())
 }
 
 fn lines(fields: &Fields) -> Vec<Line<'_>> {
     fields.iter().collect()
 }
 
-/// The head of a response, and the complete length of its body. With `is_unconfirmed`, the origin must confirm it before it is used.
-pub(super) fn read(bytes: &[u8], is_unconfirmed: bool, now: Now) -> Option<(Meta, Option<u64>)> {
-    let (VERSION, rest) = bytes.split_first().map(|(version, rest)| (*version, rest))? else { return None };
-    let described: Description<'_> = postcard::from_bytes(rest).ok()?;
+/// A response as it was described.
+pub(super) struct Described {
+    pub(super) meta: Meta,
+    /// The complete length of the body.
+    pub(super) complete_length: Option<u64>,
+    pub(super) external_body: Option<ExternalBody>,
+}
+
+/// The response that is described. With `is_unconfirmed`, the origin must confirm it before it is used.
+pub(super) fn read(bytes: &[u8], is_unconfirmed: bool, now: Now) -> Option<Described> {
+    let (kind, rest) = bytes.split_first()?;
+    let (described, external): (Description<'_>, _) = match *kind {
+        RESPONSE => (postcard::from_bytes(rest).ok()?, None),
+        EXTERNAL => postcard::from_bytes(rest).ok().map(|(described, external)| (described, Some(external)))?,
+        _ => return None,
+    };
     let fields = |lines: &[Line<'_>]| {
         let mut fields = Fields::with_capacity(rest.len(), lines.len());
         lines.iter().for_each(|(name, value)| fields.push(name, value));
@@ -139,7 +217,12 @@ pub(super) fn read(bytes: &[u8], is_unconfirmed: bool, now: Now) -> Option<(Meta
         epoch: if is_unconfirmed { 0 } else { described.epoch },
         rules: described.rules,
     };
-    Some((meta, described.complete_length))
+    let external_body = external.map(|StoredExternal { field, name, identity }| ExternalBody {
+        field: field.into(),
+        name: name.into(),
+        identity,
+    });
+    Some(Described { meta, complete_length: described.complete_length, external_body })
 }
 
 /// What is needed of a response whose removal may have been lost: it is used only after the origin has confirmed it.

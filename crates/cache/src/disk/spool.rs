@@ -68,7 +68,7 @@ impl Spool {
         }
         let length = self.writer.body_bytes();
         let meta = self.completion.of(meta);
-        let described = description::write(&meta, Some(length)).ok_or(LargeError::Refused)?;
+        let described = description::write(&meta, Some(length), None).ok_or(LargeError::Refused)?;
         let (variant, stored_ms) = (description::variant_number(&meta), tier.now_ms());
         let object = self.writer.finish(key.bytes().into(), variant, described, stored_ms).await?;
         let body = Body::on_disk(object.stored_body(), length).charged(&cache.0.budget);

@@ -152,8 +152,10 @@ async fn file_instead(
             let identity = file.identity();
             let response = respond(route, file, &head, asked, uri);
             let is_ok = head.status == StatusCode::OK;
-            let said = is_ok
-                .then(|| ApplicationHead { head, file: Some(ExternalBody { field, name: name.into(), identity }) });
+            let said = is_ok.then(|| ApplicationHead {
+                head,
+                file: Some(ExternalBody { field: field.into(), name: name.into(), identity }),
+            });
             (Reason::Sendfile, said, response)
         }
         Ok(SendfileTarget::Malformed(why)) => {

@@ -3,10 +3,12 @@
 use kasoku_cache::Purge;
 use kasoku_cache::disk::{DiskState, DiskStatus};
 use kasoku_engine::purge::PurgeTarget;
-use kasoku_options::{DiskAdmission, DiskTier, Options};
-use kasoku_testkit::{Exchange, Scenario, Setup, get, ok, post, reply};
+use kasoku_metrics::Counter;
+use kasoku_options::{DiskAdmission, DiskTier, Options, SendfileRules};
+use kasoku_testkit::{Exchange, Folder, Scenario, Setup, get, ok, post, reply};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use tempfile::TempDir;
 
 pub(crate) const FRESH: &str = "Cache-Control: max-age=600";
@@ -307,4 +309,61 @@ fn a_directory_that_can_t_be_used_costs_no_request() {
     assert_eq!(client.get("/").text(), "page");
     assert!(client.get("/").is_hit());
     assert_eq!(std::fs::read_to_string(folder.path().join("thesis.txt")).unwrap(), "x");
+}
+
+#[test]
+fn a_compressed_form_is_made_once_and_not_again_after_a_restart() {
+    let folder = folder();
+    let page: String = (0..400).map(|line| format!("<p>Line {line} of a page.</p>\n")).collect();
+    let fields = [FRESH, "Content-Type: text/html", "ETag: \"one\""];
+    let accepts = ["Accept-Encoding: gzip"];
+    let setup = || Setup::rfc().options(on_disk(folder.path()));
+    let scene = setup().run([get("/").answers(ok(&fields, &page))]);
+    let mut client = scene.client();
+    client.get_with("/", &accepts);
+    client.get_with("/", &accepts);
+    scene.counted(Counter::Compressions, 1);
+    written(&scene, 2);
+    let compressed = client.get_with("/", &accepts);
+    assert_eq!(compressed.field("Content-Encoding"), "gzip");
+    drop((client, scene));
+    let other = "<p>Another page.</p>".repeat(400);
+    let scene = again(setup(), [get("/").answers(ok(&fields, &other))]);
+    let mut client = scene.client();
+    let hit = client.get_with("/", &accepts);
+    assert!(hit.is_hit() && hit.field("Content-Encoding") == "gzip" && hit.body == compressed.body);
+    assert_eq!(client.get("/").text(), page);
+    scene.counted(Counter::Compressions, 0);
+    // Another body of the same variant has no use for it.
+    assert_eq!(client.get_with("/", &["Cache-Control: no-cache"]).text(), other);
+    written(&scene, 1);
+    drop((client, scene));
+    let scene = again(setup(), []);
+    let hit = scene.client().get_with("/", &accepts);
+    assert!(hit.is_hit() && hit.text() == other, "{:?}", hit.head);
+}
+
+#[test]
+fn a_decision_about_a_file_is_known_after_a_restart() {
+    let (folder, files) = (folder(), Folder::new());
+    let path = files.write("a.txt", "the file").display().to_string();
+    let setup = || {
+        setup(&folder).route(|route| {
+            let roots = vec![files.path().to_owned()];
+            route.sendfile = Arc::new(SendfileRules { roots, ..SendfileRules::default() });
+        })
+    };
+    let decision = ok(&[FRESH, &format!("X-Sendfile: {path}"), "X-Made-By: the application"], "");
+    let scene = setup().run([get("/").answers(&decision)]);
+    assert_eq!(scene.client().get("/").text(), "the file");
+    written(&scene, 1);
+    drop(scene);
+    let scene = again(setup(), []);
+    let hit = scene.client().get("/");
+    assert!(hit.is_hit() && hit.text() == "the file" && hit.field("X-Made-By") == "the application");
+    drop(scene);
+    // Another file of that name is not what the application has allowed.
+    files.write("a.txt", "another file");
+    let scene = again(setup(), [get("/").answers(ok(&[FRESH], "no"))]);
+    assert_eq!(scene.client().get("/").text(), "no");
 }

@@ -82,7 +82,7 @@ pub(crate) async fn find_again(
     file: &ExternalBody,
     open_files: &OpenFiles,
 ) -> Result<OpenFile, Lost> {
-    match find_named(&route.sendfile, as_named(file.field, &file.name), open_files).await {
+    match find_named(&route.sendfile, as_named(&file.field, &file.name), open_files).await {
         Ok(SendfileTarget::File(found)) if found.identity() == file.identity => Ok(found),
         Ok(SendfileTarget::File(_)) => Err(Lost::Changed("it is another file now")),
         Ok(SendfileTarget::Missing) => Err(Lost::Changed("it does not exist")),
