@@ -114,7 +114,7 @@ impl AdminAnswer {
             Self::Purge(target, purge) => {
                 return match purge::purge(&handle.engine, &target, purge).await {
                     Ok(done) => response(StatusCode::OK, JSON, done),
-                    Err(error @ (PurgeError::NotDurable(_) | PurgeError::DiskTimeout)) => {
+                    Err(error @ (PurgeError::Uncertain(_) | PurgeError::DiskTimeout)) => {
                         text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
                     }
                     Err(error) => text(StatusCode::BAD_REQUEST, &error.to_string()),

@@ -19,6 +19,7 @@ use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
 use crate::query::CacheQuery;
 use crate::resource::{BYTES_MIN, Resource};
+use crate::succession::Told;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{Body, Cache, CacheLimits, Entry, ExternalBody, Key, Meta};
 use bytes::Bytes;
@@ -423,17 +424,18 @@ impl Cache {
 
     /// Drops all responses of a key on disk. Called under the lock of its key.
     pub(crate) fn remove_from_disk(&self, key: &Key) -> Invalidated {
-        match &self.0.disk {
+        self.make_certain(&Told::Key(key), || match &self.0.disk {
             Some(tier) => Invalidated::on_disk(tier.disk.remove(key.bytes(), Removal::Key)),
             None => Invalidated::default(),
-        }
+        })
     }
 
     /// Writes a purge of many keys.
     pub(crate) fn mark_on_disk<'m>(&self, mark: impl FnOnce() -> Mark<'m>) -> Invalidated {
-        match &self.0.disk {
-            Some(tier) => Invalidated::on_disk(tier.disk.mark(mark().write())),
+        let mark = mark();
+        self.make_certain(&Told::Mark(&mark), || match &self.0.disk {
+            Some(tier) => Invalidated::on_disk(tier.disk.mark(mark.write())),
             None => Invalidated::default(),
-        }
+        })
     }
 }

@@ -14,7 +14,7 @@ mod tagged;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::{Tags, of_site, of_tag};
 use kasoku_semantics::time::Now;
-pub(crate) use persisted::Mark;
+pub(crate) use persisted::{Mark, Removal};
 use std::collections::HashMap;
 use tagged::TagMarks;
 

@@ -41,6 +41,14 @@ impl Cache {
         self.invalidate_but(key, None)
     }
 
+    /// The same where the disk tier need not note it.
+    pub(crate) fn invalidate_in_memory(&self, key: &Key) -> Invalidated {
+        self.0.fills.poison(key.hash(), key.bytes(), None);
+        self.0.hit_for_miss.forget(key.hash());
+        self.0.memory.update(key.hash(), key.bytes(), |_| None);
+        Invalidated::default()
+    }
+
     fn invalidate_but(&self, key: &Key, spared: Option<&Arc<Fill>>) -> Invalidated {
         // The order matters, see `save`.
         self.0.fills.poison(key.hash(), key.bytes(), spared);

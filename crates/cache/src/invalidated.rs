@@ -1,6 +1,18 @@
 //! The result of an invalidation or a purge, which is certain only when the disk tier has noted it.
 
 use kasoku_store::disk::{Durability, NotDurable};
+use tokio::sync::oneshot;
+
+/// A removal may be undone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Uncertain {
+    /// The disk tier can't note it.
+    #[error(transparent)]
+    NotDurable(#[from] NotDurable),
+    /// The process that takes this one's place does not say that it has noted it.
+    #[error("the new process has not confirmed the removal, so it may still have what was removed")]
+    Successor,
+}
 
 /// What an invalidation has dropped, or a purge. On disk it is certain only after [`Invalidated::wait`].
 #[must_use]
@@ -9,6 +21,7 @@ pub struct Invalidated {
     /// The keys that had stored responses.
     pub keys: usize,
     on_disk: Vec<Durability>,
+    passed_on: Vec<oneshot::Receiver<()>>,
 }
 
 impl Invalidated {
@@ -16,21 +29,25 @@ impl Invalidated {
     pub fn add(&mut self, other: Self) {
         self.keys += other.keys;
         self.on_disk.extend(other.on_disk);
+        self.passed_on.extend(other.passed_on);
     }
 
     /// Whether it is certain without waiting for the disk.
     pub fn is_certain(&self) -> bool {
-        self.on_disk.is_empty()
+        self.on_disk.is_empty() && self.passed_on.is_empty()
     }
 
     /// Waits until nothing that was dropped can come back, whatever happens to the process or the machine.
     ///
     /// # Errors
     /// That can't be achieved: the disk fails.
-    pub async fn wait(self) -> Result<usize, NotDurable> {
+    pub async fn wait(self) -> Result<usize, Uncertain> {
         let mut result = Ok(self.keys);
         for durability in self.on_disk {
-            result = durability.wait().await.and(result);
+            result = durability.wait().await.map_err(Uncertain::from).and(result);
+        }
+        for passed_on in self.passed_on {
+            result = passed_on.await.map_err(|_| Uncertain::Successor).and(result);
         }
         result
     }
@@ -41,6 +58,11 @@ impl Invalidated {
             Durability::Done => Vec::new(),
             uncertain => vec![uncertain],
         };
-        Self { keys: 0, on_disk }
+        Self { on_disk, ..Self::default() }
+    }
+
+    /// What the process that takes this one's place has to remove.
+    pub(crate) fn passed_on(certain: oneshot::Receiver<()>) -> Self {
+        Self { passed_on: vec![certain], ..Self::default() }
     }
 }

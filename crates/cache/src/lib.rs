@@ -23,6 +23,7 @@
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
 //! | [`represent`] | what a client gets of a stored response: conditions, ranges, codings, Age, the head |
 //! | [`invalidate`], `invalidated` | what unsafe methods and purges drop, and whether that is certain |
+//! | [`succession`] | passes removals to the process that takes this one's place |
 //! | [`coding`] | compressed forms of stored bodies |
 //! | [`generations`], `tags` | purges of many keys at once: of a site, a URI prefix, a tag |
 //! | `possible_changes` | drops the tags of pages that may have changed, at most once a second |
@@ -57,6 +58,7 @@ pub mod resource;
 pub mod save;
 mod selection;
 pub mod shared_request;
+pub mod succession;
 mod sync;
 mod tags;
 pub mod verdict;
@@ -67,7 +69,7 @@ pub use entry::{Entry, Meta};
 pub use external_body::ExternalBody;
 pub use fill::{FillEvent, FillReader, Joined};
 pub use generations::{Purge, PurgeScope, PurgeScopeError};
-pub use invalidated::Invalidated;
+pub use invalidated::{Invalidated, Uncertain};
 pub use key::Key;
 pub use lookup::Lookup;
 pub use possible_changes::DeferredDrop;
@@ -88,6 +90,8 @@ use refusals::Refusals;
 use resource::Resource;
 use std::convert::Infallible;
 use std::sync::Arc;
+use succession::Succession;
+use sync::RwLock;
 
 /// Bounds of a cache.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +110,7 @@ struct SharedCache {
     limits: CacheLimits,
     memory: Memory<Arc<Resource>>,
     disk: Option<DiskTier>,
+    succession: RwLock<Option<Succession>>,
     fills: Fills,
     budget: Arc<Budget>,
     hit_for_miss: HitForMiss,
@@ -133,6 +138,7 @@ impl Cache {
         let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
         Ok(Self(Arc::new(SharedCache {
             disk: disk(&generations)?,
+            succession: RwLock::default(),
             limits,
             memory: Memory::new(budget.tier_bytes_max(), resource_bytes_max),
             fills: Fills::new(budget.clone(), generations.clone()),

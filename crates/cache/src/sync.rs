@@ -7,12 +7,12 @@
 
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::{
-    Mutex, MutexGuard,
+    Mutex, MutexGuard, RwLock,
     atomic::{AtomicU64, AtomicUsize},
 };
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::sync::{
-    Mutex, MutexGuard,
+    Mutex, MutexGuard, RwLock,
     atomic::{AtomicU64, AtomicUsize},
 };
 pub(crate) use std::sync::{PoisonError, atomic::Ordering};

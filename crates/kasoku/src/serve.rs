@@ -7,6 +7,7 @@
 use crate::control::Control;
 use crate::identity::{self, PidFile};
 use crate::signals::{SignalAction, Signals};
+use crate::upgrade::removals::{RemovalSender, follow};
 use crate::upgrade::{self, Predecessor, Successor};
 use crate::{log, systemd};
 use kasoku_admin::reload::{self, Reloaded, Reloads};
@@ -181,6 +182,9 @@ impl<'f> Service<'f> {
             _pid_file,
         };
         program.say_where();
+        if let Some(stream) = predecessor.removals.take() {
+            follow(stream, program.engine.handle().clone())?;
+        }
         // The predecessor announces its successor to systemd, which listens to no other process until then.
         let takes_over = predecessor.notify_ready();
         program.control.iter_mut().for_each(|control| control.share(false));
@@ -320,19 +324,25 @@ impl<'f> Service<'f> {
         let admin = self.admin_socket.iter().map(|(address, socket)| (upgrade::admin(address), socket));
         let control = self.control.iter().map(|control| (control.name(), &control.socket));
         let sockets = self.engine.listening().sockets().chain(admin).chain(control);
-        let successor = {
+        let failed = |error: io::Error| UpgradeFailure::Failed(format!("no new process could be started: {error}"));
+        let (successor, removals) = {
             let _registers_with = self.runtime.enter();
-            Successor::start(sockets)
-                .map_err(|error| UpgradeFailure::Failed(format!("no new process could be started: {error}")))?
+            Successor::start(sockets).map_err(failed)?
         };
+        let cache = self.engine.cache().clone();
+        cache.tell(RemovalSender::start(removals).map_err(failed)?);
         tracing::info!(process = successor.id(), "SIGUSR2: a new process starts");
         let signals = &mut self.signals;
-        self.runtime.block_on(async {
+        let served = self.runtime.block_on(async {
             tokio::select! {
                 served = successor.serves() => served.map_err(UpgradeFailure::Failed),
                 // Dropping `serves` ends the new process.
                 name = signals.next_stop() => Err(UpgradeFailure::Stop(name)),
             }
-        })
+        });
+        if served.is_err() {
+            cache.tell_nobody();
+        }
+        served
     }
 }

@@ -5,14 +5,20 @@
 //! no more connections, finishes its requests and exits. If the new process ends before that (a wrong configuration, a program that
 //! does not run), the old one goes on unchanged.
 //!
-//! Two environment variables describe what the new process inherits: [`SOCKETS`] has lines of `number address`, with the address as
+//! What the old process removes from its cache meanwhile, the new one removes as well ([`removals`]).
+//!
+//! Three environment variables describe what the new process inherits: [`SOCKETS`] has lines of `number address`, with the address as
 //! the configuration has it, and [`READY`] is the number of a socket to which the new process writes one byte once it serves.
+//! [`REMOVALS`] is that of the socket on which it is told what the old one removes.
+
+pub(crate) mod removals;
 
 use kasoku_engine::listening::Inherited;
 use kasoku_options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
 use std::env;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -24,6 +30,9 @@ const SOCKETS: &str = "KASOKU_HANDOVER_SOCKETS";
 
 /// The environment variable with the socket on which the new process says that it serves.
 const READY: &str = "KASOKU_HANDOVER_READY";
+
+/// The environment variable with the socket on which the new process is told of removals.
+const REMOVALS: &str = "KASOKU_HANDOVER_REMOVALS";
 
 /// The name of the admin socket at that address in [`SOCKETS`]. No address of a client socket begins so.
 pub(crate) fn admin(address: &ListenAddress) -> String {
@@ -42,6 +51,7 @@ const END_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Predecessor {
     pub(crate) sockets: Inherited,
     ready: Option<std::os::unix::net::UnixStream>,
+    pub(crate) removals: Option<std::os::unix::net::UnixStream>,
 }
 
 impl Predecessor {
@@ -54,9 +64,12 @@ impl Predecessor {
             let socket = listen::adopt(number.parse().map_err(|_| invalid())?)?;
             predecessor.sockets.0.entry(address.to_owned()).or_default().push(socket);
         }
-        if let Some(number) = env::var(READY).ok().and_then(|number| number.parse().ok()) {
-            predecessor.ready = Some(listen::adopt_stream(number)?);
-        }
+        let adopted = |name| {
+            let number = env::var(name).ok().and_then(|number| number.parse().ok());
+            number.map(listen::adopt_stream).transpose()
+        };
+        predecessor.ready = adopted(READY)?;
+        predecessor.removals = adopted(REMOVALS)?;
         Ok(predecessor)
     }
 
@@ -78,8 +91,10 @@ pub(crate) struct Successor {
 
 impl Successor {
     /// Starts the new process. Dropping this value before the process serves ends it. Must be called in the context of a tokio
-    /// runtime.
-    pub(crate) fn start<'s>(sockets: impl Iterator<Item = (String, &'s ListeningSocket)>) -> io::Result<Self> {
+    /// runtime. Returns it with the socket on which it is told of removals.
+    pub(crate) fn start<'s>(
+        sockets: impl Iterator<Item = (String, &'s ListeningSocket)>,
+    ) -> io::Result<(Self, std::os::unix::net::UnixStream)> {
         let mut lines = String::new();
         // Duplicates, which are closed here once the new process has them.
         let mut duplicates = Vec::new();
@@ -92,13 +107,16 @@ impl Successor {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         listen::leave_open(&theirs)?;
         ours.set_nonblocking(true)?;
-        let number = std::os::fd::AsRawFd::as_raw_fd(&theirs);
+        let (removals, removed) = std::os::unix::net::UnixStream::pair()?;
+        listen::leave_open(&removed)?;
+        let number = |stream: &std::os::unix::net::UnixStream| AsRawFd::as_raw_fd(stream).to_string();
         let child = Command::new(program()?)
             .args(env::args_os().skip(1))
             .env(SOCKETS, lines)
-            .env(READY, number.to_string())
+            .env(READY, number(&theirs))
+            .env(REMOVALS, number(&removed))
             .spawn()?;
-        Ok(Self { child, ready: UnixStream::from_std(ours)?, has_served: false })
+        Ok((Self { child, ready: UnixStream::from_std(ours)?, has_served: false }, removals))
     }
 
     /// The number of the new process.

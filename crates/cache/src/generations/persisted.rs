@@ -18,6 +18,12 @@ pub(crate) struct Mark<'a> {
     what: Marked<'a>,
 }
 
+/// A purge of many keys, without its time.
+pub(crate) enum Removal<'a> {
+    Purge(PurgeScope<'a>, Purge),
+    Change(Tags),
+}
+
 #[derive(Serialize, Deserialize)]
 enum Marked<'a> {
     Purge(#[serde(borrow)] StoredScope<'a>, StoredPurge),
@@ -100,6 +106,35 @@ impl<'a> Mark<'a> {
         Self { epoch, unix_ms: now.unix_ms, what }
     }
 
+    /// The mark that was written.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+
+    /// What it has removed.
+    pub(crate) fn removal(&self) -> Removal<'_> {
+        match &self.what {
+            Marked::Purge(scope, purge) => {
+                let scope = match *scope {
+                    StoredScope::All => PurgeScope::All,
+                    StoredScope::Site(host) => PurgeScope::Site(host),
+                    StoredScope::Prefix(prefix) => PurgeScope::Prefix(prefix),
+                    StoredScope::Tag(site, tag) => PurgeScope::Tag(site, tag),
+                    StoredScope::Tagged(site) => PurgeScope::Tagged(site),
+                };
+                let purge = match purge {
+                    StoredPurge::Hard => Purge::Hard,
+                    StoredPurge::Soft => Purge::Soft,
+                    StoredPurge::Change => Purge::Change,
+                };
+                Removal::Purge(scope, purge)
+            }
+            Marked::Change { site, each, has_unknown } => {
+                Removal::Change(Tags::of_hashes(*site, each.clone().into(), *has_unknown))
+            }
+        }
+    }
+
     pub(crate) fn write(&self) -> Vec<u8> {
         // Only a writer that fails makes this fail, and a vector does not.
         postcard::to_extend(self, Vec::new()).unwrap_or_default()
@@ -157,27 +192,12 @@ impl<'a> StoredSiteMarks<'a> {
 impl Mark<'_> {
     fn apply(&self, marks: &mut Marks, now: Now) {
         let at = now.when(self.unix_ms);
-        match &self.what {
-            Marked::Purge(scope, purge) => {
-                let scope = match *scope {
-                    StoredScope::All => PurgeScope::All,
-                    StoredScope::Site(host) => PurgeScope::Site(host),
-                    StoredScope::Prefix(prefix) => PurgeScope::Prefix(prefix),
-                    StoredScope::Tag(site, tag) => PurgeScope::Tag(site, tag),
-                    StoredScope::Tagged(site) => PurgeScope::Tagged(site),
-                };
-                let purge = match purge {
-                    StoredPurge::Hard => Purge::Hard,
-                    StoredPurge::Soft => Purge::Soft,
-                    StoredPurge::Change => Purge::Change,
-                };
+        match self.removal() {
+            Removal::Purge(scope, purge) => {
                 // Only a scope that is valid was written.
                 let _ = marks.purge(scope, purge, self.epoch, at);
             }
-            Marked::Change { site, each, has_unknown } => {
-                let tags = Tags::of_hashes(*site, each.clone().into(), *has_unknown);
-                marks.change(&tags, self.epoch, at);
-            }
+            Removal::Change(tags) => marks.change(&tags, self.epoch, at),
         }
     }
 }

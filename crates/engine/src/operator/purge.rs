@@ -18,7 +18,7 @@ use crate::runtime::handle::EngineHandle;
 use crate::sites::{ActiveSite, sites};
 use http::{Method, StatusCode};
 use kasoku_cache::Invalidated;
-use kasoku_cache::disk::NotDurable;
+use kasoku_cache::Uncertain;
 use kasoku_cache::{Cache, Purge, PurgeScope, PurgeScopeError};
 use kasoku_metrics::Counter;
 use kasoku_options::AddressRange;
@@ -61,9 +61,9 @@ pub enum PurgeError {
     /// The prefix, site or tag is not valid.
     #[error(transparent)]
     Scope(#[from] PurgeScopeError),
-    /// It was purged, and the disk tier can't keep that.
+    /// It was purged, and that may be undone.
     #[error(transparent)]
-    NotDurable(#[from] NotDurable),
+    Uncertain(#[from] Uncertain),
     /// It was purged, and the disk tier has not noted it in time.
     #[error("it was purged in memory, and the disk does not answer: the next start may undo that")]
     DiskTimeout,

@@ -282,6 +282,10 @@ impl Engine {
         // The receivers are gone only when all workers have ended already.
         let _ = self.shutdown.send(shutdown);
         self.checks = None;
+        if shutdown == WorkerState::HandingOver {
+            // Long before the last request ends here: the new process has nothing stored without it.
+            self.handle.cache().give_up_disk();
+        }
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }

@@ -237,6 +237,39 @@ fn the_operator_speaks_to_the_new_process_while_the_old_one_finishes() {
     assert_eq!(program.exit_code(), Some(0), "the old process");
 }
 
+#[test]
+fn a_new_process_has_what_is_on_disk_while_the_old_one_finishes() {
+    const PAGES: usize = 200;
+    let origin = Origin::start();
+    let (pid_file, folder) = (temporary("upgrade-disk.pid"), temporary("upgrade-disk"));
+    let _ = std::fs::remove_dir_all(&folder);
+    let (pid, path) = (pid_file.display(), folder.display());
+    let more = format!("pid-file = \"{pid}\"\ndisk.path = \"{path}\"\ndisk.size = \"64MiB\"");
+    let program = serve(&configuration("upgrade-disk.toml", &origin, &more));
+    let clients = program.clients;
+    (0..PAGES).for_each(|number| assert_eq!(get(clients, &format!("/page-{number}")).status, 200));
+    get(clients, "/changed");
+    let written = format!("kasoku_disk_stored_total {}", PAGES + 1);
+    eventually("all is on disk", || get(program.admin, "/metrics").body.contains(&written));
+    // A request that the old process answers only after the new one has taken over.
+    let mut change = connect(clients);
+    change.write_all(b"POST /changed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx").unwrap();
+    eventually("the origin has it", || origin.asked().iter().filter(|path| *path == "/changed").count() == 2);
+    program.signal(Signal::USR2);
+    program.says("a new process serves; finishing running requests");
+    let _second = Foreign::written_in(&pid_file);
+    eventually("the old process listens no more", || !listens(program.id(), clients));
+    let mut pages = (0..PAGES).map(|number| format!("/page-{number}"));
+    eventually("a page that the new process has not asked for", || get(clients, &pages.next().unwrap()).is_hit());
+    assert!(get(clients, "/changed").is_hit());
+    origin.release();
+    read_until(&mut change, "abcdef");
+    assert!(!get(clients, "/changed").is_hit(), "what the old process has changed is gone in the new one");
+    assert_eq!(program.exit_code(), Some(0), "the old process");
+    assert!(get(clients, &pages.next_back().unwrap()).is_hit());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// Whether the process has a socket open that listens at that port.
 fn listens(process: u32, address: SocketAddr) -> bool {
     let port = format!(":{:04X}", address.port());

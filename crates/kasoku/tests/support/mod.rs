@@ -270,7 +270,7 @@ pub(crate) fn read_until(stream: &mut TcpStream, words: &str) -> String {
 }
 
 /// An origin that answers by path, one request for each connection: `/private…` may not be stored, `/slow` sends one half and waits for
-/// [`Origin::release`], and all other pages are fresh for a minute.
+/// [`Origin::release`], a POST waits for that before it is answered, and all other pages are fresh for a minute.
 pub(crate) struct Origin {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
@@ -325,6 +325,9 @@ fn answer(mut stream: TcpStream, asked: &Mutex<Vec<String>>, released: &Mutex<Re
     reader.read_exact(&mut vec![0; body_bytes]).unwrap();
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
     asked.lock().unwrap().push(path.clone());
+    if first.starts_with("POST ") {
+        let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+    }
     let control = match path.as_str() {
         "/slow" => "Cache-Control: no-store\r\n",
         path if path.starts_with("/private") => "Cache-Control: no-store\r\n",

@@ -2,6 +2,7 @@
 //!
 //! The thread that writes objects also opens the directory, and opens it again when it was given up.
 
+use super::directory::OpenError;
 use super::jobs::{Job, RemovalJob};
 use super::journal::JournalError;
 use super::opening::{self, FoundObjects};
@@ -24,6 +25,9 @@ const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// After this time, a directory that could not be used is tried again, and a disk that could not be written.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The same for a directory that another process uses: it may be about to give it up.
+const IN_USE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long frames of the log may wait to be written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
@@ -62,6 +66,7 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
     while !shared.is_stopping.load(Ordering::Relaxed) {
         let (path, size_bytes) = (&shared.options.path, shared.options.size_bytes);
         let marks = || shared.owner.marks();
+        let mut interval = RETRY_INTERVAL;
         match opening::open(
             path,
             size_bytes,
@@ -87,10 +92,15 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
                 }
                 continue;
             }
-            Err(error) => fail(shared, &mut last, &error.to_string()),
+            Err(error) => {
+                fail(shared, &mut last, &error.to_string());
+                if let OpenError::InUse(_) = error {
+                    interval = IN_USE_INTERVAL;
+                }
+            }
         }
         let _ = opened.send(());
-        refuse_for(shared, RETRY_INTERVAL);
+        refuse_for(shared, interval);
     }
     shared.set_state(DiskState::Stopped);
 }
