@@ -71,6 +71,14 @@ pub(crate) const GAUGES: &[Gauge] = &[
             u64::from(handle.engine.cache().disk_status().is_some_and(is_up))
         },
     },
+    Gauge {
+        name: "disk_loading",
+        help: "1: not all responses that an earlier process has left on disk are known yet.",
+        read: |handle| {
+            let is_loading = |status: DiskStatus| matches!(status.state, DiskState::Serving { is_loading: true, .. });
+            u64::from(handle.engine.cache().disk_status().is_some_and(is_loading))
+        },
+    },
     Gauge { name: "disk_objects", help: "Responses on disk.", read: |handle| disk(handle, |disk| disk.objects) },
     Gauge {
         name: "disk_used_bytes",
@@ -106,6 +114,11 @@ pub(crate) const EXTERNAL_COUNTERS: &[Gauge] = &[
         name: "evicted_bytes",
         help: "Bytes of memory that evicted responses had used.",
         read: |handle| handle.engine.cache().evicted().bytes,
+    },
+    Gauge {
+        name: "disk_hits",
+        help: "Responses that were read from disk, since they were not in memory.",
+        read: |handle| disk(handle, |disk| disk.counts.hit_objects),
     },
     Gauge {
         name: "disk_stored",

@@ -280,6 +280,7 @@ impl Disk {
     pub fn count_hit(&self, object: &StoredObject) {
         if let Some(store) = self.shared.store() {
             store.index.count_hit(&object.place);
+            self.shared.counters.hit_objects.add(1);
         }
     }
 

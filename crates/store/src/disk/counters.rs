@@ -24,6 +24,8 @@ macro_rules! counters {
 }
 
 counters! {
+    /// Objects that were read to answer requests.
+    hit_objects,
     /// Objects that were written.
     stored_objects,
     /// Bytes of heads and bodies that were written.

@@ -336,6 +336,7 @@ fn a_large_object_is_evicted_as_a_whole_and_stays_if_it_is_requested_again() {
     assert_eq!(found(&disk, "wanted"), [(1, body(1, 5 << 20), true)]);
     assert_eq!(found(&disk, "once0"), []);
     assert!(disk.status().counts.evicted_objects > 10);
+    assert_eq!(disk.status().counts.hit_objects, 30);
 }
 
 #[test]
