@@ -42,6 +42,7 @@ class Row:
     kasoku_ratio: float | None = None  # requests per CPU second, Kasoku's over this server's
     log_lines_lost: float | None = None  # share of the access log's lines, if the server counts them
     remark: str = ""  # about the whole table
+    group: str = ""  # the table it stands in, where a size is not enough
 
 
 def measure_hits(cores, names, sizes, rounds, seconds, progress):

@@ -42,9 +42,9 @@ def hits(program, port, path, origin, seconds, cores, threads=1):
     return found
 
 
-def fixed(program, port, seconds, cores):
+def fixed(program, port, seconds, cores, connections=CONNECTIONS):
     """A round against the limit, which has no origin."""
-    return _round(program, port, "/", seconds, cores, 1, [])
+    return _round(program, port, "/", seconds, cores, 1, [], connections=connections)
 
 
 def hot_keys(program, port, prefix, keys, origin, seconds, cores):
@@ -57,23 +57,36 @@ def hot_keys(program, port, prefix, keys, origin, seconds, cores):
     return found
 
 
-def misses(program, port, prefix, origin, seconds, cores):
-    """A round in which each path is new; `prefix` must be new as well."""
+def paths(program, port, file, first, origin, seconds, cores, connections=CONNECTIONS):
+    """A round of the paths in a file, one after the other from the one with the number `first` on, all hits."""
     asked = client.origin_count(origin)
-    found = _round(program, port, "/", seconds, cores, 1, ["-s", LUA / "miss.lua"], [prefix])
+    found = _round(program, port, "/", seconds, cores, 1, ["-s", LUA / "paths.lua"], [file, first], connections=connections)
+    now = client.origin_count(origin)
+    if now != asked:
+        raise BenchError(f"{program.name}: {now - asked} of {found.requests} requests for the paths in {file.name} were no hits")
+    return found
+
+
+def misses(program, port, prefix, origin, seconds, cores, settled=None):
+    """A round in which each path is new; `prefix` must be new as well. `settled` waits for what the server still does afterwards, which
+    counts as well."""
+    asked = client.origin_count(origin)
+    found = _round(program, port, "/", seconds, cores, 1, ["-s", LUA / "miss.lua"], [prefix], settled=settled)
     now = client.origin_count(origin)
     if now - asked < found.requests:
         raise BenchError(f"{program.name}: only {now - asked} of {found.requests} new paths reached the origin")
     return found
 
 
-def _round(program, port, path, seconds, cores, threads, script, arguments=()):
-    words = ["wrk", f"-t{threads}", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", *script]
+def _round(program, port, path, seconds, cores, threads, script, arguments=(), connections=CONNECTIONS, settled=None):
+    words = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--latency", *script]
     words += ["-H", f"Host: {client.HOST}", f"http://127.0.0.1:{port}{path}"]
     if arguments:
         words += ["--", *arguments]
     before = cpu_times(program.pid)
     text = run_client(words, cores)
+    if settled:
+        settled()
     cpu_ns = cpu_since(before, cpu_times(program.pid))
     requests = int(_find(r"(\d+) requests in", text)[1])
     if requests == 0 or "Non-2xx" in text or _socket_errors(text) > requests * SOCKET_ERRORS_PART_MAX:

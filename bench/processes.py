@@ -41,17 +41,31 @@ class Programs:
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.scratch = Path(tempfile.mkdtemp(prefix="kasoku-bench-", dir=base))
         self.scratch.chmod(0o777)
+        self._on_disk = None
         return self
 
     def __exit__(self, *_):
         for program in reversed(self._running):
             program.stop()
         self._running = []
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        for made in (self.scratch, self._on_disk):
+            if made:
+                shutil.rmtree(made, ignore_errors=True)
 
     def directory(self, name):
         """A fresh directory for one program."""
         path = self.scratch / name
+        path.mkdir()
+        path.chmod(0o777)
+        return path
+
+    def disk_directory(self, name):
+        """A fresh directory for what a server keeps on disk: below $BENCH_DISK, or /var/tmp."""
+        if not self._on_disk:
+            self._on_disk = Path(tempfile.mkdtemp(prefix="kasoku-bench-", dir=os.environ.get("BENCH_DISK", "/var/tmp")))
+            self._on_disk.chmod(0o777)
+            _check_page_cache(self._on_disk)
+        path = self._on_disk / name
         path.mkdir()
         path.chmod(0o777)
         return path
@@ -120,6 +134,11 @@ class Program:
                     raise BenchError(f"{self.name} does not listen:\n{self.said()}") from None
                 time.sleep(0.02)
 
+    def kill(self):
+        """Ends the first process as `kill -9` does, and waits for its end."""
+        self.child.kill()
+        self.child.wait()
+
     def stop(self):
         family = [self.pid, *descendants(self.pid)]
         if self.child.poll() is None:
@@ -159,6 +178,20 @@ def run_client(words, cores):
     if done.returncode != 0:
         raise BenchError(f"{words[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def _check_page_cache(directory):
+    """On a tmpfs, Kasoku can't read what is in memory without a thread that may wait, so a tmpfs is no disk for a comparison."""
+    path = directory / "probe"
+    path.write_bytes(b"probe")
+    with open(path, "rb") as file:
+        try:
+            os.preadv(file.fileno(), [bytearray(5)], 0, os.RWF_NOWAIT)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise BenchError(f"{directory} is on no disk with a page cache ({error}): set BENCH_DISK") from None
+    path.unlink()
 
 
 def _kill(pid):

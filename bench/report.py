@@ -8,11 +8,14 @@ other programs fill.
 import re
 
 import charts
+import disk
 import instructions
 import machine
 import misses
 import objects
+import scale
 import workers
+from charts import size_name
 from native import ROOT
 from processes import BenchError
 from servers import ALL
@@ -49,6 +52,8 @@ def write(found, wanted):
 
 def _remarks(rows):
     """Remarks about the table as a whole."""
+    if isinstance(rows, scale.Found):
+        return []
     said = list(dict.fromkeys(remark for row in rows if (remark := getattr(row, "remark", ""))))
     # A line that the access log lost cost less than one that it wrote.
     lost = [row.log_lines_lost for row in rows if getattr(row, "log_lines_lost", None) is not None]
@@ -66,26 +71,26 @@ def replaced(text, name, block):
 def _servers(rows):
     header = ("", "requests/s", "CPU µs", "of the limit", "Kasoku does", "p50 µs", "p99 µs")
     tables = []
-    for size in dict.fromkeys(row.size for row in rows):
+    for size, group in dict.fromkeys((row.size, row.group) for row in rows):
         lines = [
             (
-                ALL[row.server].LABEL,
+                label(row.server),
                 f"{row.requests_per_second:,.0f}",
-                f"{row.cpu:.1f}",
+                f"{row.cpu:,.1f}",
                 f"{row.of_limit:.2f}" if row.of_limit else "",
-                f"{row.kasoku_ratio:.2f} times" if row.kasoku_ratio and row.server not in ("kasoku", "limit") else "",
+                f"{row.kasoku_ratio:.2f} times" if row.kasoku_ratio and row.server.partition("-")[0] not in ("kasoku", "limit") else "",
                 f"{row.p50:,.0f}",
                 f"{row.p99:,.0f}",
             )
             for row in rows
-            if row.size == size
+            if (row.size, row.group) == (size, group)
         ]
-        tables.append((size_name(size), header, lines))
+        tables.append((group or size_name(size), header, lines))
     return tables
 
 
-def size_name(size):
-    return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} bytes"
+def label(server):
+    return "Kasoku, `disk.verify = false`" if server == "kasoku-unverified" else ALL[server].LABEL
 
 
 def _hits(rows):
@@ -94,6 +99,32 @@ def _hits(rows):
 
 def _misses(rows):
     return [(f"Misses of {size_name(misses.SIZE)}", header, lines) for _, header, lines in _servers(rows)]
+
+
+def _disk_hits(rows):
+    return [(f"Hits from disk: {group}", header, lines) for group, header, lines in _servers(rows)]
+
+
+def _disk_misses(rows):
+    return [(f"Misses of {size_name(disk.MISS_SIZE)}, written to disk", header, lines) for _, header, lines in _servers(rows)]
+
+
+def _scale(found):
+    starts = [
+        (one.after, f"{one.listening_ms:,.0f}", f"{one.first_hit_ms:,.0f}", f"{one.loaded_ms:,.0f}", f"{one.answered:.0%}")
+        for one in found.starts
+    ]
+    header = ("start after", "listening, ms", "first hit, ms", "whole index, ms", "hits among the requests until then")
+    memory = [(f"{one.objects:,}", f"{one.index_bytes:.1f}", f"{one.resident_bytes:,.1f}") for one in found.memory]
+    costs = [
+        (one.kind, f"{one.objects:,}", f"{one.from_disk:.0%}", f"{one.requests_per_second:,.0f}", f"{one.cpu:.2f}", f"{one.growth:.2f}")
+        for one in found.costs
+    ]
+    return [
+        (f"A start with {scale.OBJECTS:,} objects of 1 to 4 KiB", header, starts),
+        ("Memory for each object on disk", ("objects", "of the index, bytes", "resident, bytes"), memory),
+        (f"The same {scale.HOT_KEYS:,} hot keys", ("hits from", "objects stored", "answered by the disk", "requests/s", "CPU µs", "growth"), costs),
+    ]
 
 
 def _workers(rows):
@@ -125,10 +156,21 @@ def _instructions(rows):
     return [(title, ("request", "connections", "instructions"), lines)]
 
 
-TABLES = {"hits": _hits, "misses": _misses, "workers": _workers, "objects": _objects, "instructions": _instructions}
+TABLES = {
+    "hits": _hits,
+    "misses": _misses,
+    "workers": _workers,
+    "objects": _objects,
+    "disk-hits": _disk_hits,
+    "disk-misses": _disk_misses,
+    "scale": _scale,
+    "instructions": _instructions,
+}
 CHARTED = {
     "hits": lambda rows: charts.cpu_bars("CPU time of a hit, one worker on one core (µs, less is better)", rows),
     "misses": lambda rows: charts.cpu_bars("CPU time of a miss, one worker on one core (µs, less is better)", rows),
+    "disk-hits": lambda rows: charts.cpu_bars("CPU time of a hit from disk, one worker on one core (µs, less is better)", rows, label),
+    "disk-misses": lambda rows: charts.cpu_bars("CPU time of a miss that is written to disk (µs, less is better)", rows, label),
 }
 
 

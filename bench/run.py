@@ -1,6 +1,7 @@
 """`make bench`: measures Kasoku, other common caches, and the limit side by side.
 
-This file reads the arguments and runs the tables, each of which has a file: hits.py, misses.py, workers.py, objects.py, instructions.py.
+This file reads the arguments and runs the tables, which have a file each: hits.py, misses.py, workers.py, objects.py, disk.py (two tables),
+scale.py, instructions.py.
 README.md in this folder says what they measure, how, and which traps they avoid.
 
   make bench                                   all tables, some 12 minutes; writes docs/benchmarks.md and its charts
@@ -15,17 +16,19 @@ import sys
 import time
 from dataclasses import dataclass
 
+import disk
 import hits
 import instructions
 import misses
 import objects
 import report
+import scale
 import workers
 from processes import BenchError
 from servers import ALL
 
 LINES_SHOWN = 25
-TABLES = ("hits", "misses", "workers", "objects", "instructions")
+TABLES = ("hits", "misses", "workers", "objects", "disk-hits", "disk-misses", "scale", "instructions")
 SIZES = (1024, 4096, 102400)
 
 
@@ -73,6 +76,9 @@ MEASURES = {
     "misses": lambda w, cores: misses.measure_misses(cores, w.servers, w.rounds, w.seconds, progress),
     "workers": lambda w, cores: workers.measure_workers(cores, w.servers, w.rounds, w.seconds, progress),
     "objects": lambda w, cores: objects.measure_objects(cores, w.rounds, w.seconds, progress),
+    "disk-hits": lambda w, cores: disk.measure_hits(cores, w.servers, w.rounds, w.seconds, progress),
+    "disk-misses": lambda w, cores: disk.measure_misses(cores, w.servers, w.rounds, w.seconds, progress),
+    "scale": lambda w, cores: scale.measure_scale(cores, w.rounds, w.seconds, progress),
     "instructions": lambda w, cores: instructions.measure(cores),
 }
 

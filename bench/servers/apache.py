@@ -21,12 +21,14 @@ def version():
 
 def command(place):
     d = place.directory
-    (d / "cache").mkdir()
-    (d / "cache").chmod(0o777)
+    store = place.store or d / "cache"
+    store.mkdir(exist_ok=True)
+    store.chmod(0o777)
     config = place.write("apache.conf", f"""
 {basics(d, place.port, LOADED, place.workers)}
 CacheQuickHandler on
-CacheRoot {d}/cache
+CacheRoot {store}
+CacheMaxFileSize 16777216
 CacheEnable disk /
 ProxyPass / http://127.0.0.1:{place.origin}/ enablereuse=on keepalive=on
 """)

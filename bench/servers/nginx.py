@@ -9,8 +9,8 @@ from servers.place import KEEP_ALIVE_SECONDS, LOG_BUFFER_BYTES, version_of
 
 LABEL = "nginx"
 PROGRAM = "/usr/sbin/nginx"
-# The body size, as the second part of the path, for which sendfile is on.
-LARGE = 102400
+# The body sizes, as the second part of the path, for which sendfile is on.
+LARGE = (102400, 10485760)
 
 
 def version():
@@ -19,6 +19,13 @@ def version():
 
 def command(place):
     d = place.directory
+    store, store_mib = (place.store, place.store_mib) if place.store else (d / "cache", place.memory_mib)
+    # With more files than it may keep open, nginx is faster if it keeps none.
+    kept_open = "open_file_cache max=60000 inactive=1h; open_file_cache_valid 1h; open_file_cache_min_uses 1;" if place.keeps_open else ""
+    proxied = """
+      proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_cache all;"""
+    large = "\n".join(f"    location /o/{size}/ {{{proxied} sendfile on;\n    }}" for size in LARGE)
     config = place.write("nginx.conf", f"""
 daemon off; user root; pid {d}/pid; error_log {d}/error.log;
 worker_processes {place.workers}; worker_rlimit_nofile 65536;
@@ -26,20 +33,15 @@ events {{ worker_connections 4096; }}
 http {{
   access_log {d}/access.log combined buffer={LOG_BUFFER_BYTES} flush=1s;
   keepalive_timeout {KEEP_ALIVE_SECONDS}s; keepalive_requests 1000000000;
-  open_file_cache max=60000 inactive=1h; open_file_cache_valid 1h; open_file_cache_min_uses 1;
-  proxy_cache_path {d}/cache levels=1:2 keys_zone=all:128m max_size={place.memory_mib}m inactive=1d use_temp_path=off;
+  {kept_open}
+  proxy_cache_path {store} levels=1:2 keys_zone=all:128m max_size={store_mib}m inactive=1d use_temp_path=off;
   client_body_temp_path {d}/body; proxy_temp_path {d}/temp; fastcgi_temp_path {d}/f; uwsgi_temp_path {d}/u; scgi_temp_path {d}/s;
   upstream origin {{ server 127.0.0.1:{place.origin}; keepalive 128; keepalive_requests 1000000000; }}
   server {{
     listen 127.0.0.1:{place.port} reuseport backlog=1024;
-    location / {{
-      proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection "";
-      proxy_cache all;
+    location / {{{proxied}
     }}
-    location /o/{LARGE}/ {{
-      proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection "";
-      proxy_cache all; sendfile on;
-    }}
+{large}
   }}
 }}
 """)

@@ -24,6 +24,10 @@ class Place:
     memory_mib: int = MEMORY_MIB
     admin: int | None = None  # a port, for Kasoku
     body_bytes: int = 0  # for the limit, which has one response
+    store: Path | None = None  # a directory on disk for the cache's files; none: they are in memory
+    store_mib: int = 0  # what they may take there
+    keeps_open: bool = True  # whether a server may keep all files of its store open
+    settings: str = ""  # more lines of Kasoku's configuration
 
     def write(self, name, text):
         """Writes a configuration file; returns its path."""

@@ -19,6 +19,7 @@ class Place:
     entries: Path
     blog: Path
     body_bytes: int
+    store: Path | None = None  # a directory on disk for the cache
 
 
 @dataclass
@@ -62,9 +63,10 @@ FcgidInitialEnv SEARCH_ENTRIES {place.entries}
 {"FcgidInitialEnv SEARCH_EXPIRES +1h" if caches else ""}
 ScriptAlias /mt-search.cgi {place.blog}/mt-search.fcgi
 """
-        (d / "cache").mkdir()
-        (d / "cache").chmod(0o777)
-        cache = f"CacheQuickHandler on\nCacheRoot {d}/cache\nCacheEnable disk /" if caches else ""
+        store = place.store or d / "cache"
+        store.mkdir(exist_ok=True)
+        store.chmod(0o777)
+        cache = f"CacheQuickHandler on\nCacheRoot {store}\nCacheEnable disk /" if caches else ""
         config = d / "apache.conf"
         config.write_text(f"""
 {basics(d, place.port, loaded)}
@@ -86,6 +88,7 @@ def kasoku(origin):
 
     def command(place):
         config = place.directory / "kasoku.toml"
+        disk = f'[disk]\npath = "{place.store}/kasoku"\nsize = "1GiB"\n' if place.store else ""
         config.write_text(f"""
 listen = ["127.0.0.1:{place.port}"]
 workers = 1
@@ -95,6 +98,7 @@ environment = ["SEARCH_ENTRIES={place.entries}"]
 [access-log]
 path = "{place.directory}/access.log"
 
+{disk}
 [[site]]
 origin = "{origin(place)}"
 ttl = "1h"
@@ -124,3 +128,5 @@ CACHED_KASOKU = ["kasoku-cgi", "kasoku-fastcgi"]
 # Each set-up of Kasoku with its counterpart: Apache without a cache, which does the least work for a request.
 MISS_PAIRS = {"kasoku-cgi": "apache-cgi", "kasoku-fastcgi": "apache-fastcgi"}
 MISSES = ["apache-cgi", "kasoku-cgi", "apache-fastcgi", "kasoku-fastcgi"]
+# The caches that keep their pages on disk; Kasoku's in this table have a disk tier.
+RESTARTED = [*CACHED_APACHE, *CACHED_KASOKU]

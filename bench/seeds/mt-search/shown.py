@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import charts
 import document
+import restarts
 from native import ROOT
 from setups import ALL, CACHED_APACHE, CACHED_KASOKU, MISS_PAIRS
 
@@ -20,6 +21,7 @@ class Results:
     hits: dict
     hits_anew: dict
     misses: dict
+    restarts: dict
     body_bytes: int = 0
     remark: str = ""
 
@@ -29,13 +31,21 @@ def as_text(results):
 
 
 def write(results):
+    if not next(iter(results.alone.values())).rates:
+        return document.write(DOCUMENT, USED, tables(results))
     return document.write(DOCUMENT, USED, tables(results), {"remark": results.remark}, drawn(results))
 
 
 def tables(results):
     """The tables by the names of their places: title, header and lines."""
+    restarted = (
+        f"each of {restarts.PAGES} pages once, one after the other, over one connection", RESTARTS_HEADER, restarts_lines(results)
+    )  # fmt: skip
     rounds = len(next(iter(results.alone.values())).rates)
+    if rounds == 0:
+        return {"restarts": restarted}
     return {
+        "restarts": restarted,
         "alone": (f"ab -n 100 -c 1, medians of {rounds} rounds", ALONE_HEADER, alone(results)),
         "hits": (f"hits by 32 connections that stay open, {results.body_bytes:,} bytes", HITS_HEADER, hits(results.hits)),
         "hits-anew": ("hits by 32 clients, a connection for each request", HITS_HEADER, hits(results.hits_anew)),
@@ -46,6 +56,23 @@ def tables(results):
 ALONE_HEADER = ("", "requests/s", "mean ms", "p50 ms", "p99 ms", "of the script's own rate")
 HITS_HEADER = ("", "hits/s", "CPU µs", "of the limit", "hits of a CPU second, to Apache's")
 MISSES_HEADER = ("", "CPU ms, script and server", "of Apache's")
+
+
+RESTARTS_HEADER = ("", "hit, p50 ms", "p99", "hits after a restart", "p50 ms", "p99", "hits, page cache empty as well", "p50 ms", "p99")
+
+
+def restarts_lines(results):
+    def line(name, row):
+        cells = []
+        for moment in restarts.MOMENTS:
+            pages = restarts.PAGES * len(row.hits[moment])
+            if moment != "hit":
+                cells.append(f"{sum(row.hits[moment])} of {pages}")
+            times = sorted(row.times[moment])
+            cells += [f"{median(times):.2f}", f"{times[int(len(times) * 0.99)]:.2f}"]
+        return (ALL[name].label + (", disk tier" if name in CACHED_KASOKU else ""), *cells)
+
+    return [line(name, row) for name, row in results.restarts.items()]
 
 
 def alone(results):
