@@ -18,6 +18,7 @@ use super::place::{Location, Place, UNIT_BYTES};
 use super::reads::Reads;
 use super::segment::{Content, HEADER_BYTES, Segment, Usage};
 use super::store::Store;
+use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -58,20 +59,32 @@ pub(super) struct FoundObjects {
     /// Whether the directory is new, so that there are none.
     are_none: bool,
     checkpoint: Option<CheckpointReader>,
-    /// Of the keys in logs and journals: what became of them since the checkpoint.
-    changes: HashMap<u64, Changes>,
+    log: LogContent,
+    journal: JournalContent,
     are_unconfirmed: bool,
     /// The numbers of the segments of large objects. Not the segments: those that are evicted must go at once.
     large: Vec<u32>,
 }
+
+/// Of the keys in logs and journals: what became of them since the checkpoint. The keys are keyed hashes already.
+type ChangesByKey = HashMap<u64, Changes, foldhash::fast::FixedState>;
 
 /// What became of a key since the checkpoint.
 #[derive(Default)]
 struct Changes {
     /// Whether all objects of the checkpoint are removed or replaced.
     is_removed: bool,
-    /// The variants that were removed, or stored again.
-    variants: HashMap<u32, Option<Place>>,
+    /// The variants that were removed, or stored again. Nearly all keys have one.
+    variants: SmallVec<[(u32, Option<Place>); 1]>,
+}
+
+impl Changes {
+    fn set(&mut self, variant: u32, place: Option<Place>) {
+        match self.variants.iter_mut().find(|(other, _)| *other == variant) {
+            Some(found) => found.1 = place,
+            None => self.variants.push((variant, place)),
+        }
+    }
 }
 
 /// Opens the directory and makes it ready to be written.
@@ -143,8 +156,7 @@ pub(super) fn open(
     let segments = segments(&directory, &numbers, usage).map_err(failed("its segments can't be read"))?;
     let large = segments.iter().filter(|segment| segment.content == Content::One);
     let large = large.map(|segment| segment.number).collect();
-    let changes = changes(log, journal);
-    let found = FoundObjects { are_none: is_new, checkpoint, changes, are_unconfirmed, large };
+    let found = FoundObjects { are_none: is_new, checkpoint, log, journal, are_unconfirmed, large };
     let store = Arc::new(Store::new(directory, size_bytes, (usage.clone(), counters.clone(), reads.clone()), purges));
     segments.iter().for_each(|segment| store.add_segment(segment));
     store.index.count_from(sequence);
@@ -204,7 +216,7 @@ fn segments(directory: &Directory, numbers: &[u32], usage: &Arc<Usage>) -> io::R
 }
 
 /// What became of each key since the checkpoint.
-fn changes(log: LogContent, journal: JournalContent) -> HashMap<u64, Changes> {
+fn changes(log: LogContent, journal: JournalContent) -> ChangesByKey {
     enum Step {
         Stored(Place),
         Removed(u64, Removal),
@@ -217,17 +229,17 @@ fn changes(log: LogContent, journal: JournalContent) -> HashMap<u64, Changes> {
     let mut steps: Vec<_> = stored.chain(removed).collect();
     // A stable sort: an object that was moved has the number that it had, and the later place counts.
     steps.sort_by_key(|(sequence, _)| *sequence);
-    let mut changes = HashMap::<u64, Changes>::new();
+    let mut changes = ChangesByKey::with_capacity_and_hasher(steps.len(), foldhash::fast::FixedState::default());
     for (_, step) in steps {
         match step {
             Step::Stored(place) => {
-                changes.entry(place.hash).or_default().variants.insert(place.variant, Some(place));
+                changes.entry(place.hash).or_default().set(place.variant, Some(place));
             }
             Step::Removed(hash, Removal::Key) => {
-                changes.insert(hash, Changes { is_removed: true, variants: HashMap::new() });
+                changes.insert(hash, Changes { is_removed: true, variants: SmallVec::new() });
             }
             Step::Removed(hash, Removal::Variant(variant)) => {
-                changes.entry(hash).or_default().variants.insert(variant as u32, None);
+                changes.entry(hash).or_default().set(variant as u32, None);
             }
         }
     }
@@ -237,12 +249,14 @@ fn changes(log: LogContent, journal: JournalContent) -> HashMap<u64, Changes> {
 impl FoundObjects {
     /// Adds the places to the index. Ends early where `is_stopping` says so; returns whether it came to the end.
     pub(super) fn load(mut self, store: &Arc<Store>, is_stopping: &AtomicBool) -> bool {
-        self.load_changed(store);
+        // Here and not in `open`, since no request is answered before that returns.
+        let changes = changes(std::mem::take(&mut self.log), std::mem::take(&mut self.journal));
+        self.load_changed(&changes, store);
         let checkpoint = self.checkpoint.take();
-        let is_whole =
-            self.are_none || checkpoint.is_some_and(|checkpoint| self.load_checkpoint(checkpoint, store, is_stopping));
+        let is_whole = self.are_none
+            || checkpoint.is_some_and(|checkpoint| self.load_checkpoint(checkpoint, &changes, store, is_stopping));
         if !is_whole {
-            scan(store, &self.changes, is_stopping);
+            scan(store, &changes, is_stopping);
         }
         if is_stopping.load(Ordering::Relaxed) {
             return false;
@@ -255,24 +269,31 @@ impl FoundObjects {
     }
 
     /// Returns whether the checkpoint was whole.
-    fn load_checkpoint(&self, mut checkpoint: CheckpointReader, store: &Store, is_stopping: &AtomicBool) -> bool {
+    fn load_checkpoint(
+        &self,
+        mut checkpoint: CheckpointReader,
+        changes: &ChangesByKey,
+        store: &Store,
+        is_stopping: &AtomicBool,
+    ) -> bool {
         loop {
             match checkpoint.next() {
                 Ok(places) if places.is_empty() || is_stopping.load(Ordering::Relaxed) => return true,
-                Ok(places) => places.into_iter().for_each(|place| self.load_place(place, store)),
+                Ok(places) => places.into_iter().for_each(|place| self.load_place(place, changes, store)),
                 Err(Damaged) => return false,
             }
         }
     }
 
-    fn load_place(&self, place: Place, store: &Store) {
-        if !is_outdated(&self.changes, &place) && store.segment(place.segment).is_some() {
+    fn load_place(&self, place: Place, changes: &ChangesByKey, store: &Store) {
+        if !is_outdated(changes, &place) && store.segment(place.segment).is_some() {
             store.index.load(if self.are_unconfirmed { place.unconfirmed() } else { place });
         }
     }
 
-    fn load_changed(&self, store: &Store) {
-        let stored = self.changes.values().flat_map(|changed| changed.variants.values().flatten());
+    fn load_changed(&self, changes: &ChangesByKey, store: &Store) {
+        let stored =
+            changes.values().flat_map(|changed| changed.variants.iter().filter_map(|(_, place)| place.as_ref()));
         for place in stored.filter(|place| store.segment(place.segment).is_some()) {
             store.index.load(if self.are_unconfirmed { place.unconfirmed() } else { *place });
         }
@@ -293,13 +314,15 @@ fn empty_unused(store: &Store, large: &[u32]) {
 }
 
 /// Whether the object at a place that is as old as the checkpoint was removed or replaced since then.
-fn is_outdated(changes: &HashMap<u64, Changes>, place: &Place) -> bool {
+fn is_outdated(changes: &ChangesByKey, place: &Place) -> bool {
     let changed = changes.get(&place.hash);
-    changed.is_some_and(|changed| changed.is_removed || changed.variants.contains_key(&place.variant))
+    changed.is_some_and(|changed| {
+        changed.is_removed || changed.variants.iter().any(|(variant, _)| *variant == place.variant)
+    })
 }
 
 /// Adds the objects that the segments have. An object that was removed may be among them, so the origin must confirm all.
-fn scan(store: &Arc<Store>, changes: &HashMap<u64, Changes>, is_stopping: &AtomicBool) {
+fn scan(store: &Arc<Store>, changes: &ChangesByKey, is_stopping: &AtomicBool) {
     let Ok(mut numbers) = store.directory.segment_numbers() else { return };
     // The newest first: an object does not take the place of one that is there already.
     numbers.reverse();
