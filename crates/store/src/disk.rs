@@ -468,11 +468,13 @@ impl Shared {
         })
     }
 
-    /// Puts an opened directory into use, unless a removal was missed meanwhile.
-    fn publish(&self, store: &Arc<Store>) -> bool {
+    /// Puts an opened directory into use, unless a removal was missed meanwhile. An empty one has nothing that was removed: otherwise, where
+    /// removals come fast, no directory would ever be used again.
+    fn publish(&self, store: &Arc<Store>, is_empty: bool) -> bool {
         let mut open = self.store.write().unwrap_or_else(PoisonError::into_inner);
-        let is_complete = !self.has_missed.load(Ordering::Relaxed);
+        let is_complete = is_empty || !self.has_missed.load(Ordering::Relaxed);
         if is_complete {
+            self.has_missed.store(false, Ordering::Relaxed);
             *open = Some(store.clone());
             self.set_state(DiskState::Serving { is_loading: true, paused: None });
         }

@@ -9,7 +9,7 @@
 
 use super::checkpoint::{CheckpointReader, CheckpointWriter, Damaged, Moment};
 use super::counters::Counters;
-use super::directory::{Directory, FileName, OpenError};
+use super::directory::{Directory, FileName, JournalCopy, OpenError};
 use super::index::Removal;
 use super::journal::{JournalContent, JournalWriter, Removed};
 use super::layout::{Head, TABLE_BYTES, head_length};
@@ -18,6 +18,7 @@ use super::place::{Location, Place, UNIT_BYTES};
 use super::reads::Reads;
 use super::segment::{Content, HEADER_BYTES, Segment, Usage};
 use super::store::Store;
+use super::writer::is_full;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -38,6 +39,8 @@ pub(super) struct Opened {
     pub(super) next_segment: u32,
     /// Whether something was lost, so that a checkpoint should be taken soon.
     pub(super) has_lost: bool,
+    /// Whether nothing was in it.
+    pub(super) is_empty: bool,
     /// The marks of the last checkpoint, and those that came later. `None`: they are lost.
     pub(super) marks: Option<Marks>,
     pub(super) found: FoundObjects,
@@ -106,12 +109,13 @@ pub(super) fn open(
         read_generation(&directory, *generation, &mut log, &mut journal);
     }
     let new = generations.last().map_or(1, |last| last + 1);
-    let begun = begin_generation(&directory, new).map_err(failed("it can't be written"));
-    let (writer, purges) = begun?;
-    let numbers = directory.segment_numbers().map_err(failed("its segments can't be read"))?;
+    let mut numbers = directory.segment_numbers().map_err(failed("its segments can't be read"))?;
+    let (segment_max, had_segments) = (numbers.last().copied().unwrap_or(0), !numbers.is_empty());
+    let begun = begin_generation_in_room(&directory, new, &mut numbers);
+    let (writer, purges) = begun.map_err(failed("it can't be written"))?;
     // Between its beginning and its first checkpoint, a directory has nothing.
     let is_unused = checkpoint.is_none()
-        && numbers.is_empty()
+        && !had_segments
         && log.stored.is_empty()
         && journal.removed.is_empty()
         && !log.is_damaged
@@ -152,7 +156,7 @@ pub(super) fn open(
     let since = since.into_iter().map(|(_, mark)| mark).collect();
     let marks = (!is_lost && !journal.is_damaged).then_some(Marks { then: moment.marks.clone(), since });
     let logged = log_segments_max.max(moment.next_segment.saturating_sub(1));
-    let next_segment = numbers.iter().copied().max().unwrap_or(0).max(logged).saturating_add(1);
+    let next_segment = segment_max.max(logged).saturating_add(1);
     let segments = segments(&directory, &numbers, usage).map_err(failed("its segments can't be read"))?;
     let large = segments.iter().filter(|segment| segment.content == Content::One);
     let large = large.map(|segment| segment.number).collect();
@@ -163,7 +167,7 @@ pub(super) fn open(
     store.index.begin_loading();
     let checkpoint = (begin > 0).then_some(begin);
     let has_lost = are_unconfirmed;
-    Ok(Opened { store, log: writer, checkpoint, next_segment, has_lost, marks, found, segments })
+    Ok(Opened { store, log: writer, checkpoint, next_segment, has_lost, is_empty: is_new, marks, found, segments })
 }
 
 /// A new log and a new journal.
@@ -171,6 +175,35 @@ pub(super) fn begin_generation(directory: &Directory, generation: u64) -> io::Re
     // The log first: a generation whose log is empty and whose journal is not complete was never in use.
     let log = LogWriter::create(&directory.file(FileName::Log(generation)), generation, directory.checksums)?;
     Ok((log, Store::create_journal(directory, generation)?))
+}
+
+/// The same. Where the file system is full, the oldest segments go until there is room: other files may have taken it, and a directory that
+/// can't be opened could not take a purge either.
+fn begin_generation_in_room(
+    directory: &Directory,
+    generation: u64,
+    segments: &mut Vec<u32>,
+) -> io::Result<(LogWriter, JournalWriter)> {
+    loop {
+        let error = match begin_generation(directory, generation) {
+            Ok(begun) => return Ok(begun),
+            Err(error) => error,
+        };
+        // Each attempt that failed would leave its files, with a number of its own.
+        let [a, b] = [JournalCopy::A, JournalCopy::B].map(|copy| FileName::Purges(generation, copy));
+        for file in [FileName::Log(generation), a, b] {
+            let _ = std::fs::remove_file(directory.file(file));
+        }
+        if !is_full(&error) || segments.is_empty() {
+            return Err(error);
+        }
+        let segment = segments.remove(0);
+        tracing::warn!(
+            directory = %directory.path().display(), segment,
+            "the file system is full: a segment of the disk cache is removed"
+        );
+        std::fs::remove_file(directory.segments().join(super::segment::file_name(segment)))?;
+    }
 }
 
 /// Adds what the log and the journal of a generation say.

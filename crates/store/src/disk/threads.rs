@@ -9,7 +9,7 @@ use super::opening::{self, FoundObjects};
 use super::queue::Next;
 use super::store::Store;
 use super::unfinished::{LargeError, Unfinished};
-use super::writer::{Refused, Writer};
+use super::writer::{Refused, Writer, is_full};
 use super::{DiskState, Durability, NewObject, NotDurable, Shared, Threads};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,18 +74,21 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
             (&shared.usage, &shared.counters, &shared.reads),
             marks,
         ) {
-            Ok(found) if shared.has_missed.load(Ordering::Relaxed) => {
+            Ok(found) if shared.has_missed.load(Ordering::Relaxed) && !found.is_empty => {
                 // It may have what was removed while it was not open.
                 match found.store.directory.invalidate() {
                     Ok(()) => shared.has_missed.store(false, Ordering::Relaxed),
                     Err(error) => fail(shared, &mut last, &error.to_string()),
                 }
             }
-            Ok(found) => {
+            Ok(mut found) => {
                 last.clear();
+                // Purges that were missed meanwhile are not in its marks.
+                found.has_lost |= shared.has_missed.load(Ordering::Relaxed);
+                let is_empty = found.is_empty;
                 shared.owner.recover(found.marks.clone());
                 let (writer, objects) = Writer::new(found, &shared.options);
-                if shared.publish(writer.store()) {
+                if shared.publish(writer.store(), is_empty) {
                     serve(shared, writer, objects, opened);
                 } else {
                     writer.store().directory.unlock();
@@ -290,6 +293,15 @@ impl Serving<'_> {
         }
     }
 
+    /// A log or a checkpoint could not be written.
+    fn failed_to_note(&mut self, error: &io::Error) {
+        self.failed(error);
+        // Only segments can make room for what says where objects are: without it, nothing more could be stored.
+        if is_full(error) {
+            self.writer.give_room();
+        }
+    }
+
     fn failed(&mut self, error: &io::Error) {
         self.shared.counters.io_errors.add(1);
         let path = &self.shared.options.path;
@@ -320,7 +332,7 @@ impl Serving<'_> {
             self.last_time = Instant::now();
         }
         if let Err(error) = self.writer.flush() {
-            self.failed(&error);
+            self.failed_to_note(&error);
             // With a new log, the old one is not needed.
             return self.checkpoint();
         }
@@ -337,7 +349,7 @@ impl Serving<'_> {
             // A checkpoint must not forget what is not known yet.
             Ok(()) if self.writer.store().index.is_loading() => {}
             Ok(()) => self.checkpoint(),
-            Err(error) => self.failed(&error),
+            Err(error) => self.failed_to_note(&error),
         }
     }
 
@@ -347,7 +359,7 @@ impl Serving<'_> {
         }
         let (shared, now_ms) = (self.shared, self.shared.owner.now_ms());
         if let Err(error) = self.writer.checkpoint(now_ms, || shared.owner.marks()) {
-            self.failed(&error);
+            self.failed_to_note(&error);
         }
     }
 }

@@ -97,7 +97,8 @@ impl From<io::Error> for Refused {
     }
 }
 
-fn is_full(error: &io::Error) -> bool {
+/// Whether the file system has no room.
+pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
@@ -386,6 +387,20 @@ impl Writer {
                 return;
             }
         }
+    }
+
+    /// Removes a segment with all that is in it, so that the file system has room for a log or a checkpoint.
+    pub(super) fn give_room(&mut self) {
+        let active = |writer: &mut Self| writer.active.iter_mut().find_map(Option::take).map(|active| active.segment);
+        let taken = self.queues.take(self.size_bytes).map(|(_, segment)| segment);
+        let Some(segment) = taken.or_else(|| active(self)) else { return };
+        let mut evicted = 0;
+        self.store.index.sift(segment.number, |_| {
+            evicted += 1;
+            false
+        });
+        self.store.counters.evicted_objects.add(evicted);
+        self.store.remove_segment(&segment);
     }
 
     /// Removes a segment. What was requested again is moved.
