@@ -166,6 +166,11 @@ pub(crate) const EXTERNAL_COUNTERS: &[Gauge] = &[
         read: |handle| disk(handle, |disk| disk.counts.waited_reads),
     },
     Gauge {
+        name: "disk_skipped_reads",
+        help: "Reads from the disk tier that were skipped, since the disk did not answer others in time.",
+        read: |handle| disk(handle, |disk| disk.counts.skipped_reads),
+    },
+    Gauge {
         name: "disk_removals",
         help: "Removals and purges that were noted on disk.",
         read: |handle| disk(handle, |disk| disk.counts.removals),

@@ -250,6 +250,13 @@ impl Cache {
         Some(self.0.disk.as_ref()?.disk.status())
     }
 
+    /// A [`Recall`] was given up, since the disk did not answer in time.
+    pub fn disk_timed_out(&self) {
+        if let Some(tier) = &self.0.disk {
+            tier.disk.timed_out();
+        }
+    }
+
     /// Ends the disk tier: what waits is written, and another process may use the directory.
     pub fn stop_disk(&self) {
         if let Some(tier) = &self.0.disk {

@@ -19,9 +19,11 @@
 //! | `opening` | what an earlier process has left |
 //! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
 //! | `writer`, `large`, `eviction`, `ghosts` | writes objects, and decides which go |
-//! | `threads` | the threads: one that writes, one for removals, some that read |
+//! | `threads`, `jobs` | the threads: one that writes, one for removals, some that read |
+//! | `breaker` | skips reads while the disk does not answer |
 
 mod body;
+mod breaker;
 mod checkpoint;
 mod counters;
 mod directory;
@@ -414,6 +416,15 @@ impl Disk {
         self.shared.jobs.close();
         for thread in readers.into_iter().chain([writer]) {
             let _ = thread.join();
+        }
+    }
+
+    /// The caller of [`Disk::retrieve`] or [`StoredChunk::bytes`] gave up, since the disk did not answer in time. After some of these in a row,
+    /// such reads are skipped for a while, as if there were nothing.
+    pub fn timed_out(&self) {
+        if self.shared.reads.timed_out() {
+            let (directory, pause) = (self.shared.options.path.display(), breaker::PAUSE.as_secs());
+            tracing::error!(%directory, "the disk cache does not answer: it is not read, and tried again each {pause} s");
         }
     }
 }

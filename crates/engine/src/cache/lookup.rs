@@ -6,8 +6,8 @@
 use crate::cache::fetch;
 use crate::deliver::on_disk::{self, Unreadable};
 use crate::error::Fault;
+use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
-use crate::exchange::{DISK_TIMEOUT, Exchange};
 use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::respond::{self, forwarded};
@@ -133,7 +133,7 @@ async fn look_up_in_all_tiers(exchange: &Exchange, request: &SharedRequest) -> L
     let Worker { cache, .. } = &*exchange.worker;
     match cache.look_up(request, exchange.worker.now()) {
         Lookup::Recall(recall) => {
-            let _ = tokio::time::timeout(DISK_TIMEOUT, recall.wait()).await;
+            let _ = exchange.worker.within_disk_timeout(recall.wait()).await;
             cache.look_up_recalled(request, exchange.worker.now())
         }
         found => found,

@@ -103,7 +103,9 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
         // Until the first byte of the range comes, the head waits: so the client can still get an error if that byte won't come.
         let next = if is_part_waiting(&out, wanted) { reader.next().await } else { or_flush!(out, reader.next()) };
         let next = match next {
-            FillEvent::Spooled(piece) => on_disk::spooled(piece).await.map_or(FillEvent::Cut, FillEvent::Chunk),
+            FillEvent::Spooled(piece) => {
+                on_disk::spooled(exchange, piece).await.map_or(FillEvent::Cut, FillEvent::Chunk)
+            }
             next => next,
         };
         match next {

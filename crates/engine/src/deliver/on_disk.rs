@@ -7,12 +7,14 @@
 
 use crate::deliver::outgoing::{HeldMemory, Interrupted, Outgoing};
 use crate::deliver::stored::{Content, begin, codings};
+use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
 use crate::exchange::open_entry::OpenEntry;
-use crate::exchange::{DISK_TIMEOUT, Exchange};
+use crate::runtime::worker::DISK_TIMEOUT;
 use bytes::Bytes;
 use http::Method;
 use kasoku_cache::Entry;
+use kasoku_cache::disk::SpooledPiece;
 use kasoku_cache::represent::{Representations, Selected};
 use kasoku_programs::FileBody;
 use kasoku_semantics::cache_status::CacheStatus;
@@ -38,7 +40,7 @@ pub(crate) async fn open(exchange: &Exchange, entry: &Arc<Entry>) -> Result<Open
     if exchange.settings.verifies_disk
         && let Some(offset) = first_wanted(exchange, entry)
     {
-        open.first = Some(open.read(offset).await.ok_or(Unreadable::Damaged)?);
+        open.first = Some(open.read(&exchange.worker, offset).await.ok_or(Unreadable::Damaged)?);
     }
     Ok(open)
 }
@@ -117,7 +119,7 @@ async fn send_range(
     while at <= range.last {
         let mut piece = match open.first.take() {
             Some(first) => first,
-            None => open.read(at).await.ok_or(Interrupted::Lost)?,
+            None => open.read(&exchange.worker, at).await.ok_or(Interrupted::Lost)?,
         };
         piece.truncate(usize::try_from(range.last - at + 1).unwrap_or(usize::MAX));
         at += piece.len() as u64;
@@ -129,6 +131,6 @@ async fn send_range(
 }
 
 /// The next piece of a fill that has to be read from disk.
-pub(crate) async fn spooled(piece: kasoku_cache::disk::SpooledPiece) -> Option<Bytes> {
-    tokio::time::timeout(DISK_TIMEOUT, piece.bytes()).await.ok()?
+pub(crate) async fn spooled(exchange: &Exchange, piece: SpooledPiece) -> Option<Bytes> {
+    exchange.worker.within_disk_timeout(piece.bytes()).await?
 }

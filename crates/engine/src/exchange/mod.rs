@@ -22,7 +22,7 @@ use crate::request::request_id::RequestId;
 use crate::request::route::RouteScratch;
 use crate::runtime::clock::WorkerTime;
 use crate::runtime::settings::Settings;
-use crate::runtime::worker::Worker;
+use crate::runtime::worker::{DISK_TIMEOUT, Worker};
 use crate::sites::ActiveRoute;
 use http::{Method, StatusCode};
 use kasoku_cache::Invalidated;
@@ -35,11 +35,7 @@ use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::timeout;
-
-/// How long a request waits for the disk tier: for a stored response, or until a removal is written.
-pub(crate) const DISK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One request on its way through the engine, and all that is kept for it until it is logged.
 pub(crate) struct Exchange {

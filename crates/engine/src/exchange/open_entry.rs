@@ -1,6 +1,6 @@
 //! A stored response whose body is on disk, and stays there until it is sent.
 
-use crate::exchange::DISK_TIMEOUT;
+use crate::runtime::worker::Worker;
 use bytes::Bytes;
 use kasoku_cache::Entry;
 use kasoku_cache::disk::OpenBody;
@@ -16,11 +16,11 @@ pub(crate) struct OpenEntry {
 
 impl OpenEntry {
     /// The bytes from this offset to the end of their chunk; `None` where they can't be had.
-    pub(crate) async fn read(&self, offset: u64) -> Option<Bytes> {
+    pub(crate) async fn read(&self, worker: &Worker, offset: u64) -> Option<Bytes> {
         let chunk = self.body.chunk_at(offset)?;
         let bytes = match chunk.bytes_now().ok()? {
             Some(bytes) => bytes,
-            None => tokio::time::timeout(DISK_TIMEOUT, chunk.bytes()).await.ok()?.ok()?,
+            None => worker.within_disk_timeout(chunk.bytes()).await?.ok()?,
         };
         let from = usize::try_from(offset - chunk.first()).ok()?;
         (from < bytes.len()).then(|| bytes.slice(from..))

@@ -11,10 +11,11 @@ mod meant;
 
 pub use meant::SiteNames;
 
-use crate::exchange::{DISK_TIMEOUT, Exchange};
+use crate::exchange::Exchange;
 use crate::request::path::PathReader;
 use crate::request::route::{Routed, canonical, host_in_keys, serving};
 use crate::runtime::handle::EngineHandle;
+use crate::runtime::worker::DISK_TIMEOUT;
 use crate::sites::{ActiveSite, sites};
 use http::{Method, StatusCode};
 use kasoku_cache::Invalidated;

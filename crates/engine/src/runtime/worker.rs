@@ -40,6 +40,7 @@ use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
 /// How much is read from a client's socket at once, in bytes.
@@ -106,7 +107,19 @@ pub(crate) struct Worker {
     shutdown: shutdown::ShutdownReceiver,
 }
 
+/// How long a request waits for the disk tier: for a stored response, or until a removal is written.
+pub(crate) const DISK_TIMEOUT: Duration = Duration::from_secs(5);
+
 impl Worker {
+    /// What comes of a wait for the disk tier; `None`: it does not answer in time.
+    pub(crate) async fn within_disk_timeout<T>(&self, waits: impl Future<Output = T>) -> Option<T> {
+        let waited = tokio::time::timeout(DISK_TIMEOUT, waits).await;
+        if waited.is_err() {
+            self.cache.disk_timed_out();
+        }
+        waited.ok()
+    }
+
     /// Makes a worker without connections. `None`: there is no worker of that number.
     pub(crate) fn new(handle: &EngineHandle, parts: WorkerParts) -> Option<Rc<Self>> {
         let WorkerParts { number, loads, compress, access_log, shutdown } = parts;

@@ -44,6 +44,8 @@ counters! {
     io_errors,
     /// Reads that were not in the page cache and waited for the disk.
     waited_reads,
+    /// Reads that were skipped, since the disk did not answer others in time.
+    skipped_reads,
     /// Removals and purges that were written.
     removals,
 }

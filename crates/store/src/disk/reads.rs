@@ -1,9 +1,10 @@
 //! The reads, and the writes of large objects, that wait for the disk: threads of their own run them.
 
+use super::breaker::Breaker;
 use super::counters::Counters;
 use super::queue::{Next, Queue};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// The most jobs that may wait.
@@ -20,26 +21,38 @@ pub enum ReadError {
     /// Too many other reads wait for the disk.
     #[error("too many reads wait for the disk")]
     Busy,
+    /// Other reads were not answered in time, so this one is skipped.
+    #[error("the disk does not answer")]
+    Silent,
 }
 
 /// See the [module](self).
 pub(super) struct Reads {
     jobs: Queue<Job>,
+    breaker: Breaker,
     counters: Arc<Counters>,
 }
 
 impl Reads {
     pub(super) fn new(counters: Arc<Counters>) -> Self {
-        Self { jobs: Queue::new(JOBS_MAX), counters }
+        Self { jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
     }
 
-    /// Runs `read` on a thread that may wait for the disk.
+    /// Runs `read` on a thread that may wait for the disk. Skips it while the disk does not answer.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ReadError> {
+        if !self.breaker.lets_through(Instant::now()) {
+            self.counters.skipped_reads.add(1);
+            return Err(ReadError::Silent);
+        }
         self.counters.waited_reads.add(1);
-        self.write(read).await
+        let answer = self.on_thread(read).await?;
+        if self.breaker.answered() {
+            tracing::info!("the disk cache answers, and is read again");
+        }
+        Ok(answer)
     }
 
     /// The same for a write.
@@ -47,10 +60,21 @@ impl Reads {
         &self,
         write: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ReadError> {
+        if self.breaker.is_skipping() { Err(ReadError::Silent) } else { self.on_thread(write).await }
+    }
+
+    /// The caller of a read or a write gave up. Returns whether reads are skipped from now on, and were not before.
+    pub(super) fn timed_out(&self) -> bool {
+        self.breaker.timed_out(Instant::now())
+    }
+
+    async fn on_thread<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, ReadError> {
         let (done, receiver) = oneshot::channel();
         let job = move || {
             // The caller may have gone away.
-            let _ = done.send(write());
+            if !done.is_closed() {
+                let _ = done.send(job());
+            }
         };
         self.jobs.push(1, Box::new(job)).map_err(|_| ReadError::Busy)?;
         receiver.await.map_err(|_| ReadError::Busy)

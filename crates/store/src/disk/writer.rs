@@ -2,7 +2,7 @@
 
 use super::body::StoredBody;
 use super::checkpoint::{self, CheckpointWriter, Moment};
-use super::directory::FileName;
+use super::directory::{FileName, is_full};
 use super::eviction::{QueueKind, Queues};
 use super::ghosts::Ghosts;
 use super::layout::{ChunkPlace, FileKind, Head, head_bytes};
@@ -95,11 +95,6 @@ impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
-}
-
-/// Whether the file system has no room.
-pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// The size of the segments of a store.
