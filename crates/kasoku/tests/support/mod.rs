@@ -3,6 +3,7 @@
 //! All waiting is for events and has a bound, so a hang is a failure: see [`PATIENCE`].
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -51,7 +52,9 @@ pub(crate) fn file(name: &str, text: &str) -> PathBuf {
 /// `kasoku serve`, running. Killed on drop.
 pub(crate) struct Program {
     child: Child,
-    stderr: Receiver<String>,
+    stderr: Receiver<(Instant, String)>,
+    /// The lines that were read from it so far, each with its time.
+    heard: RefCell<Vec<(Instant, String)>>,
     /// The address for clients.
     pub(crate) clients: SocketAddr,
     /// The address of the admin listener.
@@ -87,9 +90,11 @@ impl Program {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (sender, stderr) = channel();
-        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).try_for_each(|line| sender.send((Instant::now(), line)))
+        });
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let mut program = Self { child, stderr, clients: nowhere, admin: nowhere };
+        let mut program = Self { child, stderr, heard: RefCell::default(), clients: nowhere, admin: nowhere };
         program.clients = program.says(" listening on http://").parse().unwrap();
         program.admin = program.says(" admin listener on http://").parse().unwrap();
         program
@@ -97,15 +102,35 @@ impl Program {
 
     /// Waits for a line of the program's log that contains `words`, and returns the text after them.
     pub(crate) fn says(&self, words: &str) -> String {
-        let mut said = Vec::new();
+        let begun = self.heard.borrow().len();
         loop {
-            match self.stderr.recv_timeout(PATIENCE) {
-                Ok(line) => match line.split_once(words) {
-                    Some((_, rest)) => return rest.to_owned(),
-                    None => said.push(line),
-                },
-                Err(_) => panic!("`{words}` was not said, but: {said:#?}"),
+            let line = self.hears(words, begun);
+            if let Some((_, rest)) = line.split_once(words) {
+                return rest.to_owned();
             }
+        }
+    }
+
+    /// When the program wrote a line that contains `words`, also if that line was read already.
+    #[allow(dead_code, reason = "only those who measure need it")]
+    pub(crate) fn said_at(&self, words: &str) -> Instant {
+        loop {
+            let found = self.heard.borrow().iter().find(|(_, line)| line.contains(words)).map(|(time, _)| *time);
+            if let Some(time) = found {
+                return time;
+            }
+            self.hears(words, 0);
+        }
+    }
+
+    /// The next line of the log; `words` are expected in one of those since `begun`.
+    fn hears(&self, words: &str, begun: usize) -> String {
+        match self.stderr.recv_timeout(PATIENCE) {
+            Ok((time, line)) => {
+                self.heard.borrow_mut().push((time, line.clone()));
+                line
+            }
+            Err(_) => panic!("`{words}` was not said, but: {:#?}", &self.heard.borrow()[begun..]),
         }
     }
 
