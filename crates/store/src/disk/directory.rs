@@ -344,6 +344,11 @@ fn random_key(now: u64) -> [u8; 16] {
     halves.concat().try_into().unwrap_or_default()
 }
 
+/// Whether the file system has no room.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@
 
 use super::checkpoint::{CheckpointReader, CheckpointWriter, Damaged, Moment};
 use super::counters::Counters;
-use super::directory::{Directory, FileName, JournalCopy, OpenError};
+use super::directory::{Directory, FileName, JournalCopy, OpenError, is_full};
 use super::index::Removal;
 use super::journal::{JournalContent, JournalWriter, Removed};
 use super::layout::{Head, TABLE_BYTES, head_length};
@@ -18,7 +18,6 @@ use super::place::{Location, Place, UNIT_BYTES};
 use super::reads::Reads;
 use super::segment::{Content, HEADER_BYTES, Segment, Usage};
 use super::store::Store;
-use super::writer::is_full;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;

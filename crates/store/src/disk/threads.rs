@@ -2,14 +2,14 @@
 //!
 //! The thread that writes objects also opens the directory, and opens it again when it was given up.
 
-use super::directory::OpenError;
+use super::directory::{OpenError, is_full};
 use super::jobs::{Job, RemovalJob};
 use super::journal::JournalError;
 use super::opening::{self, FoundObjects};
 use super::queue::Next;
 use super::store::Store;
 use super::unfinished::{LargeError, Unfinished};
-use super::writer::{Refused, Writer, is_full};
+use super::writer::{Refused, Writer};
 use super::{DiskState, Durability, NewObject, NotDurable, Shared, Threads};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
