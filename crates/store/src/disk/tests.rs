@@ -323,6 +323,24 @@ fn the_size_is_kept_and_what_is_requested_again_stays() {
 }
 
 #[test]
+fn segments_are_filled_where_some_objects_come_back_and_others_are_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    // Twice as many as there is room for. All come back after they were evicted, and one in ten is requested in between.
+    for number in (0..2000).chain(0..2000) {
+        put(&disk, object(&format!("{number}"), 1, &body(number, 60_000)));
+        if number % 10 == 0 {
+            let Finding::Objects(objects) = disk.find(format!("{number}").as_bytes()) else {
+                panic!("it is in memory")
+            };
+            objects.iter().for_each(|object| disk.count_hit(object));
+        }
+    }
+    let DiskStatus { objects, used_bytes, .. } = disk.status();
+    assert!(objects * 60_000 > used_bytes * 85 / 100, "{objects} objects in {used_bytes} bytes");
+}
+
+#[test]
 fn a_large_object_is_evicted_as_a_whole_and_stays_if_it_is_requested_again() {
     let folder = tempfile::tempdir().unwrap();
     let disk = start(folder.path());

@@ -232,16 +232,15 @@ impl Writer {
     /// Room for so many bytes in a segment of that content. The room counts as used.
     fn room(&mut self, content: Content, bytes: u64) -> Result<(Arc<Segment>, u64), Refused> {
         let number = usize::from(content == Content::Proven);
-        let has_room = |active: &Active| active.offset + bytes <= active.segment.bytes();
-        if !self.active.get(number).is_some_and(|active| active.as_ref().is_some_and(has_room)) {
+        if !self.has_room(number, bytes) {
+            self.make_room(self.segment_bytes)?;
+        }
+        // Making room may have begun a segment for what was moved.
+        if !self.has_room(number, bytes) {
             let segment = self.create(content, self.segment_bytes)?;
             self.store.add_segment(&segment);
-            // Making room may have begun another segment for what was moved.
-            let place = self
-                .active
-                .get_mut(number)
-                .and_then(|place| place.replace(Active { segment: segment.clone(), offset: HEADER_BYTES }));
-            if let Some(complete) = place {
+            let new = Active { segment, offset: HEADER_BYTES };
+            if let Some(complete) = self.active.get_mut(number).and_then(|active| active.replace(new)) {
                 self.queues.add(complete.segment);
             }
         }
@@ -252,33 +251,44 @@ impl Writer {
         Ok((active.segment.clone(), begin))
     }
 
-    /// A new segment, after room was made for it.
-    fn create(&mut self, content: Content, bytes: u64) -> Result<Arc<Segment>, Refused> {
-        if self.is_evicting {
-            // What is moved has the segment that is kept in reserve below.
-            return match self.used_bytes() + bytes <= self.size_bytes {
-                true => Ok(self.create_file(content, bytes)?),
-                false => Err(Refused::Io(io::ErrorKind::StorageFull.into())),
-            };
-        }
-        self.make_room(bytes)?;
-        match self.create_file(content, bytes) {
-            // Others use the file system as well: what is configured may be more than there is.
-            Err(error) if is_full(&error) && self.evict().is_ok() => Ok(self.create_file(content, bytes)?),
-            created => Ok(created?),
-        }
+    fn has_room(&self, number: usize, bytes: u64) -> bool {
+        let active = self.active.get(number).and_then(Option::as_ref);
+        active.is_some_and(|active| active.offset + bytes <= active.segment.bytes())
     }
 
+    /// Evicts segments until there is room for one of so many bytes, and for one more into which objects are moved.
     fn make_room(&mut self, bytes: u64) -> Result<(), Refused> {
+        // What is moved has the segment that is kept in reserve.
+        if self.is_evicting {
+            return Ok(());
+        }
         for _ in 0..EVICTIONS_MAX {
             if self.used_bytes() + bytes + self.segment_bytes <= self.size_bytes {
-                return Ok(());
+                break;
             }
             self.evict()?;
         }
+        Ok(())
+    }
+
+    /// The same; an error where there is no room after that.
+    fn make_room_for_more(&mut self, bytes: u64) -> Result<(), Refused> {
+        self.make_room(bytes)?;
         match self.used_bytes() + bytes <= self.size_bytes {
             true => Ok(()),
             false => Err(Refused::Io(io::ErrorKind::StorageFull.into())),
+        }
+    }
+
+    /// A new segment, after room was made for it.
+    fn create(&mut self, content: Content, bytes: u64) -> Result<Arc<Segment>, Refused> {
+        self.make_room_for_more(bytes)?;
+        match self.create_file(content, bytes) {
+            // Others use the file system as well: what is configured may be more than there is.
+            Err(error) if is_full(&error) && !self.is_evicting && self.evict().is_ok() => {
+                Ok(self.create_file(content, bytes)?)
+            }
+            created => Ok(created?),
         }
     }
 
@@ -298,7 +308,7 @@ impl Writer {
         if bytes > self.size_bytes / LARGE_SHARE_OF_STORE {
             return Err(Refused::TooLarge);
         }
-        self.make_room(bytes.saturating_sub(segment.bytes()))?;
+        self.make_room_for_more(bytes.saturating_sub(segment.bytes()))?;
         Ok(segment.grow(bytes)?)
     }
 
@@ -337,7 +347,7 @@ impl Writer {
         if offset + length - end > (end / HEADS_SHARE).max(HEADS_BYTES_MIN) {
             return Err(Refused::TooLarge);
         }
-        self.make_room(length + TRAILER_BYTES)?;
+        self.make_room_for_more(length + TRAILER_BYTES)?;
         let hash = self.store.hash(&object.key);
         let at = Location { segment: segment.number, offset };
         let place =
