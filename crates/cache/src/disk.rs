@@ -28,10 +28,10 @@ use description::Described;
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::time::Now;
-use kasoku_store::KeyHash;
 pub use kasoku_store::disk::OpenBody;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
+use kasoku_store::{KeyHash, Memory};
 pub use spool::SpooledPiece;
 pub(crate) use spool::{Spool, Spooled};
 use std::collections::HashMap;
@@ -75,13 +75,14 @@ impl Recall {
     }
 }
 
-/// Keeps the purge marks of a cache in its disk tier.
-struct MarksOwner {
+/// What the disk tier asks of the cache: its purge marks, and what is in memory.
+struct DiskOwner {
     generations: Arc<Generations>,
+    memory: Weak<Memory<Arc<Resource>>>,
     clock: Clock,
 }
 
-impl Owner for MarksOwner {
+impl Owner for DiskOwner {
     fn now_ms(&self) -> u64 {
         u64::try_from((self.clock)().unix_ms).unwrap_or_default()
     }
@@ -95,6 +96,12 @@ impl Owner for MarksOwner {
             self.generations.drop_everything((self.clock)());
         }
         self.generations.skip();
+    }
+
+    fn for_each_in_memory(&self, each: &mut dyn FnMut(&[u8])) {
+        if let Some(memory) = self.memory.upgrade() {
+            memory.for_each(|resource| each(resource.key()));
+        }
     }
 
     fn marks(&self) -> Vec<u8> {
@@ -238,8 +245,9 @@ impl Cache {
     /// # Errors
     /// A thread can't be started. A directory that can't be used is no error: see [`Cache::disk_status`].
     pub fn with_disk(limits: CacheLimits, options: DiskOptions, clock: Clock) -> io::Result<Self> {
-        Self::build(limits, |generations| {
-            let owner = Arc::new(MarksOwner { generations: generations.clone(), clock: clock.clone() });
+        Self::build(limits, |generations, memory| {
+            let memory = Arc::downgrade(memory);
+            let owner = Arc::new(DiskOwner { generations: generations.clone(), memory, clock: clock.clone() });
             let disk = Disk::start(options, owner)?;
             Ok(Some(DiskTier { disk, clock, recalls: Mutex::default() }))
         })

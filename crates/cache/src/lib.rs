@@ -108,7 +108,7 @@ pub struct Cache(Arc<SharedCache>);
 
 struct SharedCache {
     limits: CacheLimits,
-    memory: Memory<Arc<Resource>>,
+    memory: Arc<Memory<Arc<Resource>>>,
     disk: Option<DiskTier>,
     succession: RwLock<Option<Succession>>,
     fills: Fills,
@@ -123,7 +123,7 @@ struct SharedCache {
 impl Cache {
     /// An empty cache in memory.
     pub fn new(limits: CacheLimits) -> Self {
-        match Self::build::<Infallible>(limits, |_| Ok(None)) {
+        match Self::build::<Infallible>(limits, |_, _| Ok(None)) {
             Ok(cache) => cache,
             Err(never) => match never {},
         }
@@ -131,16 +131,17 @@ impl Cache {
 
     fn build<E>(
         limits: CacheLimits,
-        disk: impl FnOnce(&Arc<Generations>) -> Result<Option<DiskTier>, E>,
+        disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
     ) -> Result<Self, E> {
         let budget = Budget::new(limits.memory_bytes_max);
         let generations = Arc::new(Generations::new());
         let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
+        let memory = Arc::new(Memory::new(budget.tier_bytes_max(), resource_bytes_max));
         Ok(Self(Arc::new(SharedCache {
-            disk: disk(&generations)?,
+            disk: disk(&generations, &memory)?,
             succession: RwLock::default(),
             limits,
-            memory: Memory::new(budget.tier_bytes_max(), resource_bytes_max),
+            memory,
             fills: Fills::new(budget.clone(), generations.clone()),
             budget,
             hit_for_miss: HitForMiss::new(),

@@ -103,6 +103,11 @@ impl Resource {
         self.entries.first()
     }
 
+    /// The key.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
     /// The stored responses; the one that was stored last comes first.
     pub(crate) fn entries(&self) -> &[Arc<Entry>] {
         &self.entries

@@ -18,7 +18,7 @@
 //! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
 //! | `opening` | what an earlier process has left |
 //! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
-//! | `writer`, `large`, `eviction`, `ghosts` | writes objects, and decides which go |
+//! | `writer`, `large`, `eviction`, `ghosts`, `in_memory` | writes objects, and decides which go |
 //! | `threads`, `jobs` | the threads: one that writes, one for removals, some that read |
 //! | `breaker` | skips reads while the disk does not answer |
 
@@ -29,6 +29,7 @@ mod counters;
 mod directory;
 mod eviction;
 mod ghosts;
+mod in_memory;
 mod index;
 mod input;
 mod jobs;
@@ -116,6 +117,10 @@ pub trait Owner: Send + Sync {
     /// Takes over the marks that were found in the directory. `None`: they are lost, and all objects are unconfirmed. Called before any
     /// object of the directory can be found.
     fn recover(&self, marks: Option<Marks>);
+
+    /// Calls `each` with every key that the owner holds in memory. Hits in memory are not counted here, so an object whose key is in
+    /// memory is evicted as late as one that was requested again.
+    fn for_each_in_memory(&self, each: &mut dyn FnMut(&[u8]));
 
     /// All marks, so that those that were made one by one can be forgotten.
     fn marks(&self) -> Vec<u8>;

@@ -187,6 +187,11 @@ impl<V: Weigh + Clone> Memory<V> {
         }
     }
 
+    /// Calls `each` with every value. No lock is held meanwhile, so values that come or go during the call may be left out.
+    pub fn for_each(&self, mut each: impl FnMut(&V)) {
+        self.cache.iter().for_each(|(_, value)| each(&value));
+    }
+
     /// Bytes in use: the sum of the values' weights.
     pub fn used_bytes(&self) -> u64 {
         self.cache.weight()

@@ -17,6 +17,7 @@ struct TestOwner {
     now_ms: AtomicU64,
     recovered: Mutex<Vec<Option<Marks>>>,
     marks: Mutex<Vec<u8>>,
+    in_memory: Mutex<Vec<String>>,
 }
 
 impl Owner for TestOwner {
@@ -26,6 +27,10 @@ impl Owner for TestOwner {
 
     fn recover(&self, marks: Option<Marks>) {
         self.recovered.lock().unwrap().push(marks);
+    }
+
+    fn for_each_in_memory(&self, each: &mut dyn FnMut(&[u8])) {
+        self.in_memory.lock().unwrap().iter().for_each(|key| each(key.as_bytes()));
     }
 
     fn marks(&self) -> Vec<u8> {
@@ -320,6 +325,27 @@ fn the_size_is_kept_and_what_is_requested_again_stays() {
     check(&disk);
     disk.stop();
     check(&start(folder.path()));
+}
+
+#[test]
+fn what_the_owner_has_in_memory_stays_without_a_hit_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = owner();
+    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
+    let (small, large) = (body(1, 4000), body(1, 2 << 20));
+    for number in 0..100 {
+        put(&disk, object(&format!("hot{number}"), 1, &small));
+        put(&disk, object(&format!("cold{number}"), 1, &small));
+    }
+    put(&disk, object("hot100", 1, &large));
+    put(&disk, object("cold100", 1, &large));
+    *owner.in_memory.lock().unwrap() = (0..=100).map(|number| format!("hot{number}")).collect();
+    (0..3000).for_each(|number| put(&disk, object(&format!("once{number}"), 1, &body(number, 60_000))));
+    for number in 0..=100 {
+        let stored = if number == 100 { &large } else { &small };
+        assert_eq!(found(&disk, &format!("hot{number}")), [(1, stored.clone(), true)], "hot{number}");
+        assert_eq!(found(&disk, &format!("cold{number}")), [], "cold{number}");
+    }
 }
 
 #[test]

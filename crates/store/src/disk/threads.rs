@@ -87,7 +87,7 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
                 found.has_lost |= shared.has_missed.load(Ordering::Relaxed);
                 let is_empty = found.is_empty;
                 shared.owner.recover(found.marks.clone());
-                let (writer, objects) = Writer::new(found, &shared.options);
+                let (writer, objects) = Writer::new(found, &shared.options, shared.owner.clone());
                 if shared.publish(writer.store(), is_empty) {
                     serve(shared, writer, objects, opened);
                 } else {

@@ -5,6 +5,7 @@ use super::checkpoint::{self, CheckpointWriter, Moment};
 use super::directory::{FileName, is_full};
 use super::eviction::{QueueKind, Queues};
 use super::ghosts::Ghosts;
+use super::in_memory::InMemory;
 use super::layout::{ChunkPlace, FileKind, Head, head_bytes};
 use super::log::{FRAME_BYTES, LogWriter};
 use super::object::{Attempt, CHUNK_BYTES_MAX, StoredObject, Wait};
@@ -12,7 +13,7 @@ use super::opening::{self, Opened};
 use super::place::{Location, Place, UNIT_BYTES};
 use super::segment::{Content, HEADER_BYTES, Segment, TRAILER_BYTES};
 use super::store::Store;
-use super::{Admission, DiskOptions, NewObject};
+use super::{Admission, DiskOptions, NewObject, Owner};
 use std::io;
 use std::sync::Arc;
 
@@ -57,6 +58,8 @@ pub(super) struct Writer {
     queues: Queues,
     active: [Option<Active>; 2],
     ghosts: Ghosts,
+    owner: Arc<dyn Owner>,
+    in_memory: InMemory,
     /// Keys that were seen once, where objects are written on their second request.
     seen: Option<Ghosts>,
     size_bytes: u64,
@@ -103,7 +106,7 @@ pub(super) fn segment_bytes(size_bytes: u64) -> u64 {
 }
 
 impl Writer {
-    pub(super) fn new(opened: Opened, options: &DiskOptions) -> (Self, opening::FoundObjects) {
+    pub(super) fn new(opened: Opened, options: &DiskOptions, owner: Arc<dyn Owner>) -> (Self, opening::FoundObjects) {
         let Opened { store, log, checkpoint, next_segment, has_lost, found, segments, .. } = opened;
         let mut queues = Queues::default();
         segments.into_iter().for_each(|segment| queues.add(segment));
@@ -114,6 +117,8 @@ impl Writer {
             queues,
             active: [None, None],
             ghosts: Ghosts::new(0),
+            owner,
+            in_memory: InMemory::default(),
             seen: (options.admission == Admission::SecondRequest).then(|| Ghosts::new(options.size_bytes / (16 << 10))),
             size_bytes: options.size_bytes,
             segment_bytes: segment_bytes(options.size_bytes),
@@ -421,18 +426,21 @@ impl Writer {
                 )
             }
         };
+        self.in_memory.refresh(&self.store, &*self.owner);
         if victim.content == Content::One && self.is_wanted_large(&victim) {
             self.queues.add_proven(victim);
             return Ok(());
         }
         let (mut moved, mut moved_bytes, mut evicted) = (Vec::new(), 0, 0);
-        let (ghosts, moved_max) = (&mut self.ghosts, self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1);
+        let moved_max = self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1;
+        let (ghosts, in_memory) = (&mut self.ghosts, &mut self.in_memory);
         self.store.index.sift(victim.number, |place| {
-            let is_moved = place.hits() > 0 && moved_bytes + place.bytes() <= moved_max;
+            let is_wanted = place.hits() > 0 || in_memory.has(place.hash);
+            let is_moved = is_wanted && moved_bytes + place.bytes() <= moved_max;
             if is_moved {
                 moved_bytes += place.bytes();
                 let mut kept = *place;
-                kept.set_hits(if queue == QueueKind::New { 0 } else { place.hits() - 1 });
+                kept.set_hits(if queue == QueueKind::New { 0 } else { place.hits().saturating_sub(1) });
                 moved.push((*place, kept.hits()));
             } else {
                 evicted += 1;
@@ -463,18 +471,20 @@ impl Writer {
 
     /// Whether the object of a large segment was requested again. Its hits are counted down. Otherwise it is dropped.
     fn is_wanted_large(&mut self, segment: &Segment) -> bool {
-        let (mut is_wanted, ghosts, evicted) = (false, &mut self.ghosts, &self.store.counters.evicted_objects);
+        let (ghosts, in_memory) = (&mut self.ghosts, &mut self.in_memory);
+        let (mut is_kept, evicted) = (false, &self.store.counters.evicted_objects);
         self.store.index.sift(segment.number, |place| {
             let hits = place.hits();
             place.set_hits(hits.saturating_sub(1));
-            is_wanted |= hits > 0;
-            if hits == 0 {
+            let is_wanted = hits > 0 || in_memory.has(place.hash);
+            is_kept |= is_wanted;
+            if !is_wanted {
                 ghosts.remember(place.hash);
                 evicted.add(1);
             }
-            hits > 0
+            is_wanted
         });
-        is_wanted
+        is_kept
     }
 
     /// Writes an object anew into a segment of what was requested again.

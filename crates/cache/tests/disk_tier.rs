@@ -1,0 +1,117 @@
+//! The disk tier below the memory tier, driven by a host without an origin of its own: each miss is answered with a page of zeros.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use kasoku_cache::disk::{Admission, DiskCounts, DiskOptions, DiskState};
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{Cache, CacheLimits, CacheRoute, Lookup, SharedRequest, Verdict};
+use kasoku_semantics::client_address::Peer;
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::time::Now;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
+const MIB: u64 = 1 << 20;
+
+/// Where a page came from.
+#[derive(Debug, PartialEq, Eq)]
+enum From {
+    Memory,
+    Disk,
+    Origin,
+}
+
+struct Host {
+    cache: Cache,
+    policy: Arc<Policy>,
+}
+
+impl Host {
+    /// With 8 MiB of memory and 64 MiB of disk.
+    fn start(path: &Path) -> Self {
+        let limits = CacheLimits { memory_bytes_max: 8 * MIB, object_bytes_max: MIB };
+        let options = DiskOptions { path: path.to_owned(), size_bytes: 64 * MIB, admission: Admission::Always };
+        let host = Self {
+            cache: Cache::with_disk(limits, options, Arc::new(|| NOW)).unwrap(),
+            policy: Arc::new(Policy::new(Profile::Safe)),
+        };
+        until(|| host.cache.disk_status().unwrap().state == DiskState::Serving { is_loading: false, paused: None });
+        host
+    }
+
+    async fn get(&self, target: &str, bytes: usize) -> From {
+        let received = RequestHead::new(Method::GET, target).with("Host", "a.example");
+        let key = self.cache.key(format!("http://a.example{target}"));
+        let route = CacheRoute::new(&key, &self.policy);
+        if self.cache.hit(&received, &route, NOW).is_some() {
+            return From::Memory;
+        }
+        let request = SharedRequest::new(&received, &route, &Peer::UNKNOWN);
+        let found = match self.cache.look_up(&request, NOW) {
+            Lookup::Recall(recall) => {
+                recall.wait().await;
+                self.cache.look_up_recalled(&request, NOW)
+            }
+            found => found,
+        };
+        match found {
+            Lookup::Hit(..) => From::Disk,
+            Lookup::Fill(mut writer, _) => {
+                let head = ResponseHead::new(StatusCode::OK).with("Cache-Control", "public, max-age=3600");
+                writer.prepare();
+                let verdict = writer.on_response(&OriginExchange {
+                    response: &head,
+                    request_time: NOW,
+                    response_time: NOW,
+                    body_length: Some(bytes as u64),
+                    is_file: false,
+                });
+                let Verdict::Write(mut writer) = verdict else { panic!("it may be stored") };
+                writer.push(Bytes::from(vec![0; bytes])).await.unwrap();
+                writer.finish(None);
+                From::Origin
+            }
+            _ => panic!("one request at a time"),
+        }
+    }
+
+    /// Gets a page that is not stored, and waits until it is written.
+    async fn get_new(&self, target: &str, bytes: usize) {
+        let before = self.written();
+        assert_eq!(self.get(target, bytes).await, From::Origin, "{target}");
+        until(|| self.written() > before);
+    }
+
+    fn written(&self) -> u64 {
+        let DiskCounts { stored_objects, refused_objects, .. } = self.cache.disk_status().unwrap().counts;
+        stored_objects + refused_objects
+    }
+}
+
+fn until(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never happened");
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+#[tokio::test]
+async fn what_is_hot_in_memory_survives_a_restart_however_much_is_stored_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start(folder.path());
+    host.get_new("/hot", 4000).await;
+    for number in 0..2000 {
+        host.get_new(&format!("/once/{number}"), 60_000).await;
+        assert_eq!(host.get("/hot", 4000).await, From::Memory, "after {number} others");
+    }
+    drop(host);
+    let host = Host::start(folder.path());
+    assert_eq!(host.get("/once/0", 60_000).await, From::Origin, "more was stored than there is room for");
+    assert_eq!(host.get("/hot", 4000).await, From::Disk);
+}
