@@ -349,6 +349,26 @@ fn what_the_owner_has_in_memory_stays_without_a_hit_on_disk() {
 }
 
 #[test]
+fn of_a_segment_whose_objects_are_all_wanted_those_in_memory_are_kept_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = owner();
+    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
+    for number in 0..40 {
+        put(&disk, object(&format!("hit{number}"), 1, &body(1, 50_000)));
+        put(&disk, object(&format!("hot{number}"), 1, &body(1, 5000)));
+        let Finding::Objects(objects) = disk.find(format!("hit{number}").as_bytes()) else { panic!("just written") };
+        objects.iter().for_each(|object| disk.count_hit(object));
+    }
+    *owner.in_memory.lock().unwrap() = (0..40).map(|number| format!("hot{number}")).collect();
+    (0..2000).for_each(|number| put(&disk, object(&format!("once{number}"), 1, &body(number, 60_000))));
+    for number in 0..40 {
+        assert_eq!(found(&disk, &format!("hot{number}")), [(1, body(1, 5000), true)], "hot{number}");
+    }
+    let hit = (0..40).filter(|number| !found(&disk, &format!("hit{number}")).is_empty()).count();
+    assert!((20..40).contains(&hit), "{hit}");
+}
+
+#[test]
 fn segments_are_filled_where_some_objects_come_back_and_others_are_moved() {
     let folder = tempfile::tempdir().unwrap();
     let disk = start(folder.path());

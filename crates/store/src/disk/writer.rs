@@ -431,26 +431,33 @@ impl Writer {
             self.queues.add_proven(victim);
             return Ok(());
         }
-        let (mut moved, mut moved_bytes, mut evicted) = (Vec::new(), 0, 0);
-        let moved_max = self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1;
-        let (ghosts, in_memory) = (&mut self.ghosts, &mut self.in_memory);
+        let (mut wanted, mut dropped) = (Vec::new(), Vec::new());
+        let in_memory = &mut self.in_memory;
         self.store.index.sift(victim.number, |place| {
-            let is_wanted = place.hits() > 0 || in_memory.has(place.hash);
-            let is_moved = is_wanted && moved_bytes + place.bytes() <= moved_max;
-            if is_moved {
-                moved_bytes += place.bytes();
-                let mut kept = *place;
-                kept.set_hits(if queue == QueueKind::New { 0 } else { place.hits().saturating_sub(1) });
-                moved.push((*place, kept.hits()));
+            let is_in_memory = in_memory.has(place.hash);
+            let is_wanted = place.hits() > 0 || is_in_memory;
+            if is_wanted {
+                wanted.push((is_in_memory, *place));
             } else {
-                evicted += 1;
-                if queue == QueueKind::New {
-                    ghosts.remember(place.hash);
-                }
+                dropped.push(place.hash);
             }
-            is_moved
+            is_wanted
         });
-        self.store.counters.evicted_objects.add(evicted);
+        // What is wanted most has the room.
+        wanted.sort_by_key(|(is_in_memory, place)| std::cmp::Reverse((*is_in_memory, place.hits())));
+        let (mut moved, mut moved_bytes) = (Vec::new(), 0);
+        for (_, place) in wanted {
+            if moved_bytes + place.bytes() <= self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1 {
+                moved_bytes += place.bytes();
+                moved.push((place, if queue == QueueKind::New { 0 } else { place.hits().saturating_sub(1) }));
+            } else if self.store.index.remove_place(&place) {
+                dropped.push(place.hash);
+            }
+        }
+        self.store.counters.evicted_objects.add(dropped.len() as u64);
+        if queue == QueueKind::New {
+            dropped.into_iter().for_each(|hash| self.ghosts.remember(hash));
+        }
         self.is_evicting = true;
         for (place, hits) in moved {
             if let Err(refused) = self.relocate(place, hits) {
