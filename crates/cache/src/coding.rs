@@ -82,7 +82,7 @@ impl Cache {
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let hash = self.0.memory.hash(uri.as_bytes());
         let mut added = Added::Gone;
-        self.0.memory.update(hash, uri.as_bytes(), |resource| {
+        self.update(hash, uri.as_bytes(), |resource| {
             let resource = resource?;
             if !resource.has_body(body) {
                 return Some(resource);

@@ -342,7 +342,7 @@ impl Cache {
         let tier = self.0.disk.as_ref()?;
         read.responses.sort_by_key(|found| found.object.stored_ms);
         let mut stored = None;
-        self.0.memory.update(key.hash(), key.bytes(), |present| {
+        self.update(key.hash(), key.bytes(), |present| {
             let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
             let mut resource: Option<Resource> = None;
             let mut add = |entry: Arc<Entry>| {
@@ -389,16 +389,16 @@ impl Cache {
     }
 
     /// Has a stored response written. Called under the lock of its key.
-    pub(crate) fn put_on_disk(&self, key: &Key, entry: &Arc<Entry>) {
+    pub(crate) fn put_on_disk(&self, key: &[u8], entry: &Arc<Entry>) {
         let Some(tier) = &self.0.disk else { return };
         let body = &entry.body;
         let described = description::write(&entry.meta, body.complete_length(), body.external_body());
         let variant = description::variant_number(&entry.meta);
         // The older response on disk is outdated in any case.
-        let Some(description) = described else { return tier.disk.hide(key.bytes(), variant) };
+        let Some(description) = described else { return tier.disk.hide(key, variant) };
         let body = entry.body.clone();
         let object = NewObject {
-            key: key.bytes().into(),
+            key: key.into(),
             variant,
             description,
             chunks: description::chunks(&body),
@@ -428,6 +428,20 @@ impl Cache {
     /// What is written of a compressed form, if there is a disk tier.
     pub(crate) fn coded_form(&self, entry: &Entry, coding: Coding) -> Option<CodedForm> {
         self.0.disk.is_some().then(|| CodedForm::new(&entry.meta, &entry.body, coding))
+    }
+
+    /// Has the responses of a key written that the disk does not have: they were not admitted, or came while the disk was too slow or had
+    /// failed, or were evicted there. Called under the lock of the key.
+    pub(crate) fn put_evicted_on_disk(&self, resource: &Resource) {
+        let Some(tier) = &self.0.disk else { return };
+        // A body that was on disk is gone with its object.
+        let is_missing = |entry: &&Arc<Entry>| {
+            entry.body.stored_body().is_none()
+                && !tier.disk.may_have(resource.key(), description::variant_number(&entry.meta))
+        };
+        // Found before any of them waits to be written. The oldest comes first, as they were stored.
+        let missing: Vec<_> = resource.entries().iter().rev().filter(is_missing).collect();
+        missing.into_iter().for_each(|entry| self.put_on_disk(resource.key(), entry));
     }
 
     /// Drops one response of a key on disk. Called under the lock of its key.

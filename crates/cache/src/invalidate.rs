@@ -45,7 +45,7 @@ impl Cache {
     pub(crate) fn invalidate_in_memory(&self, key: &Key) -> Invalidated {
         self.0.fills.poison(key.hash(), key.bytes(), None);
         self.0.hit_for_miss.forget(key.hash());
-        self.0.memory.update(key.hash(), key.bytes(), |_| None);
+        self.update(key.hash(), key.bytes(), |_| None);
         Invalidated::default()
     }
 
@@ -54,7 +54,7 @@ impl Cache {
         self.0.fills.poison(key.hash(), key.bytes(), spared);
         self.0.hit_for_miss.forget(key.hash());
         let mut invalidated = Invalidated::default();
-        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+        self.update(key.hash(), key.bytes(), |resource| {
             invalidated = self.remove_from_disk(key);
             if resource.is_some() {
                 invalidated.keys = 1;

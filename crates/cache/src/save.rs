@@ -17,6 +17,7 @@ use kasoku_semantics::partial::{PartialContent, combinable};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::combined_head;
+use kasoku_store::KeyHash;
 use kasoku_wire::ResponseHead;
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ impl Cache {
         let Some(brought) = brought(finished, &self.0.budget) else { return Saved::default() };
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut saved = Saved::default();
-        self.0.memory.update(finished.key.hash(), finished.key.bytes(), |resource| {
+        self.update(finished.key.hash(), finished.key.bytes(), |resource| {
             let stored = resource.as_ref().and_then(|resource| resource.same_variant(&brought.meta));
             let combined = stored
                 .filter(|_| finished.part.is_some())
@@ -69,7 +70,7 @@ impl Cache {
                 return resource;
             }
             saved.is_stored = true;
-            self.put_on_disk(finished.key, &entry);
+            self.put_on_disk(finished.key.bytes(), &entry);
             Some(Arc::new(match resource {
                 Some(resource) => resource.with(entry, bytes_max),
                 None => Resource::new(finished.key.bytes(), entry),
@@ -82,15 +83,33 @@ impl Cache {
         saved
     }
 
+    /// Changes what is stored for a key: see [`kasoku_store::Memory::update`]. What that evicts from memory is written to disk where the
+    /// disk does not have it.
+    pub(crate) fn update(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        change: impl FnOnce(Option<Arc<Resource>>) -> Option<Arc<Resource>>,
+    ) {
+        let evicted = self.0.memory.update(hash, key, change);
+        if self.0.disk.is_none() {
+            return;
+        }
+        for evicted in evicted.iter().filter(|evicted| evicted.was_hot) {
+            // An invalidation of the evicted key is a change, also if it found nothing in memory: what it dropped is not written.
+            self.0.memory.unless_changed(evicted, |resource| self.put_evicted_on_disk(resource));
+        }
+    }
+
     /// Puts `new` in the place of `old`, if `old` is still stored and `is_valid` returns true under the lock.
     pub(crate) fn replace(&self, key: &Key, old: &Arc<Entry>, new: Arc<Entry>, is_valid: impl FnOnce() -> bool) {
-        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+        self.update(key.hash(), key.bytes(), |resource| {
             let resource = resource?;
             if !is_valid() {
                 return Some(resource);
             }
             if resource.has(old) {
-                self.put_on_disk(key, &new);
+                self.put_on_disk(key.bytes(), &new);
             }
             Some(Arc::new(resource.replacing(old, new)))
         });
@@ -101,13 +120,13 @@ impl Cache {
         // The order matters: see the head of this file.
         self.0.fills.poison(key.hash(), key.bytes(), None);
         let mut invalidated = Invalidated::default();
-        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+        self.update(key.hash(), key.bytes(), |resource| {
             invalidated = self.remove_from_disk(key);
             let resource = resource?;
             invalidated.keys = 1;
             Some(Arc::new(resource.with_each(|entry| {
                 let expired = Arc::new(self.expired(entry, key, now, entry.meta.epoch));
-                self.put_on_disk(key, &expired);
+                self.put_on_disk(key.bytes(), &expired);
                 expired
             })))
         });
@@ -123,7 +142,7 @@ impl Cache {
 
     /// Drops one stored response.
     pub(crate) fn remove(&self, key: &Key, entry: &Arc<Entry>) {
-        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+        self.update(key.hash(), key.bytes(), |resource| {
             self.forget_on_disk(key, &entry.meta);
             resource?.without(entry).map(Arc::new)
         });
@@ -131,7 +150,7 @@ impl Cache {
 
     /// Drops the responses of a key that were stored under other rules. They could be used only if those rules came back.
     pub(crate) fn remove_of_other_rules(&self, key: &Key, policy: &Policy) {
-        self.0.memory.update(key.hash(), key.bytes(), |resource| resource?.under(policy).map(Arc::new));
+        self.update(key.hash(), key.bytes(), |resource| resource?.under(policy).map(Arc::new));
     }
 
     /// Drops a response with an external body, after the file under its name has changed.
@@ -150,7 +169,7 @@ impl Cache {
     ) -> bool {
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut is_stored = false;
-        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+        self.update(key.hash(), key.bytes(), |resource| {
             let stored = resource.as_ref().and_then(|resource| resource.same_variant(&entry.meta));
             let is_outdone = stored.is_some_and(|stored| stored.meta.is_later_than(&entry.meta));
             if is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max || !to_disk() {

@@ -33,9 +33,9 @@ struct Host {
 
 impl Host {
     /// With 8 MiB of memory and 64 MiB of disk.
-    fn start(path: &Path) -> Self {
+    fn start(path: &Path, admission: Admission) -> Self {
         let limits = CacheLimits { memory_bytes_max: 8 * MIB, object_bytes_max: MIB };
-        let options = DiskOptions { path: path.to_owned(), size_bytes: 64 * MIB, admission: Admission::Always };
+        let options = DiskOptions { path: path.to_owned(), size_bytes: 64 * MIB, admission };
         let host = Self {
             cache: Cache::with_disk(limits, options, Arc::new(|| NOW)).unwrap(),
             policy: Arc::new(Policy::new(Profile::Safe)),
@@ -80,7 +80,7 @@ impl Host {
         }
     }
 
-    /// Gets a page that is not stored, and waits until it is written.
+    /// Gets a page that is not stored, and waits until it is written or refused.
     async fn get_new(&self, target: &str, bytes: usize) {
         let before = self.written();
         assert_eq!(self.get(target, bytes).await, From::Origin, "{target}");
@@ -88,8 +88,9 @@ impl Host {
     }
 
     fn written(&self) -> u64 {
-        let DiskCounts { stored_objects, refused_objects, .. } = self.cache.disk_status().unwrap().counts;
-        stored_objects + refused_objects
+        let DiskCounts { stored_objects, refused_objects, unproven_objects, .. } =
+            self.cache.disk_status().unwrap().counts;
+        stored_objects + refused_objects + unproven_objects
     }
 }
 
@@ -104,14 +105,41 @@ fn until(is_so: impl Fn() -> bool) {
 #[tokio::test]
 async fn what_is_hot_in_memory_survives_a_restart_however_much_is_stored_after_it() {
     let folder = tempfile::tempdir().unwrap();
-    let host = Host::start(folder.path());
+    let host = Host::start(folder.path(), Admission::Always);
+    // More than memory holds.
+    for number in 0..300 {
+        host.get_new(&format!("/before/{number}"), 60_000).await;
+    }
     host.get_new("/hot", 4000).await;
     for number in 0..2000 {
         host.get_new(&format!("/once/{number}"), 60_000).await;
         assert_eq!(host.get("/hot", 4000).await, From::Memory, "after {number} others");
     }
     drop(host);
-    let host = Host::start(folder.path());
-    assert_eq!(host.get("/once/0", 60_000).await, From::Origin, "more was stored than there is room for");
+    let host = Host::start(folder.path(), Admission::Always);
+    assert_eq!(host.get("/once/500", 60_000).await, From::Origin, "more was stored than there is room for");
     assert_eq!(host.get("/hot", 4000).await, From::Disk);
+}
+
+#[tokio::test]
+async fn what_memory_evicts_and_the_disk_does_not_have_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start(folder.path(), Admission::SecondRequest);
+    for target in ["/hot", "/invalidated", "/once"] {
+        host.get_new(target, 4000).await;
+    }
+    for _ in 0..3 {
+        assert_eq!(host.get("/hot", 4000).await, From::Memory);
+        assert_eq!(host.get("/invalidated", 4000).await, From::Memory);
+    }
+    assert_eq!(host.cache.disk_status().unwrap().objects, 0);
+    let _ = host.cache.invalidate(&host.cache.key("http://a.example/invalidated"));
+    for number in 0..800 {
+        host.get_new(&format!("/{number}"), 60_000).await;
+        assert_eq!(host.get(&format!("/{number}"), 60_000).await, From::Memory);
+    }
+    drop(host);
+    let host = Host::start(folder.path(), Admission::SecondRequest);
+    assert_eq!(host.get("/hot", 4000).await, From::Disk);
+    assert_eq!(host.get("/invalidated", 4000).await, From::Origin);
 }

@@ -296,6 +296,11 @@ impl Disk {
         self.shared.store().is_some_and(|store| store.index.has(&object.place))
     }
 
+    /// Whether there is, or may be, an object of that variant, or one of that key that waits to be written.
+    pub fn may_have(&self, key: &[u8], variant: u64) -> bool {
+        self.shared.store().is_none_or(|store| store.index.may_have(store.hash(key), variant))
+    }
+
     /// Has an object written. Returns whether it will be tried: not where too much waits already. In any case, the older object of the same
     /// variant is not found any more.
     pub fn put(&self, object: NewObject) -> bool {

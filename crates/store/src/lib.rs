@@ -7,4 +7,4 @@ pub mod disk;
 pub mod memory;
 mod sync;
 
-pub use memory::{Evicted, INDEX_BYTES_PER_ENTRY, KeyHash, Memory, Weigh};
+pub use memory::{Evicted, EvictedValue, EvictedValues, INDEX_BYTES_PER_ENTRY, KeyHash, Memory, Weigh};

@@ -7,8 +7,9 @@
 
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use foldhash::quality::RandomState;
-use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
+use smallvec::SmallVec;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
@@ -67,10 +68,17 @@ const BYTES_PER_GHOST: u64 = 16 << 10;
 /// The number of locks for [`Memory::update`].
 const UPDATE_LOCKS: usize = 64;
 
+/// The number of counters of changes. Changes to keys that share one look like changes to each of them.
+const CHANGE_COUNTERS: usize = 512;
+
+/// The most evicted values of one insertion that are given to the caller.
+const EVICTED_GIVEN_MAX: usize = 64;
+
 /// See the [module](self).
 pub struct Memory<V> {
-    cache: Cache<KeyHash, V, ByWeight, foldhash::fast::RandomState, Counting<V>>,
+    cache: Cache<KeyHash, V, ByWeight, foldhash::fast::RandomState, Evicting>,
     evicted: Arc<EvictedCells>,
+    changes: Arc<Changes>,
     bytes_max: u64,
     seeds: [RandomState; 2],
     updates: Box<[Mutex<()>]>,
@@ -102,33 +110,87 @@ struct EvictedCells {
     bytes: AtomicU64,
 }
 
-/// Counts evicted values, and leaves the rest to quick_cache's default, which drops values after the lock is released.
-struct Counting<V> {
-    dropping: DefaultLifecycle<KeyHash, V>,
-    evicted: Arc<EvictedCells>,
-}
+/// Counts the changes to the values of keys. Evictions are not changes.
+#[derive(Debug)]
+struct Changes(Box<[AtomicU64]>);
 
-impl<V> Clone for Counting<V> {
-    fn clone(&self) -> Self {
-        Self { dropping: self.dropping.clone(), evicted: self.evicted.clone() }
+impl Changes {
+    fn new() -> Self {
+        Self((0..CHANGE_COUNTERS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn of(&self, hash: KeyHash) -> u64 {
+        self.0.get(hash.spread(CHANGE_COUNTERS)).map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+
+    fn add(&self, hash: KeyHash) {
+        if let Some(counter) = self.0.get(hash.spread(CHANGE_COUNTERS)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
-impl<V: Weigh> Lifecycle<KeyHash, V> for Counting<V> {
-    type RequestState = <DefaultLifecycle<KeyHash, V> as Lifecycle<KeyHash, V>>::RequestState;
+/// A value that was evicted for want of room: see [`Memory::unless_changed`].
+#[derive(Debug)]
+pub struct EvictedValue<V> {
+    hash: KeyHash,
+    value: V,
+    /// Whether the value was requested again while it was stored, or entered while there was room for all.
+    pub was_hot: bool,
+    /// The count of changes to the key when the value was evicted.
+    changes: u64,
+}
 
-    fn begin_request(&self) -> Self::RequestState {
-        self.dropping.begin_request()
+/// The values that an insertion has driven out.
+pub type EvictedValues<V> = SmallVec<[EvictedValue<V>; 2]>;
+
+/// What an insertion drives out. It is dropped after the lock of the shard is released.
+struct Driven<V> {
+    evicted: EvictedValues<V>,
+    replaced: Option<V>,
+    /// The count of changes to the key of the value that is being evicted. `None`: a value is being replaced.
+    evicting: Option<u64>,
+}
+
+/// Counts and collects evicted values.
+#[derive(Clone)]
+struct Evicting {
+    evicted: Arc<EvictedCells>,
+    changes: Arc<Changes>,
+}
+
+impl Evicting {
+    fn drive_out<V>(driven: &mut Driven<V>, hash: KeyHash, value: V, was_hot: bool) {
+        match driven.evicting.take() {
+            Some(changes) if driven.evicted.len() < EVICTED_GIVEN_MAX => {
+                driven.evicted.push(EvictedValue { hash, value, was_hot, changes });
+            }
+            Some(_) => {}
+            None => driven.replaced = Some(value),
+        }
+    }
+}
+
+impl<V: Weigh> Lifecycle<KeyHash, V> for Evicting {
+    type RequestState = Driven<V>;
+
+    fn begin_request(&self) -> Driven<V> {
+        Driven { evicted: SmallVec::new(), replaced: None, evicting: None }
     }
 
     /// quick_cache does not call this for values that are replaced or removed.
-    fn before_evict(&self, _: &mut Self::RequestState, _: &KeyHash, value: &mut V) {
+    fn before_evict(&self, driven: &mut Driven<V>, hash: &KeyHash, value: &mut V) {
         self.evicted.values.fetch_add(1, Ordering::Relaxed);
         self.evicted.bytes.fetch_add(value.weight_bytes(), Ordering::Relaxed);
+        driven.evicting = Some(self.changes.of(*hash));
     }
 
-    fn on_evict(&self, state: &mut Self::RequestState, key: KeyHash, value: V) {
-        self.dropping.on_evict(state, key, value);
+    fn on_evict_hot(&self, driven: &mut Driven<V>, hash: KeyHash, value: V) {
+        Self::drive_out(driven, hash, value, true);
+    }
+
+    fn on_evict_cold(&self, driven: &mut Driven<V>, hash: KeyHash, value: V) {
+        Self::drive_out(driven, hash, value, false);
     }
 }
 
@@ -144,14 +206,16 @@ impl<V: Weigh + Clone> Memory<V> {
             .weight_capacity(bytes_max)
             .build();
         let evicted = Arc::<EvictedCells>::default();
-        let counting = Counting { dropping: DefaultLifecycle::default(), evicted: evicted.clone() };
+        let changes = Arc::new(Changes::new());
+        let evicting = Evicting { evicted: evicted.clone(), changes: changes.clone() };
         let cache = match options {
-            Ok(options) => Cache::with_options(options, ByWeight, Default::default(), counting),
-            Err(_) => Cache::with(ghosts, bytes_max, ByWeight, Default::default(), counting),
+            Ok(options) => Cache::with_options(options, ByWeight, Default::default(), evicting),
+            Err(_) => Cache::with(ghosts, bytes_max, ByWeight, Default::default(), evicting),
         };
         Self {
             cache,
             evicted,
+            changes,
             bytes_max,
             seeds: [RandomState::default(), RandomState::default()],
             updates: (0..UPDATE_LOCKS).map(|_| Mutex::new(())).collect(),
@@ -176,14 +240,30 @@ impl<V: Weigh + Clone> Memory<V> {
     }
 
     /// Replaces the value of `key` with what `change` makes of the present one; `None` removes it. Changes to a key run one at a
-    /// time. A value that is too large for the tier is not stored, and the old value is removed.
-    pub fn update(&self, hash: KeyHash, key: &[u8], change: impl FnOnce(Option<V>) -> Option<V>) {
+    /// time. A value that is too large for the tier is not stored, and the old value is removed. Returns the values of other keys that
+    /// were evicted.
+    pub fn update(&self, hash: KeyHash, key: &[u8], change: impl FnOnce(Option<V>) -> Option<V>) -> EvictedValues<V> {
         let _one_at_a_time = self.update_lock(hash);
-        match change(self.value(hash, key)) {
-            Some(value) if value.weight_bytes() <= self.value_bytes_max => self.cache.insert(hash, value),
+        let evicted = match change(self.value(hash, key)) {
+            Some(value) if value.weight_bytes() <= self.value_bytes_max => {
+                self.cache.insert_with_lifecycle(hash, value).evicted
+            }
             _ => {
                 self.cache.remove(&hash);
+                EvictedValues::new()
             }
+        };
+        // After the change. So a value that is evicted in the middle of an invalidation counts as changed as well.
+        self.changes.add(hash);
+        evicted
+    }
+
+    /// Calls `then` with an evicted value, unless the value of its key was changed since the eviction began. No change to the key runs
+    /// meanwhile. Not to be called by a change.
+    pub fn unless_changed(&self, evicted: &EvictedValue<V>, then: impl FnOnce(&V)) {
+        let _one_at_a_time = self.update_lock(evicted.hash);
+        if self.changes.of(evicted.hash) == evicted.changes {
+            then(&evicted.value);
         }
     }
 
@@ -284,6 +364,49 @@ mod tests {
         let evicted = memory.evicted();
         assert_eq!(evicted.values, 4096 - memory.len() as u64);
         assert_eq!(evicted.bytes, (4096 * 4096) - memory.used_bytes());
+    }
+
+    #[test]
+    fn what_was_driven_out_is_given_back_unless_it_was_changed_since() {
+        let memory = Memory::<Value>::new(1 << 20, 64 << 10);
+        let mut evicted = Vec::new();
+        for i in 0..4096_u32 {
+            let key: &'static [u8] = Box::leak(i.to_le_bytes().to_vec().into_boxed_slice());
+            evicted.extend(memory.update(memory.hash(key), key, |_| Some(Value(key, 4096))));
+        }
+        assert_eq!(evicted.len() as u64, memory.evicted().values);
+        assert!(evicted.iter().any(|value| !value.was_hot), "nothing was requested again");
+        let given = |evicted: &EvictedValue<Value>| {
+            let mut given = None;
+            memory.unless_changed(evicted, |value| given = Some(value.0));
+            given
+        };
+        let last = evicted.last().unwrap();
+        let key = last.value.0;
+        assert_eq!(given(last), Some(key));
+        // An invalidation that finds nothing to remove.
+        let _ = memory.update(memory.hash(key), key, |_| None);
+        assert_eq!(given(last), None);
+    }
+
+    #[test]
+    fn what_is_evicted_while_its_key_is_changed_counts_as_changed() {
+        let memory = Memory::<Value>::new(1 << 20, 64 << 10);
+        let (key, mut evicted) = (b"invalidated", Vec::new());
+        let _ = memory.update(memory.hash(key), key, |_| Some(Value(key, 4096)));
+        let _ = memory.update(memory.hash(key), key, |_| {
+            // Straight into the map: a real insertion runs on another thread.
+            for i in 0..4096_u32 {
+                let key: &'static [u8] = Box::leak(i.to_le_bytes().to_vec().into_boxed_slice());
+                // Twice, so that they drive out what was hot.
+                for _ in 0..2 {
+                    evicted.extend(memory.cache.insert_with_lifecycle(memory.hash(key), Value(key, 4096)).evicted);
+                }
+            }
+            None
+        });
+        let evicted = evicted.iter().find(|evicted| evicted.value.0 == key).unwrap();
+        memory.unless_changed(evicted, |_| panic!("it was invalidated"));
     }
 
     #[test]

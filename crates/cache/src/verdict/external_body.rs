@@ -31,7 +31,7 @@ impl FillWriter {
             &entry,
             || self.is_poisoned(),
             || {
-                cache.put_on_disk(&key, &entry);
+                cache.put_on_disk(key.bytes(), &entry);
                 true
             },
         );

@@ -104,6 +104,14 @@ impl Index {
         self.part(place.hash).places.find(place.hash, |other| is_same(other, place)).is_some()
     }
 
+    /// Whether there is, or may be, an object of that variant, or one of that key that waits to be written.
+    pub(super) fn may_have(&self, hash: u64, variant: u64) -> bool {
+        let part = self.part(hash);
+        let is_found = |place: &Place| place.hash == hash && Removal::Variant(variant).meets(place);
+        let may_come = part.removed.as_ref().is_some_and(|removed| !removed.contains_key(&hash));
+        may_come || part.waiting.contains_key(&hash) || part.places.find(hash, is_found).is_some()
+    }
+
     /// Counts a hit of the object that was at that place, wherever it is now.
     pub(super) fn count_hit(&self, place: &Place) {
         let mut part = self.part(place.hash);
