@@ -48,6 +48,7 @@ pub type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
 /// The disk tier of a cache.
 pub(crate) struct DiskTier {
     disk: Disk,
+    admission: Admission,
     clock: Clock,
     /// The reads that run, by key. Requests for the same key share one.
     recalls: Mutex<HashMap<KeyHash, Weak<OnceCell<()>>>>,
@@ -248,8 +249,9 @@ impl Cache {
         Self::build(limits, |generations, memory| {
             let memory = Arc::downgrade(memory);
             let owner = Arc::new(DiskOwner { generations: generations.clone(), memory, clock: clock.clone() });
+            let admission = options.admission;
             let disk = Disk::start(options, owner)?;
-            Ok(Some(DiskTier { disk, clock, recalls: Mutex::default() }))
+            Ok(Some(DiskTier { disk, admission, clock, recalls: Mutex::default() }))
         })
     }
 
@@ -388,9 +390,16 @@ impl Cache {
         stored
     }
 
-    /// Has a stored response written. Called under the lock of its key.
+    /// Has a stored response written, or at least its predecessor dropped. Called under the lock of its key.
     pub(crate) fn put_on_disk(&self, key: &[u8], entry: &Arc<Entry>) {
         let Some(tier) = &self.0.disk else { return };
+        if tier.admission == Admission::OnEviction && entry.body.stored_body().is_none() {
+            return tier.disk.forget(key, Removal::Variant(description::variant_number(&entry.meta)));
+        }
+        self.write_to_disk(tier, key, entry);
+    }
+
+    fn write_to_disk(&self, tier: &DiskTier, key: &[u8], entry: &Arc<Entry>) {
         let body = &entry.body;
         let described = description::write(&entry.meta, body.complete_length(), body.external_body());
         let variant = description::variant_number(&entry.meta);
@@ -425,9 +434,15 @@ impl Cache {
         });
     }
 
-    /// What is written of a compressed form, if there is a disk tier.
+    /// What is written of a compressed form at once, if anything is.
     pub(crate) fn coded_form(&self, entry: &Entry, coding: Coding) -> Option<CodedForm> {
-        self.0.disk.is_some().then(|| CodedForm::new(&entry.meta, &entry.body, coding))
+        let is_written = self.0.disk.as_ref().is_some_and(|tier| tier.admission != Admission::OnEviction);
+        is_written.then(|| CodedForm::new(&entry.meta, &entry.body, coding))
+    }
+
+    /// Whether a response is written when memory evicts it. `was_hot`: it had been requested again.
+    pub(crate) fn writes_evicted(&self, was_hot: bool) -> bool {
+        self.0.disk.as_ref().is_some_and(|tier| was_hot || tier.admission == Admission::OnEviction)
     }
 
     /// Has the responses of a key written that the disk does not have: they were not admitted, or came while the disk was too slow or had
@@ -441,7 +456,7 @@ impl Cache {
         };
         // Found before any of them waits to be written. The oldest comes first, as they were stored.
         let missing: Vec<_> = resource.entries().iter().rev().filter(is_missing).collect();
-        missing.into_iter().for_each(|entry| self.put_on_disk(resource.key(), entry));
+        missing.into_iter().for_each(|entry| self.write_to_disk(tier, resource.key(), entry));
     }
 
     /// Drops one response of a key on disk. Called under the lock of its key.

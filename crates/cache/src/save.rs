@@ -92,10 +92,7 @@ impl Cache {
         change: impl FnOnce(Option<Arc<Resource>>) -> Option<Arc<Resource>>,
     ) {
         let evicted = self.0.memory.update(hash, key, change);
-        if self.0.disk.is_none() {
-            return;
-        }
-        for evicted in evicted.iter().filter(|evicted| evicted.was_hot) {
+        for evicted in evicted.iter().filter(|evicted| self.writes_evicted(evicted.was_hot)) {
             // An invalidation of the evicted key is a change, also if it found nothing in memory: what it dropped is not written.
             self.0.memory.unless_changed(evicted, |resource| self.put_evicted_on_disk(resource));
         }

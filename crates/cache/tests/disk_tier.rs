@@ -143,3 +143,30 @@ async fn what_memory_evicts_and_the_disk_does_not_have_is_written() {
     assert_eq!(host.get("/hot", 4000).await, From::Disk);
     assert_eq!(host.get("/invalidated", 4000).await, From::Origin);
 }
+
+#[tokio::test]
+async fn where_that_is_wanted_only_what_memory_evicts_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start(folder.path(), Admission::OnEviction);
+    for target in ["/evicted", "/purged"] {
+        assert_eq!(host.get(target, 4000).await, From::Origin);
+    }
+    assert_eq!(host.get("/evicted", 4000).await, From::Memory);
+    let _ = host.cache.invalidate(&host.cache.key("http://a.example/purged"));
+    for number in 0..800 {
+        let target = format!("/{number}");
+        assert_eq!(host.get(&target, 60_000).await, From::Origin);
+        assert_eq!(host.get(&target, 60_000).await, From::Memory);
+        // What waits to be written counts as memory.
+        until(|| !host.cache.is_short());
+    }
+    let evicted = host.cache.evicted().values;
+    drop(host);
+    let host = Host::start(folder.path(), Admission::OnEviction);
+    // An evicted response may count as changed where another key shares its counter.
+    let objects = host.cache.disk_status().unwrap().objects;
+    assert!((evicted * 9 / 10..=evicted).contains(&objects), "{objects} of {evicted}");
+    assert_eq!(host.get("/evicted", 4000).await, From::Disk);
+    assert_eq!(host.get("/purged", 4000).await, From::Origin);
+    assert_eq!(host.get("/799", 60_000).await, From::Origin, "memory had it at the end");
+}

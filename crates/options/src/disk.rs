@@ -29,4 +29,6 @@ pub enum DiskAdmission {
     Always,
     /// Those that are stored for the second time.
     SecondRequest,
+    /// Those that memory evicts.
+    OnEviction,
 }

@@ -107,6 +107,8 @@ pub enum Admission {
     Always,
     /// Those that are stored for the second time.
     SecondRequest,
+    /// Those that the owner evicts from memory. The owner puts no others.
+    OnEviction,
 }
 
 /// The owner of a disk tier.

@@ -8,7 +8,7 @@ use kasoku_options::{DISK_BYTES_DEFAULT, DiskAdmission, DiskTier};
 use std::path::PathBuf;
 
 /// The kinds of admission in the order of the table's words.
-const ADMISSIONS: [DiskAdmission; 2] = [DiskAdmission::Always, DiskAdmission::SecondRequest];
+const ADMISSIONS: [DiskAdmission; 3] = [DiskAdmission::Always, DiskAdmission::SecondRequest, DiskAdmission::OnEviction];
 
 /// Does not open the directory: the program does so at its start, as the user that serves.
 pub(super) fn disk(raw: &RawDisk, issues: &mut Vec<Issue>) -> Option<DiskTier> {

@@ -204,9 +204,10 @@ pub(super) static DISK: Section = Section {
         },
         Setting {
             path: "disk.admission",
-            kind: SettingKind::OneOf(&["always", "second-request"]),
+            kind: SettingKind::OneOf(&["always", "second-request", "on-eviction"]),
             default: Default::Value("\"always\""),
-            summary: "Which responses are written: all that are stored in memory, or those that are stored for the second time.",
+            summary: "Which responses are written: all that are stored in memory, those that are stored for the second time, or those that memory evicts.",
+            details: "With `\"on-eviction\"`, a restart loses what is only in memory. It spares a disk that wears out: a response that is replaced or purged before memory evicts it is never written.",
             example: "\"second-request\"",
             is_read_at_start: true,
             ..ROW

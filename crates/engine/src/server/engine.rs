@@ -311,6 +311,7 @@ fn open_cache(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, StartE
     let admission = match admission {
         DiskAdmission::Always => Admission::Always,
         DiskAdmission::SecondRequest => Admission::SecondRequest,
+        DiskAdmission::OnEviction => Admission::OnEviction,
     };
     let clock = clock.clone();
     Cache::with_disk(limits, DiskOptions { path, size_bytes, admission }, Arc::new(move || clock.now()))
