@@ -75,8 +75,8 @@ miri: ## unit tests of the crates without I/O in Miri, where a toolchain has it
 	@scripts/run-miri $(ARGS)
 
 .PHONY: bench-hit-ratio
-bench-hit-ratio: ## hit ratio of the memory tier against S3-FIFO and LRU (ARGS="--write docs/benchmarks.md": the tables there)
-	@cargo run --release --locked --quiet -p kasoku-store --example hit_ratio -- $(ARGS)
+bench-hit-ratio: ## hit ratio of memory, and of memory and disk, against S3-FIFO and LRU (ARGS="--write docs/benchmarks.md": the tables there)
+	@cargo run --release --locked --quiet -p kasoku-cache --example hit_ratio -- $(ARGS)
 
 .PHONY: bench
 bench: build ## measure against nginx, Varnish, HAProxy, Apache and the limit, write docs/benchmarks.md (ARGS: see bench/run.py)

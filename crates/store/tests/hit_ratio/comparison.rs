@@ -68,7 +68,12 @@ pub(crate) fn compare(alphas: &[f64], count: usize, mut each: impl FnMut(&Row)) 
 
 /// The hit ratio in percent. The first quarter of the requests fills the cache and is not counted.
 fn hit_ratio(trace: &Trace, mut cache: impl Simulator) -> f64 {
-    let mut is_hit = |object: u32| cache.request(object, trace.bytes(object));
+    hit_ratio_with(trace, 0, &mut cache)
+}
+
+/// The same, where each object takes `overhead_bytes` more than the trace says.
+pub(crate) fn hit_ratio_with(trace: &Trace, overhead_bytes: u64, cache: &mut impl Simulator) -> f64 {
+    let mut is_hit = |object: u32| cache.request(object, trace.bytes(object) + overhead_bytes);
     let (filling, counted) = trace.requests.split_at(trace.requests.len() / 4);
     filling.iter().for_each(|object| _ = is_hit(*object));
     let hits = counted.iter().filter(|object| is_hit(**object)).count();

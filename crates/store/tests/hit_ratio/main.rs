@@ -1,5 +1,5 @@
 //! Compares the hit ratio of the memory tier with those of S3-FIFO and LRU, which simulators compute, on shorter traces than those of
-//! `examples/hit_ratio.rs`, which prints the table of docs/benchmarks.md.
+//! `examples/hit_ratio` of kasoku-cache, which prints the table of docs/benchmarks.md.
 //!
 //! Traces are the same in each run. The tier's hash has a random key, so the load of its shards varies. From run to run this changes the
 //! hit ratio by a tenth of a percentage point, while the test allows a difference of two points.

@@ -4,9 +4,6 @@
 //! each other. Web traces have an alpha of 0.6 to 1.1 (Breslau et al., "Web Caching and Zipf-like Distributions", INFOCOM 1999). A scan
 //! requests objects that are requested only once, in runs, as a crawler does.
 
-/// The number of objects of a Zipf trace.
-pub(crate) const KEYS: usize = 100_000;
-
 /// The number of consecutive requests of a scan.
 const SCAN_RUN: usize = 5_000;
 
@@ -33,20 +30,32 @@ impl Trace {
     }
 }
 
-/// The sizes of objects, index overhead included.
+/// The sizes of objects, overhead included where nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sizes {
     /// All objects have the same size.
     Uniform,
+    /// 1 to 4 KiB without overhead, independent of popularity. A million objects, so that a tenth of them fills 256 segments on disk.
+    #[allow(dead_code, reason = "the test of the memory tier does without")]
+    Small,
     /// Log-normal sizes, independent of popularity: half of them below 8 KiB, with a mean of about 25 KiB, up to 1 MiB.
     Mixed,
 }
 
 impl Sizes {
+    /// The number of objects of a Zipf trace.
+    pub(crate) fn keys(self) -> usize {
+        match self {
+            Sizes::Uniform | Sizes::Mixed => 100_000,
+            Sizes::Small => 1_000_000,
+        }
+    }
+
     /// The size of an object, in bytes.
     fn bytes(self, object: u32) -> u64 {
         match self {
             Sizes::Uniform => UNIFORM_BYTES,
+            Sizes::Small => (1 << 10) + Random(u64::from(object) + 1).next() % (3 << 10),
             Sizes::Mixed => {
                 let mut random = Random(u64::from(object) + 1);
                 // The sum of twelve uniform numbers, minus 6, is nearly normally distributed.
@@ -58,14 +67,14 @@ impl Sizes {
 
     /// The size of all objects of a Zipf trace together, in bytes.
     pub(crate) fn all_bytes(self) -> u64 {
-        (0..KEYS as u32).map(|object| self.bytes(object)).sum()
+        (0..self.keys() as u32).map(|object| self.bytes(object)).sum()
     }
 }
 
 /// A Zipf trace of `count` requests.
 pub(crate) fn zipf(alpha: f64, sizes: Sizes, count: usize) -> Trace {
     let mut random = Random(alpha.to_bits());
-    let popularity = Popularity::new(alpha);
+    let popularity = Popularity::new(alpha, sizes.keys());
     let requests = (0..count).map(|_| popularity.draw(&mut random)).collect();
     Trace::new(format!("Zipf {alpha:.1}"), requests, sizes)
 }
@@ -73,8 +82,8 @@ pub(crate) fn zipf(alpha: f64, sizes: Sizes, count: usize) -> Trace {
 /// A Zipf trace, in which `percent` of the requests are scans.
 pub(crate) fn scanned(alpha: f64, percent: usize, sizes: Sizes, count: usize) -> Trace {
     let mut random = Random(alpha.to_bits() ^ 1);
-    let popularity = Popularity::new(alpha);
-    let mut next_new = KEYS as u32;
+    let popularity = Popularity::new(alpha, sizes.keys());
+    let mut next_new = sizes.keys() as u32;
     let mut requests = Vec::with_capacity(count + SCAN_RUN);
     while requests.len() < count {
         requests.extend(next_new..next_new + SCAN_RUN as u32);
@@ -90,10 +99,10 @@ pub(crate) fn scanned(alpha: f64, percent: usize, sizes: Sizes, count: usize) ->
 struct Popularity(Vec<f64>);
 
 impl Popularity {
-    fn new(alpha: f64) -> Self {
+    fn new(alpha: f64, keys: usize) -> Self {
         let mut sum = 0.0;
-        let mut sums = Vec::with_capacity(KEYS);
-        for rank in 1..=KEYS {
+        let mut sums = Vec::with_capacity(keys);
+        for rank in 1..=keys {
             sum += (rank as f64).powf(-alpha);
             sums.push(sum);
         }
@@ -103,7 +112,7 @@ impl Popularity {
     fn draw(&self, random: &mut Random) -> u32 {
         let all = self.0.last().copied().unwrap_or(0.0);
         let wanted = random.unit() * all;
-        self.0.partition_point(|sum| *sum <= wanted).min(KEYS - 1) as u32
+        self.0.partition_point(|sum| *sum <= wanted).min(self.0.len() - 1) as u32
     }
 }
 
