@@ -54,7 +54,7 @@ pub use body::{OpenBody, StoredBody};
 pub use counters::DiskCounts;
 pub use index::Removal;
 pub use large::{FinishedLarge, LargeWriter};
-pub use object::{StoredChunk, StoredObject};
+pub use object::{StoredChunk, StoredObject, WHOLE_BYTES_MAX};
 pub use opening::Marks;
 pub use reads::ReadError;
 pub use unfinished::LargeError;

@@ -13,8 +13,8 @@ use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::sync::Arc;
 
-/// An object up to this length is read in one go, in bytes.
-const WHOLE_BYTES_MAX: u64 = 64 << 10;
+/// An object up to this length is read in one go, in bytes. Chunks that are longer are read by themselves.
+pub const WHOLE_BYTES_MAX: u64 = 64 << 10;
 
 /// The longest chunk, in bytes.
 pub(super) const CHUNK_BYTES_MAX: u32 = 4 << 20;
@@ -245,7 +245,11 @@ impl StoredChunk {
 
 /// Bytes of a segment. Fewer than wanted come only where the file ends.
 fn read_bytes(file: &File, offset: u64, length: u64, wait: Wait) -> io::Result<Attempt<Bytes>> {
-    let mut bytes = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::InvalidInput)?];
+    let length = usize::try_from(length).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // Not `vec![0; length]`: the allocator zeroes a large block by giving its pages back (madvise), and the kernel then faults in each page
+    // anew, which takes several times as long as to write zeros. `black_box`, so that the compiler does not make the one of the other.
+    let mut bytes = std::hint::black_box(Vec::with_capacity(length));
+    bytes.resize(length, 0);
     let count = match wait {
         Wait::Yes => read_full(file, &mut bytes, offset)?,
         Wait::No => match read_now(file, offset, &mut bytes)? {
