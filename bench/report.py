@@ -111,10 +111,10 @@ def _disk_misses(rows):
 
 def _scale(found):
     starts = [
-        (one.after, f"{one.listening_ms:,.0f}", f"{one.first_hit_ms:,.0f}", f"{one.loaded_ms:,.0f}", f"{one.answered:.0%}")
+        (one.after, f"{one.answer_ms:,.0f}", f"{one.first_hit_ms:,.0f}", f"{one.loaded_ms:,.0f}", f"{one.answered:.0%}")
         for one in found.starts
     ]
-    header = ("start after", "listening, ms", "first hit, ms", "whole index, ms", "hits among the requests until then")
+    header = ("start after", "first answer, ms", "first hit, ms", "whole index, ms", "hits among the requests until then")
     memory = [(f"{one.objects:,}", f"{one.index_bytes:.1f}", f"{one.resident_bytes:,.1f}") for one in found.memory]
     costs = [
         (one.kind, f"{one.objects:,}", f"{one.from_disk:.0%}", f"{one.requests_per_second:,.0f}", f"{one.cpu:.2f}", f"{one.growth:.2f}")
