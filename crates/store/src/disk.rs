@@ -16,14 +16,16 @@
 //! | `segment` | a file of objects |
 //! | `index` | where the objects are, in memory |
 //! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
-//! | `opening` | what an earlier process has left |
+//! | `opening`, `changes` | what an earlier process has left |
 //! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
 //! | `writer`, `large`, `eviction`, `ghosts`, `in_memory` | writes objects, and decides which go |
 //! | `threads`, `jobs` | the threads: one that writes, one for removals, some that read |
 //! | `breaker` | skips reads while the disk does not answer |
+//! | `inspect` | looks into a directory without using it |
 
 mod body;
 mod breaker;
+mod changes;
 mod checkpoint;
 mod counters;
 mod directory;
@@ -32,6 +34,7 @@ mod ghosts;
 mod in_memory;
 mod index;
 mod input;
+mod inspect;
 mod jobs;
 mod journal;
 mod large;
@@ -52,7 +55,9 @@ mod writer;
 
 pub use body::{OpenBody, StoredBody};
 pub use counters::DiskCounts;
+pub use directory::OpenError;
 pub use index::Removal;
+pub use inspect::{DiskImage, DiskSummary, Inspected, InspectedObject, ObjectPlace, ObjectReader};
 pub use large::{FinishedLarge, LargeWriter};
 pub use object::{StoredChunk, StoredObject, WHOLE_BYTES_MAX};
 pub use opening::Marks;
@@ -283,6 +288,25 @@ impl Disk {
             Finding::OnDisk => Vec::new(),
         };
         self.shared.reads.run(read).await
+    }
+
+    /// The wanted objects of a key, each with its body. For threads that may wait for the disk.
+    pub fn read_all(
+        &self,
+        key: &[u8],
+        mut is_wanted: impl FnMut(&StoredObject) -> bool,
+    ) -> Vec<(StoredObject, Vec<(u64, Bytes)>)> {
+        let Some(store) = self.shared.store() else { return Vec::new() };
+        let Finding::Objects(objects) = find(&store, key, Wait::Yes) else { return Vec::new() };
+        let with_body = |object: StoredObject| {
+            let body = object.chunks.iter().map(|chunk| match chunk.read(Wait::Yes) {
+                Ok(Attempt::Done(bytes)) => Some((chunk.first(), bytes)),
+                Ok(Attempt::NotYet) | Err(_) => None,
+            });
+            let body = body.collect::<Option<Vec<_>>>()?;
+            Some((object, body))
+        };
+        objects.into_iter().filter(|object| is_wanted(object)).filter_map(with_body).collect()
     }
 
     /// Notes that an object answered a request. An object without hits goes when room is needed.

@@ -14,7 +14,9 @@
 
 use super::input::Input;
 use super::layout::Checksums;
+use siphasher::sip::SipHasher13;
 use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::Hasher;
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of the format that this program writes, and the only one that it reads.
-const FORMAT_VERSION: u32 = 1;
+pub(super) const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"KDiskDir";
 
@@ -33,7 +35,7 @@ const COPY_OFFSET: u64 = 4096;
 
 /// Why a directory can't be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OpenError {
+pub enum OpenError {
     /// Another process uses it.
     #[error("{0} is in use by another process")]
     InUse(PathBuf),
@@ -50,6 +52,9 @@ pub(super) enum OpenError {
     /// There are files of something else in it.
     #[error("{0} is no cache of Kasoku, and is not empty: it has {1:?}")]
     NotOurs(PathBuf, String),
+    /// There is no cache in it.
+    #[error("{0} has no cache in it: it is new, or it was emptied")]
+    Nothing(PathBuf),
     /// Something could not be read or written.
     #[error("{path}: {what}: {error}")]
     Io {
@@ -166,6 +171,32 @@ impl Directory {
         Ok(directory)
     }
 
+    /// Opens the directory for reading only: without the lock, so a process may be using it, and nothing in it is made or changed.
+    pub(super) fn look(path: &Path) -> Result<Self, OpenError> {
+        check_is_ours(path)?;
+        let (header, found) = match File::open(path.join("directory")) {
+            Ok(file) => said(path, file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(OpenError::Nothing(path.to_owned())),
+            Err(error) => return Err(unreadable(path, error)),
+        };
+        let said = found.filter(|said| said.is_valid).ok_or_else(|| OpenError::Nothing(path.to_owned()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            lock: Mutex::default(),
+            header,
+            checksums: Checksums { secret: said.secret },
+            hash_key: said.hash_key,
+            is_new: false,
+        })
+    }
+
+    /// The hash of a key: keyed, so that no client can make keys collide, and the same as long as the directory lives.
+    pub(super) fn hash(&self, key: &[u8]) -> u64 {
+        let mut hasher = SipHasher13::new_with_key(&self.hash_key);
+        hasher.write(key);
+        hasher.finish()
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -269,12 +300,20 @@ fn lock(path: &Path) -> Result<File, OpenError> {
 
 /// The file `directory`, and what it says, if it says anything. One damaged copy does no harm.
 fn header(path: &Path) -> Result<(File, Option<Header>), OpenError> {
-    let failed = |error| OpenError::Io { path: path.to_owned(), what: "its file \"directory\" can't be read", error };
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true).mode(0o600);
-    let file = options.open(path.join("directory")).map_err(failed)?;
+    let file = options.open(path.join("directory")).map_err(|error| unreadable(path, error))?;
+    said(path, file)
+}
+
+fn unreadable(path: &Path, error: io::Error) -> OpenError {
+    OpenError::Io { path: path.to_owned(), what: "its file \"directory\" can't be read", error }
+}
+
+/// The same for that file.
+fn said(path: &Path, file: File) -> Result<(File, Option<Header>), OpenError> {
     let mut bytes = Vec::new();
-    (&file).take(2 * COPY_OFFSET).read_to_end(&mut bytes).map_err(failed)?;
+    (&file).take(2 * COPY_OFFSET).read_to_end(&mut bytes).map_err(|error| unreadable(path, error))?;
     let mut found = None;
     for offset in [0, COPY_OFFSET as usize] {
         let copy = bytes.get(offset..offset + HEADER_BYTES).unwrap_or_default();

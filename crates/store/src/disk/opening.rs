@@ -7,10 +7,10 @@
 //! If something was lost that might have said that an object is outdated (a damaged log, journal or checkpoint), or if the clock is
 //! behind the last time that was written, the objects are unconfirmed: the origin must confirm each before it is used.
 
+use super::changes::Changes;
 use super::checkpoint::{CheckpointReader, CheckpointWriter, Damaged, Moment};
 use super::counters::Counters;
 use super::directory::{Directory, FileName, JournalCopy, OpenError, is_full};
-use super::index::Removal;
 use super::journal::{JournalContent, JournalWriter, Removed};
 use super::layout::{Head, TABLE_BYTES, head_length};
 use super::log::{LogContent, LogWriter, read_full};
@@ -18,15 +18,14 @@ use super::place::{Location, Place, UNIT_BYTES};
 use super::reads::Reads;
 use super::segment::{Content, HEADER_BYTES, Segment, Usage};
 use super::store::Store;
-use smallvec::SmallVec;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The clock may be behind by so much before objects count as unconfirmed, in milliseconds: clocks are set by that.
-const CLOCK_TOLERANCE_MS: u64 = 2000;
+pub(super) const CLOCK_TOLERANCE_MS: u64 = 2000;
 
 /// A directory that was opened.
 pub(super) struct Opened {
@@ -66,27 +65,6 @@ pub(super) struct FoundObjects {
     are_unconfirmed: bool,
     /// The numbers of the segments of large objects. Not the segments: those that are evicted must go at once.
     large: Vec<u32>,
-}
-
-/// Of the keys in logs and journals: what became of them since the checkpoint. The keys are keyed hashes already.
-type ChangesByKey = HashMap<u64, Changes, foldhash::fast::FixedState>;
-
-/// What became of a key since the checkpoint.
-#[derive(Default)]
-struct Changes {
-    /// Whether all objects of the checkpoint are removed or replaced.
-    is_removed: bool,
-    /// The variants that were removed, or stored again. Nearly all keys have one.
-    variants: SmallVec<[(u32, Option<Place>); 1]>,
-}
-
-impl Changes {
-    fn set(&mut self, variant: u32, place: Option<Place>) {
-        match self.variants.iter_mut().find(|(other, _)| *other == variant) {
-            Some(found) => found.1 = place,
-            None => self.variants.push((variant, place)),
-        }
-    }
 }
 
 /// Opens the directory and makes it ready to be written.
@@ -146,13 +124,7 @@ pub(super) fn open(
     }
     let log_segments_max = log.stored.iter().map(|(_, place)| place.segment).max().unwrap_or(0);
     let sequence = moment.sequence.max(log.last_sequence).max(journal.last_sequence);
-    let since = journal.removed.iter().filter_map(|(sequence, removed)| match removed {
-        Removed::Mark(mark) => Some((*sequence, mark.clone())),
-        Removed::Objects { .. } => None,
-    });
-    let mut since: Vec<_> = since.collect();
-    since.sort_by_key(|(sequence, _)| *sequence);
-    let since = since.into_iter().map(|(_, mark)| mark).collect();
+    let since = marks_of(&journal);
     let marks = (!is_lost && !journal.is_damaged).then_some(Marks { then: moment.marks.clone(), since });
     let logged = log_segments_max.max(moment.next_segment.saturating_sub(1));
     let next_segment = segment_max.max(logged).saturating_add(1);
@@ -167,6 +139,17 @@ pub(super) fn open(
     let checkpoint = (begin > 0).then_some(begin);
     let has_lost = are_unconfirmed;
     Ok(Opened { store, log: writer, checkpoint, next_segment, has_lost, is_empty: is_new, marks, found, segments })
+}
+
+/// The marks of a journal, in their order.
+pub(super) fn marks_of(journal: &JournalContent) -> Vec<Vec<u8>> {
+    let marks = journal.removed.iter().filter_map(|(sequence, removed)| match removed {
+        Removed::Mark(mark) => Some((*sequence, mark.clone())),
+        Removed::Objects { .. } => None,
+    });
+    let mut marks: Vec<_> = marks.collect();
+    marks.sort_by_key(|(sequence, _)| *sequence);
+    marks.into_iter().map(|(_, mark)| mark).collect()
 }
 
 /// A new log and a new journal.
@@ -206,7 +189,12 @@ fn begin_generation_in_room(
 }
 
 /// Adds what the log and the journal of a generation say.
-fn read_generation(directory: &Directory, generation: u64, log: &mut LogContent, journal: &mut JournalContent) {
+pub(super) fn read_generation(
+    directory: &Directory,
+    generation: u64,
+    log: &mut LogContent,
+    journal: &mut JournalContent,
+) {
     let (was_damaged, count) = (journal.is_damaged, journal.removed.len());
     let path = |copy| directory.file(FileName::Purges(generation, copy));
     journal.read(path, generation, directory.checksums);
@@ -219,7 +207,7 @@ fn read_generation(directory: &Directory, generation: u64, log: &mut LogContent,
 }
 
 /// The newest checkpoint whose beginning is whole.
-fn newest_checkpoint(directory: &Directory, files: &[FileName]) -> Option<CheckpointReader> {
+pub(super) fn newest_checkpoint(directory: &Directory, files: &[FileName]) -> Option<CheckpointReader> {
     let of_checkpoint = |file: &FileName| match file {
         FileName::Checkpoint(generation) => Some(*generation),
         _ => None,
@@ -247,42 +235,11 @@ fn segments(directory: &Directory, numbers: &[u32], usage: &Arc<Usage>) -> io::R
     Ok(segments)
 }
 
-/// What became of each key since the checkpoint.
-fn changes(log: LogContent, journal: JournalContent) -> ChangesByKey {
-    enum Step {
-        Stored(Place),
-        Removed(u64, Removal),
-    }
-    let stored = log.stored.into_iter().map(|(sequence, place)| (sequence, Step::Stored(place)));
-    let removed = journal.removed.into_iter().filter_map(|(sequence, removed)| match removed {
-        Removed::Objects { hash, removal } => Some((sequence, Step::Removed(hash, removal))),
-        Removed::Mark(_) => None,
-    });
-    let mut steps: Vec<_> = stored.chain(removed).collect();
-    // A stable sort: an object that was moved has the number that it had, and the later place counts.
-    steps.sort_by_key(|(sequence, _)| *sequence);
-    let mut changes = ChangesByKey::with_capacity_and_hasher(steps.len(), foldhash::fast::FixedState::default());
-    for (_, step) in steps {
-        match step {
-            Step::Stored(place) => {
-                changes.entry(place.hash).or_default().set(place.variant, Some(place));
-            }
-            Step::Removed(hash, Removal::Key) => {
-                changes.insert(hash, Changes { is_removed: true, variants: SmallVec::new() });
-            }
-            Step::Removed(hash, Removal::Variant(variant)) => {
-                changes.entry(hash).or_default().set(variant as u32, None);
-            }
-        }
-    }
-    changes
-}
-
 impl FoundObjects {
     /// Adds the places to the index. Ends early where `is_stopping` says so; returns whether it came to the end.
     pub(super) fn load(mut self, store: &Arc<Store>, is_stopping: &AtomicBool) -> bool {
         // Here and not in `open`, since no request is answered before that returns.
-        let changes = changes(std::mem::take(&mut self.log), std::mem::take(&mut self.journal));
+        let changes = Changes::new(std::mem::take(&mut self.log), std::mem::take(&mut self.journal));
         self.load_changed(&changes, store);
         let checkpoint = self.checkpoint.take();
         let is_whole = self.are_none
@@ -304,7 +261,7 @@ impl FoundObjects {
     fn load_checkpoint(
         &self,
         mut checkpoint: CheckpointReader,
-        changes: &ChangesByKey,
+        changes: &Changes,
         store: &Store,
         is_stopping: &AtomicBool,
     ) -> bool {
@@ -317,16 +274,14 @@ impl FoundObjects {
         }
     }
 
-    fn load_place(&self, place: Place, changes: &ChangesByKey, store: &Store) {
-        if !is_outdated(changes, &place) && store.segment(place.segment).is_some() {
+    fn load_place(&self, place: Place, changes: &Changes, store: &Store) {
+        if !changes.is_outdated(&place) && store.segment(place.segment).is_some() {
             store.index.load(if self.are_unconfirmed { place.unconfirmed() } else { place });
         }
     }
 
-    fn load_changed(&self, changes: &ChangesByKey, store: &Store) {
-        let stored =
-            changes.values().flat_map(|changed| changed.variants.iter().filter_map(|(_, place)| place.as_ref()));
-        for place in stored.filter(|place| store.segment(place.segment).is_some()) {
+    fn load_changed(&self, changes: &Changes, store: &Store) {
+        for place in changes.stored().filter(|place| store.segment(place.segment).is_some()) {
             store.index.load(if self.are_unconfirmed { place.unconfirmed() } else { *place });
         }
     }
@@ -345,16 +300,8 @@ fn empty_unused(store: &Store, large: &[u32]) {
     }
 }
 
-/// Whether the object at a place that is as old as the checkpoint was removed or replaced since then.
-fn is_outdated(changes: &ChangesByKey, place: &Place) -> bool {
-    let changed = changes.get(&place.hash);
-    changed.is_some_and(|changed| {
-        changed.is_removed || changed.variants.iter().any(|(variant, _)| *variant == place.variant)
-    })
-}
-
 /// Adds the objects that the segments have. An object that was removed may be among them, so the origin must confirm all.
-fn scan(store: &Arc<Store>, changes: &ChangesByKey, is_stopping: &AtomicBool) {
+fn scan(store: &Arc<Store>, changes: &Changes, is_stopping: &AtomicBool) {
     let Ok(mut numbers) = store.directory.segment_numbers() else { return };
     // The newest first: an object does not take the place of one that is there already.
     numbers.reverse();
@@ -362,39 +309,44 @@ fn scan(store: &Arc<Store>, changes: &ChangesByKey, is_stopping: &AtomicBool) {
         if is_stopping.load(Ordering::Relaxed) {
             return;
         }
-        let mut found = match segment.content {
-            Content::One => large_object(store, &segment).into_iter().collect(),
-            Content::New | Content::Proven => objects(store, &segment, is_stopping),
-        };
+        let mut found = objects_of(&store.directory, &segment, is_stopping);
         found.reverse();
         for place in found {
-            if !is_outdated(changes, &place) {
+            if !changes.is_outdated(&place) {
                 store.index.load(place.unconfirmed());
             }
         }
     }
 }
 
-fn large_object(store: &Store, segment: &Segment) -> Option<Place> {
-    let (at, head_bytes) = segment.large_object(store.directory.checksums)?;
-    let (head, _) = read_head(store, segment, at.offset)?;
-    Place::new((store.hash(&head.key), head.variant), at, (head_bytes, head_bytes), head.stored_ms)
+/// The objects of a segment, the oldest first.
+pub(super) fn objects_of(directory: &Directory, segment: &Segment, is_stopping: &AtomicBool) -> Vec<Place> {
+    match segment.content {
+        Content::One => large_object(directory, segment).into_iter().collect(),
+        Content::New | Content::Proven => objects(directory, segment, is_stopping),
+    }
 }
 
-/// The objects of a segment, the oldest first. Between two objects there is nothing; where a head is damaged, the next one is looked for.
-fn objects(store: &Store, segment: &Segment, is_stopping: &AtomicBool) -> Vec<Place> {
+fn large_object(directory: &Directory, segment: &Segment) -> Option<Place> {
+    let (at, head_bytes) = segment.large_object(directory.checksums)?;
+    let (head, _) = read_head(directory, segment, at.offset)?;
+    Place::new((directory.hash(&head.key), head.variant), at, (head_bytes, head_bytes), head.stored_ms)
+}
+
+/// Between two objects there is nothing; where a head is damaged, the next one is looked for.
+fn objects(directory: &Directory, segment: &Segment, is_stopping: &AtomicBool) -> Vec<Place> {
     let (mut found, mut offset, end) = (Vec::new(), HEADER_BYTES, segment.bytes());
     while offset < end && !is_stopping.load(Ordering::Relaxed) {
-        match read_head(store, segment, offset) {
+        match read_head(directory, segment, offset) {
             Some((head, head_bytes)) => {
                 let body: u64 = head.chunks.iter().map(|chunk| u64::from(chunk.length)).sum();
                 let bytes = (head_bytes + body).next_multiple_of(UNIT_BYTES);
                 let at = Location { segment: segment.number, offset };
-                let hash = (store.hash(&head.key), head.variant);
+                let hash = (directory.hash(&head.key), head.variant);
                 found.extend(Place::new(hash, at, (head_bytes, bytes), head.stored_ms));
                 offset += bytes;
             }
-            None => match next_head(store, segment, offset + UNIT_BYTES) {
+            None => match next_head(directory, segment, offset + UNIT_BYTES) {
                 Some(next) => offset = next,
                 None => break,
             },
@@ -403,7 +355,7 @@ fn objects(store: &Store, segment: &Segment, is_stopping: &AtomicBool) -> Vec<Pl
     found
 }
 
-fn read_head(store: &Store, segment: &Segment, offset: u64) -> Option<(Head, u64)> {
+pub(super) fn read_head(directory: &Directory, segment: &Segment, offset: u64) -> Option<(Head, u64)> {
     let mut table = [0; TABLE_BYTES];
     let count = read_full(segment.file(), &mut table, offset).ok()?;
     let length = head_length(table.get(..count)?)?;
@@ -413,11 +365,11 @@ fn read_head(store: &Store, segment: &Segment, offset: u64) -> Option<(Head, u64
     let mut bytes = vec![0; usize::try_from(length).ok()?];
     let count = read_full(segment.file(), &mut bytes, offset).ok()?;
     let at = Location { segment: segment.number, offset };
-    Some((Head::read(bytes.get(..count)?, store.directory.checksums, at)?, length))
+    Some((Head::read(bytes.get(..count)?, directory.checksums, at)?, length))
 }
 
 /// The offset of the next bytes that look like a head.
-fn next_head(store: &Store, segment: &Segment, from: u64) -> Option<u64> {
+fn next_head(directory: &Directory, segment: &Segment, from: u64) -> Option<u64> {
     const WINDOW: usize = 1 << 20;
     let mut window = vec![0; WINDOW + TABLE_BYTES];
     let mut begin = from;
@@ -427,7 +379,7 @@ fn next_head(store: &Store, segment: &Segment, from: u64) -> Option<u64> {
         let candidates = (0..count.min(WINDOW)).step_by(UNIT_BYTES as usize);
         for at in candidates {
             let offset = begin + at as u64;
-            if read.get(at..).and_then(head_length).is_some() && read_head(store, segment, offset).is_some() {
+            if read.get(at..).and_then(head_length).is_some() && read_head(directory, segment, offset).is_some() {
                 return Some(offset);
             }
         }

@@ -7,9 +7,7 @@ use super::journal::JournalWriter;
 use super::place::Place;
 use super::reads::Reads;
 use super::segment::{Segment, Usage};
-use siphasher::sip::SipHasher13;
 use std::collections::HashMap;
-use std::hash::Hasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// See the [module](self).
@@ -35,11 +33,9 @@ impl Store {
         Self { directory, index: Index::new(size_bytes), usage, counters, reads, segments, journal }
     }
 
-    /// The hash of a key: keyed, so that no client can make keys collide, and the same as long as the directory lives.
+    /// The hash of a key.
     pub(super) fn hash(&self, key: &[u8]) -> u64 {
-        let mut hasher = SipHasher13::new_with_key(&self.directory.hash_key);
-        hasher.write(key);
-        hasher.finish()
+        self.directory.hash(key)
     }
 
     pub(super) fn segment(&self, number: u32) -> Option<Arc<Segment>> {
