@@ -103,6 +103,7 @@ fn stored(it: &Stored) -> Value {
             "codings": codings,
             "age": entry.age,
             "lifetime": entry.lifetime,
+            "tier": entry.tier,
         })
     });
     let refusal = it.last_refusal.map(|(refusal, seconds_ago)| {

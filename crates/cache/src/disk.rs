@@ -12,6 +12,7 @@
 //! written as well.
 
 mod description;
+mod inspect;
 mod spool;
 
 use crate::budget::Budget;
@@ -25,12 +26,14 @@ use crate::{Body, Cache, CacheLimits, Entry, ExternalBody, Key, Meta};
 use bytes::Bytes;
 pub(crate) use description::CodedForm;
 use description::Described;
+pub use inspect::{DiskContents, DiskResponse, Read};
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::time::Now;
 pub use kasoku_store::disk::OpenBody;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
+pub use kasoku_store::disk::{DiskSummary, ObjectPlace, ObjectReader, OpenError};
 use kasoku_store::{KeyHash, Memory};
 pub use spool::SpooledPiece;
 pub(crate) use spool::{Spool, Spooled};
@@ -204,6 +207,16 @@ impl FoundResponse {
         if let FoundBody::Read(read) = &mut self.body {
             for chunk in &self.object.chunks {
                 read.push((chunk.first(), chunk.bytes_now().ok()??));
+            }
+        }
+        Some(self)
+    }
+
+    /// The same for a thread that may wait for the disk; `None` where it can't be read.
+    fn with_body_and_wait(mut self) -> Option<Self> {
+        if let FoundBody::Read(read) = &mut self.body {
+            for chunk in &self.object.chunks {
+                read.push((chunk.first(), chunk.bytes_and_wait().ok()?));
             }
         }
         Some(self)

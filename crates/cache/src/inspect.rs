@@ -65,6 +65,25 @@ impl LookupOutcome {
     }
 }
 
+/// Where a response is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// In memory.
+    Memory,
+    /// On disk, and not in memory.
+    Disk,
+}
+
+impl Tier {
+    /// A one-word name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+        }
+    }
+}
+
 /// What the cache knows of a key, and what a request for it would get.
 #[derive(Clone, Debug)]
 pub struct Inspection {
@@ -72,6 +91,8 @@ pub struct Inspection {
     pub outcome: LookupOutcome,
     /// The stored response that the request selects, usable or not.
     pub entry: Option<Arc<Entry>>,
+    /// Where that response is.
+    pub tier: Option<Tier>,
     /// The newest stored response, where the request selects none.
     pub other: Option<Arc<Entry>>,
     /// How many variants are stored.
@@ -99,11 +120,11 @@ impl Inspection {
 }
 
 impl Cache {
-    /// What a request would get now.
+    /// What a request would get now. Waits for the disk where memory has no answer, so this is not for a worker's thread.
     pub fn inspect(&self, request: &SharedRequest, now: Now) -> Inspection {
         let query = &CacheQuery::new(request, now);
         let hash = query.key.hash();
-        let stored = self.0.memory.value(hash, query.key.bytes());
+        let (stored, from_disk) = self.stored_in_tiers(query);
         let directives = request_directives(&query.request.fields);
         let (outcome, entry) = match self.judge(query, &directives, stored.as_deref()) {
             Judged::Nothing => (self.miss(query, &directives, None, &first_variant(query).1, Reason::UriMiss), None),
@@ -123,9 +144,14 @@ impl Cache {
         nominated.sort_unstable();
         nominated.dedup();
         let has_credentials = has_unkeyed_credentials(&query.request.fields, query.policy);
+        let tier = entry.as_ref().map(|entry| match from_disk.iter().any(|it| Arc::ptr_eq(it, entry)) {
+            true => Tier::Disk,
+            false => Tier::Memory,
+        });
         Inspection {
             outcome: may_look_up(query.request).err().map_or(outcome, LookupOutcome::Pass),
             entry,
+            tier,
             other,
             variants: stored.as_ref().map_or(0, |resource| resource.len()),
             nominated,

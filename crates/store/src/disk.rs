@@ -290,23 +290,12 @@ impl Disk {
         self.shared.reads.run(read).await
     }
 
-    /// The wanted objects of a key, each with its body. For threads that may wait for the disk.
-    pub fn read_all(
-        &self,
-        key: &[u8],
-        mut is_wanted: impl FnMut(&StoredObject) -> bool,
-    ) -> Vec<(StoredObject, Vec<(u64, Bytes)>)> {
-        let Some(store) = self.shared.store() else { return Vec::new() };
-        let Finding::Objects(objects) = find(&store, key, Wait::Yes) else { return Vec::new() };
-        let with_body = |object: StoredObject| {
-            let body = object.chunks.iter().map(|chunk| match chunk.read(Wait::Yes) {
-                Ok(Attempt::Done(bytes)) => Some((chunk.first(), bytes)),
-                Ok(Attempt::NotYet) | Err(_) => None,
-            });
-            let body = body.collect::<Option<Vec<_>>>()?;
-            Some((object, body))
-        };
-        objects.into_iter().filter(|object| is_wanted(object)).filter_map(with_body).collect()
+    /// The objects of a key. For threads that may wait for the disk.
+    pub fn find_and_wait(&self, key: &[u8]) -> Vec<StoredObject> {
+        match self.shared.store().map(|store| find(&store, key, Wait::Yes)) {
+            Some(Finding::Objects(objects)) => objects,
+            Some(Finding::OnDisk) | None => Vec::new(),
+        }
     }
 
     /// Notes that an object answered a request. An object without hits goes when room is needed.

@@ -33,7 +33,8 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
         Some(_) => page.row("changes", &texts(said, "/changes")),
     }
     page.guard(said.pointer("/guard"));
-    page.row("memory", &stored(said));
+    let is_on_disk = text(said, "/stored/entry/tier") == "disk";
+    page.row(if is_on_disk { "disk" } else { "memory" }, &stored(said));
     page.points(said);
     page.line("");
     page.verdict(said);

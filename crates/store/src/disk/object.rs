@@ -202,6 +202,17 @@ impl StoredChunk {
         }
     }
 
+    /// The same, for threads that may wait for the disk.
+    ///
+    /// # Errors
+    /// They are not as they were written. The object has been dropped.
+    pub fn bytes_and_wait(&self) -> Result<Bytes, ReadError> {
+        match self.read(Wait::Yes)? {
+            Attempt::Done(bytes) => Ok(bytes),
+            Attempt::NotYet => Err(ReadError::Busy),
+        }
+    }
+
     pub(super) fn new(source: Arc<Source>, place: ChunkPlace) -> Self {
         Self { source, place, bytes: None }
     }

@@ -102,7 +102,7 @@ pub struct Explanation {
 /// What is stored for the key, and what is known of it.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// Variants in memory.
+    /// Variants in memory, and those on disk that were looked at.
     pub variants: usize,
     /// The request fields that tell them apart, in lower case.
     pub varies_by: Vec<String>,
@@ -129,6 +129,8 @@ pub struct StoredEntry {
     pub age: u64,
     /// Its freshness lifetime, in seconds.
     pub lifetime: u64,
+    /// Where it is: `memory`, or `disk` if it is only there.
+    pub tier: &'static str,
 }
 
 /// The origin's answer to a live question.

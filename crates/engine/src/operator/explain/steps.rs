@@ -7,7 +7,7 @@ use crate::request::changing;
 use crate::request::notes::{DroppedCookies, Notes, list_of};
 use crate::request::respond::{self, forwarded};
 use crate::sites::{ActiveRoute, ActiveRule, ActiveSite};
-use kasoku_cache::inspect::{Inspection, LookupOutcome};
+use kasoku_cache::inspect::{Inspection, LookupOutcome, Tier};
 use kasoku_cache::{Body, Cache, SharedRequest};
 use kasoku_options::SettingLocations;
 use kasoku_semantics::cache_status::CacheStatus;
@@ -137,6 +137,7 @@ impl Explaining<'_> {
                 codings: codings(&entry.body),
                 age: entry.meta.freshness.age(now),
                 lifetime: entry.meta.freshness.lifetime,
+                tier: found.tier.map_or("memory", Tier::name),
             }),
             is_being_filled: found.is_being_filled,
             is_hit_for_miss: found.is_hit_for_miss,
