@@ -33,7 +33,7 @@ use kasoku_semantics::time::Now;
 pub use kasoku_store::disk::OpenBody;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
-pub use kasoku_store::disk::{DiskSummary, ObjectPlace, ObjectReader, OpenError};
+pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
 use kasoku_store::{KeyHash, Memory};
 pub use spool::SpooledPiece;
 pub(crate) use spool::{Spool, Spooled};

@@ -52,6 +52,7 @@ pub use report::{ConfigReport, render};
 pub use schema::schema_json;
 
 use kasoku_options::{ListenAddress, Options};
+use std::path::PathBuf;
 
 /// Checks a configuration's text: its options, unless there is an error, and all errors and warnings in the order of
 /// their places. Show them with [`render`] and the same text.
@@ -60,6 +61,15 @@ pub fn check_text(text: &str) -> (Option<Options>, Vec<Issue>) {
     let look = flags::CheckScope::Text;
     let options = flags::check("kasoku.toml", text, &ServeFlags::default(), look, &mut String::new(), &mut issues);
     (options, issues)
+}
+
+/// A directory of the disk tier as `--disk` names it, with a size or without.
+pub fn disk_directory(text: &str) -> (PathBuf, Option<u64>) {
+    let with_size = text.rsplit_once(':').and_then(|(path, size)| Some((path, value::parse_size(size).ok()?)));
+    match with_size {
+        Some((path, size)) => (path.into(), Some(size)),
+        None => (text.into(), None),
+    }
 }
 
 /// Where a running program's admin listener is, as it is written in a configuration.

@@ -13,12 +13,14 @@
 //! | `generate` | manual pages and completions, for packages |
 //! | `operator` | how the other commands ask the running program |
 //! | `purge`, `explain`, `top`, `doctor`, `reload` | those commands |
+//! | `disk` | `kasoku disk`: looks into a directory of the disk tier |
 //! | `terminal` | the terminal while `top` draws on it |
 
 mod allocator;
 mod application;
 mod check;
 mod control;
+mod disk;
 mod doctor;
 mod explain;
 mod generate;
@@ -36,6 +38,7 @@ mod upgrade;
 
 use check::CheckFlags;
 use clap::{Parser, Subcommand};
+use disk::DiskCommand;
 use doctor::DoctorFlags;
 use explain::ExplainFlags;
 use generate::Generated;
@@ -99,6 +102,13 @@ enum Command {
         example: it asks the application, and stores nothing. More: docs/doctor.md."
     )]
     Doctor(DoctorFlags),
+    /// Look into the directory of a disk cache, also while a program serves from it; nothing is changed
+    #[command(
+        subcommand,
+        after_help = "Without --disk, the directory is that of the configuration. The commands take no lock. What the program stored \
+        in the last second may be missing. More: docs/disk.md."
+    )]
+    Disk(DiskCommand),
     /// Have the running program read its configuration again, and say what that changed; exit status 1 if the configuration is wrong
     #[command(
         after_help = "A configuration that is wrong changes nothing. SIGHUP does the same; the program's log then says what changed."
@@ -118,6 +128,7 @@ fn main() -> ExitCode {
         Command::Top(flags) => top::top(&flags),
         Command::Explain(flags) => explain::explain(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),
+        Command::Disk(command) => disk::disk(&command),
         Command::Reload(flags) => reload::reload(&flags),
         Command::Generate(wanted) => generate::generate::<Arguments>(&wanted),
     }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The configuration that is read when no flag names one.
-const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
+pub(crate) const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
 
 const CONTROL_SOCKET: &str = "control socket";
 

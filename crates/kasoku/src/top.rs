@@ -13,7 +13,7 @@
 //! | `written` | formats numbers and texts for people |
 
 mod draw;
-mod format;
+pub(crate) mod format;
 mod once;
 mod snapshot;
 mod theme;

@@ -37,7 +37,7 @@ pub(super) fn bytes(count: f64) -> String {
 }
 
 /// Bytes in the units of settings (64 MiB), for a number that is shown beside a setting.
-pub(super) fn binary_bytes(count: f64) -> String {
+pub(crate) fn binary_bytes(count: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power = units.len().min(1 + (count.max(1.0).log2() / 10.0) as usize) - 1;
     let number = count / 1024_f64.powi(power as i32);
@@ -55,7 +55,7 @@ pub(super) fn share(ratio: Option<f64>) -> String {
 }
 
 /// Escapes all but printable ASCII: URLs that visitors ask for must not reach the operator's terminal as they are.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if matches!(c, ' '..='~') { c.to_string() } else { c.escape_unicode().to_string() }).collect()
 }
 

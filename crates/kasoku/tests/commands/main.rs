@@ -4,6 +4,7 @@
 mod cgi;
 mod checking;
 mod disk;
+mod disk_commands;
 mod explain;
 mod log;
 mod operating;
