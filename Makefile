@@ -44,6 +44,10 @@ SOAK_SECONDS ?= 600
 soak: ## mixed traffic for ten minutes, each response checked (SOAK_SECONDS=60; KASOKU_ORACLE_SEED=1 repeats what is asked)
 	@KASOKU_ORACLE_SECONDS=$(SOAK_SECONDS) cargo test --release --locked --quiet -p kasoku-oracle --test oracle $(ARGS)
 
+.PHONY: soak-disk
+soak-disk: build ## the disk tier: 200 kills twice, 200 losses of power, disks that fail, 10,000 damaged files (KASOKU_DISK_KILLS=20 …: fewer)
+	@scripts/soak-disk
+
 .PHONY: conformance
 conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md; SUITE=DIR: another edition)
 	@scripts/install-test-deps --only conformance
@@ -105,6 +109,11 @@ bench-xsendfile: build ## downloads sent by the server, by X-Sendfile and by the
 bench-downloads: build ## a board's downloads, read by PHP and named by X-Sendfile; writes bench/reports/downloads.md and README.md
 	@scripts/install-test-deps --only downloads
 	@python3 -B bench/seeds/downloads/run.py $(ARGS)
+
+.PHONY: bench-corruption
+bench-corruption: build ## damage what Kasoku, nginx and Apache have on disk, count wrong bytes; writes bench/reports/corruption.md
+	@scripts/install-test-deps --only corruption
+	@python3 -B bench/corruption.py $(ARGS)
 
 .PHONY: bench-sessions
 bench-sessions: build ## pages of a board that opens a session for everybody, behind nginx, Varnish and Kasoku; writes bench/reports/sessions.md
