@@ -15,6 +15,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The length of each copy, in bytes: room for some 20,000 removals of a key.
 pub(super) const JOURNAL_BYTES: usize = 1 << 20;
@@ -54,6 +56,7 @@ pub(super) struct JournalWriter {
     copies: [File; 2],
     generation: u64,
     written: usize,
+    durable: Arc<AtomicU32>,
     checksums: Checksums,
 }
 
@@ -64,6 +67,8 @@ pub(super) struct JournalContent {
     pub(super) removed: Vec<(u64, Removed)>,
     pub(super) last_sequence: u64,
     pub(super) last_ms: u64,
+    /// Where the journal that was read last ends.
+    pub(super) end: usize,
     pub(super) is_damaged: bool,
 }
 
@@ -91,7 +96,13 @@ impl JournalWriter {
             file.sync_all()?;
             Ok::<_, io::Error>(file)
         };
-        Ok(Self { copies: [create(JournalCopy::A)?, create(JournalCopy::B)?], generation, written: 0, checksums })
+        Ok(Self {
+            copies: [create(JournalCopy::A)?, create(JournalCopy::B)?],
+            generation,
+            written: 0,
+            durable: Arc::default(),
+            checksums,
+        })
     }
 
     /// Writes these entries. With `is_durable` they survive a loss of power when this returns, otherwise the end of this process.
@@ -118,7 +129,16 @@ impl JournalWriter {
             }
         }
         self.written += bytes.len();
+        if is_durable {
+            self.durable.store(self.written as u32, Ordering::Relaxed);
+        }
         Ok(())
+    }
+
+    /// Up to where both copies are certain to be on the disk. The log notes it: so two copies that were both overwritten by zeros are not taken
+    /// for a journal that ends there.
+    pub(super) fn durable(&self) -> Arc<AtomicU32> {
+        self.durable.clone()
     }
 
     /// Whether a checkpoint should make room soon.
@@ -168,6 +188,7 @@ impl JournalContent {
             self.removed.push((sequence, removed));
             offset += length;
         }
+        self.end = offset;
         // What was written into one copy only was never durable. So one copy that clearly ends here is enough.
         let ends_here = |copy: &Vec<u8>| {
             let rest = copy.get(offset..).unwrap_or_default();

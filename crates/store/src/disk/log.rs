@@ -10,6 +10,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The length of a frame, in bytes.
 pub(super) const FRAME_BYTES: usize = 64;
@@ -27,6 +29,8 @@ pub(super) struct LogWriter {
     generation: u64,
     written: u64,
     waiting: Vec<u8>,
+    /// Up to where the journal of this generation is certain to be on the disk.
+    journal: Arc<AtomicU32>,
     checksums: Checksums,
 }
 
@@ -38,13 +42,20 @@ pub(super) struct LogContent {
     pub(super) last_sequence: u64,
     /// The latest time that was written, in milliseconds since 1970.
     pub(super) last_ms: u64,
+    /// In the log that was read last: up to where its journal was on the disk.
+    pub(super) journal_end: u32,
     pub(super) is_damaged: bool,
 }
 
 impl LogWriter {
     pub(super) fn create(path: &Path, generation: u64, checksums: Checksums) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        Ok(Self { file, generation, written: 0, waiting: Vec::new(), checksums })
+        Ok(Self { file, generation, written: 0, waiting: Vec::new(), journal: Arc::default(), checksums })
+    }
+
+    /// From now on, frames say up to where this journal is certain to be on the disk.
+    pub(super) fn follow(&mut self, journal: Arc<AtomicU32>) {
+        self.journal = journal;
     }
 
     /// Notes that an object was stored.
@@ -62,7 +73,7 @@ impl LogWriter {
         frame.extend_from_slice(&sequence.to_le_bytes());
         frame.extend_from_slice(&now_ms.to_le_bytes());
         frame.extend_from_slice(&kind.to_le_bytes());
-        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(&self.journal.load(Ordering::Relaxed).to_le_bytes());
         match place {
             Some(place) => place.write(&mut frame),
             None => frame.resize(FRAME_BYTES - 8, 0),
@@ -102,6 +113,7 @@ impl LogWriter {
 impl LogContent {
     /// Adds what the log in this file says. A log that does not exist or can't be read is damaged.
     pub(super) fn read(&mut self, path: &Path, generation: u64, checksums: Checksums) {
+        self.journal_end = 0;
         if self.read_frames(path, generation, checksums).is_err() {
             self.is_damaged = true;
         }
@@ -140,7 +152,7 @@ impl LogContent {
         }
         let mut input = Input(content);
         let (sequence, now_ms, kind) = (input.u64()?, input.u64()?, input.u32()?);
-        input.u32()?;
+        self.journal_end = self.journal_end.max(input.u32()?);
         if kind == STORED {
             self.stored.push((sequence, Place::read(&mut input)?));
         }

@@ -155,8 +155,10 @@ pub(super) fn marks_of(journal: &JournalContent) -> Vec<Vec<u8>> {
 /// A new log and a new journal.
 pub(super) fn begin_generation(directory: &Directory, generation: u64) -> io::Result<(LogWriter, JournalWriter)> {
     // The log first: a generation whose log is empty and whose journal is not complete was never in use.
-    let log = LogWriter::create(&directory.file(FileName::Log(generation)), generation, directory.checksums)?;
-    Ok((log, Store::create_journal(directory, generation)?))
+    let mut log = LogWriter::create(&directory.file(FileName::Log(generation)), generation, directory.checksums)?;
+    let journal = Store::create_journal(directory, generation)?;
+    log.follow(journal.durable());
+    Ok((log, journal))
 }
 
 /// The same. Where the file system is full, the oldest segments go until there is room: other files may have taken it, and a directory that
@@ -204,6 +206,7 @@ pub(super) fn read_generation(
         journal.is_damaged = was_damaged;
     }
     log.read(&path, generation, directory.checksums);
+    journal.is_damaged |= journal.end < log.journal_end as usize;
 }
 
 /// The newest checkpoint whose beginning is whole.

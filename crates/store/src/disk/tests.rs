@@ -490,6 +490,25 @@ fn a_directory_that_vanishes_is_made_anew() {
     assert_eq!(found(&disk, "a"), []);
 }
 
+#[test]
+fn two_journals_of_zeros_are_no_empty_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let disk = start(&running);
+    put(&disk, object("removed", 1, b"old"));
+    block_on(disk.remove(b"removed", Removal::Key).wait()).unwrap();
+    put(&disk, object("later", 1, b"one"));
+    logged(&running, 2);
+    copy(&running, &left);
+    let journals = fs::read_dir(&left).unwrap().map(|file| file.unwrap().path());
+    let journals = journals.filter(|file| file.file_name().unwrap().to_string_lossy().starts_with("purges-"));
+    journals.for_each(|file| fs::write(&file, vec![0; fs::metadata(&file).unwrap().len() as usize]).unwrap());
+    let after = start(&left);
+    for key in ["removed", "later"] {
+        assert!(found(&after, key).iter().all(|(_, _, is_confirmed)| !is_confirmed), "{key}");
+    }
+}
+
 /// Damages the files of a directory in a way that a number chooses. `early` is the same directory some time before.
 fn damage(path: &Path, early: &Path, mut random: impl FnMut(usize) -> usize) -> String {
     let list = |folder: &Path| -> Vec<PathBuf> {
