@@ -21,30 +21,24 @@ COLOURS = {"limit": "#9aa5b1", "kasoku": "#0b6e4f"}
 OTHERS = "#7aa5d2"
 
 
-def cpu_bars(title, rows, label=lambda server: ALL[server].LABEL):
-    """A chart of the CPU time of a request; `rows` are those of the table of hits, `label` names their servers."""
+def cpu_bars(title, rows):
+    """A chart of the CPU time of a request; `rows` are those of the table of hits."""
     panels = {}
     for row in rows:
-        panels.setdefault(row.group or size_name(row.size), []).append(row)
+        panels.setdefault(row.size, []).append(row)
     parts = [_text(16, 28, title, size=15, weight="600")]
     y = TOP
-    for name, members in panels.items():
-        parts += _panel(y, name, members, label)
+    for size, members in panels.items():
+        parts += _panel(y, f"{size // 1024} KiB" if size >= 1024 else f"{size} bytes", members)
         y += _panel_height(members) + PANEL_GAP
     return _svg(title, parts, y)
-
-
-def size_name(size):
-    if size % 2**20 == 0:
-        return f"{size >> 20} MiB"
-    return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} bytes"
 
 
 def _panel_height(members):
     return PANEL_TOP + len(members) * (BAR + GAP)
 
 
-def _panel(y, name, members, label):
+def _panel(y, name, members):
     scale = (WIDTH - LEFT - RIGHT) / max(row.cpu for row in members)
     parts = [_text(16, y + 20, name, size=13, weight="600")]
     limit = next((row.cpu for row in members if row.server == "limit"), None)
@@ -54,7 +48,7 @@ def _panel(y, name, members, label):
         figure = f"{row.cpu:.1f} µs"
         if limit and row.server != "limit":
             figure += f", {row.of_limit:.2f} ×"
-        parts.append(_text(LEFT - 8, top + 13, label(row.server), anchor="end"))
+        parts.append(_text(LEFT - 8, top + 13, ALL[row.server].LABEL, anchor="end"))
         colour = COLOURS.get(row.server, OTHERS)
         parts.append(f'<rect x="{LEFT}" y="{top}" width="{width:.1f}" height="{BAR}" rx="2" fill="{colour}"/>')
         parts.append(_text(LEFT + width + 6, top + 13, figure, colour=MUTED))

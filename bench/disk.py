@@ -16,9 +16,8 @@ from functools import partial
 import client
 import hits
 import measure
-from charts import size_name
 from native import native
-from processes import BenchError, Programs, free_port, run_client
+from processes import BenchError, Programs, run_client
 from servers import kasoku
 from steady import Steady
 
@@ -35,13 +34,13 @@ class Objects:
     count: int
     connections: int
     memory_mib: int  # Kasoku's memory, which has room for a small part of them
-
     keeps_open: bool = True  # whether nginx may keep all files open
     from_disk_min: float = 0.9  # the share of Kasoku's hits that the disk must have answered
 
     @property
     def name(self):
-        return f"{size_name(self.size)}, {self.count:,} objects"
+        size = f"{self.size >> 20} MiB" if self.size >= 2**20 else f"{self.size >> 10} KiB"
+        return f"{size}, {self.count:,} objects"
 
     @property
     def paths(self):
@@ -54,8 +53,8 @@ HITS = (
     # A disk tier has more objects than that.
     Objects(4096, 100_000, measure.CONNECTIONS, 2, keeps_open=False),
     Objects(102_400, 3_000, measure.CONNECTIONS, 16),
-    # Memory must have room for eight times the largest response, so it answers some of these hits. Few connections, since each response is read
-    # into memory as a whole at present.
+    # Memory must have room for eight times the largest response, so it answers some of these hits. Few connections, since at present each
+    # response is read into memory as a whole.
     Objects(10_485_760, 60, 2, 192, from_disk_min=0.6),
 )
 HITS_STORE_MIB = 1024

@@ -15,7 +15,6 @@ import misses
 import objects
 import scale
 import workers
-from charts import size_name
 from native import ROOT
 from processes import BenchError
 from servers import ALL
@@ -93,6 +92,12 @@ def label(server):
     return "Kasoku, `disk.verify = false`" if server == "kasoku-unverified" else ALL[server].LABEL
 
 
+def size_name(size):
+    if size % 2**20 == 0:
+        return f"{size >> 20} MiB"
+    return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} bytes"
+
+
 def _hits(rows):
     return [(f"Hits of {size}", header, lines) for size, header, lines in _servers(rows)]
 
@@ -120,11 +125,23 @@ def _scale(found):
         (one.kind, f"{one.objects:,}", f"{one.from_disk:.0%}", f"{one.requests_per_second:,.0f}", f"{one.cpu:.2f}", f"{one.growth:.2f}")
         for one in found.costs
     ]
+    times = scale.ON_PAPER / scale.OBJECTS
+    on_paper = [
+        ("memory of the index", f"{found.memory[0].index_bytes * scale.ON_PAPER / 2**30:,.1f} GiB"),
+        ("checkpoint on disk", f"{scale.PLACE_BYTES * scale.ON_PAPER / 2**30:,.1f} GiB"),
+        ("log on disk, at its longest", f"{scale.FRAME_BYTES * scale.ON_PAPER / 2 / 2**30:,.1f} GiB"),
+        *((f"{what}, {one.after}", f"{ms * times / 1_000:,.0f} s") for one in found.starts for what, ms in _of_start(one)),
+    ]
     return [
         (f"A start with {scale.OBJECTS:,} objects of 1 to 4 KiB", header, starts),
         ("Memory for each object on disk", ("objects", "of the index, bytes", "resident, bytes"), memory),
+        (f"{scale.ON_PAPER:,} objects, on paper: {times:,.0f} times the figures above", ("", "computed"), on_paper),
         (f"The same {scale.HOT_KEYS:,} hot keys", ("hits from", "objects stored", "answered by the disk", "requests/s", "CPU µs", "growth"), costs),
     ]
+
+
+def _of_start(start):
+    return (("first answer", start.answer_ms), ("whole index", start.loaded_ms))
 
 
 def _workers(rows):
@@ -169,8 +186,6 @@ TABLES = {
 CHARTED = {
     "hits": lambda rows: charts.cpu_bars("CPU time of a hit, one worker on one core (µs, less is better)", rows),
     "misses": lambda rows: charts.cpu_bars("CPU time of a miss, one worker on one core (µs, less is better)", rows),
-    "disk-hits": lambda rows: charts.cpu_bars("CPU time of a hit from disk, one worker on one core (µs, less is better)", rows, label),
-    "disk-misses": lambda rows: charts.cpu_bars("CPU time of a miss that is written to disk (µs, less is better)", rows, label),
 }
 
 

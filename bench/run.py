@@ -4,7 +4,7 @@ This file reads the arguments and runs the tables, which have a file each: hits.
 scale.py, instructions.py.
 README.md in this folder says what they measure, how, and which traps they avoid.
 
-  make bench                                   all tables, some 12 minutes; writes docs/benchmarks.md and its charts
+  make bench                                   all tables, some 35 minutes; writes docs/benchmarks.md and its charts
   make bench ARGS=--callgrind                  only the instructions per request, with the most expensive functions of a hit: a minute
   make bench ARGS="--only hits --sizes 4096 --servers limit,kasoku --rounds 5"
 """
