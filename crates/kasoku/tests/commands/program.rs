@@ -349,7 +349,10 @@ fn each_command_has_a_manual_page_and_completions() {
         let page = std::fs::read_to_string(directory.join(format!("kasoku-{command}.1"))).unwrap();
         assert!(page.contains(&format!("kasoku\\-{command}")) && page.contains("SYNOPSIS"), "{command}: {page}");
     }
-    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), commands.len() + 1, "and one of all");
+    // One of all, and one for each command of `kasoku disk`.
+    let disk = ["stat", "list", "verify", "export"].map(|command| format!("kasoku-disk-{command}.1"));
+    assert!(disk.iter().all(|page| directory.join(page).exists()));
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), commands.len() + 1 + disk.len());
     for shell in ["bash", "zsh", "fish"] {
         let text = String::from_utf8(kasoku(&["generate", "completions", shell]).stdout).unwrap();
         assert!(commands.iter().all(|command| text.contains(command)) && text.contains("control-socket"), "{shell}");

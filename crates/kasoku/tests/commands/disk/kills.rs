@@ -11,9 +11,8 @@ const KILLS: usize = 10;
 
 /// Kills the program again and again. Returns how many of the pages that should have survived did so; where pages are evicted, none
 /// has to.
-fn kill_again_and_again(name: &str, world: &Arc<World>, evicts: bool) -> (usize, usize) {
+fn kill_again_and_again(name: &str, world: &Arc<World>, evicts: bool, kills: usize) -> (usize, usize) {
     let (folder, origin) = (folder(name), world.originate());
-    let kills = number("KASOKU_DISK_KILLS", KILLS);
     let mut program = serve(world, origin, &folder, "64MiB");
     let (mut survived, mut evicted) = ((0, 0), 0);
     let (mut hit_after, mut loaded_after) = (Vec::new(), Vec::new());
@@ -47,17 +46,27 @@ fn kill_again_and_again(name: &str, world: &Arc<World>, evicts: bool) -> (usize,
     });
     println!("from the start to the first hit, median and longest: {hit:.1?}; until all is known: {loaded:.1?}");
     assert_eq!(evicted > 0, evicts, "{evicted} were evicted");
-    assert!(served > 100 * kills && purged > kills, "{served} answers, {purged} purges");
+    assert!(served > 10 * kills && purged > kills, "{served} answers, {purged} purges");
     survived
 }
 
 #[test]
 fn what_was_stored_survives_a_kill_and_what_was_purged_does_not() {
-    let (survived, of) = kill_again_and_again("disk-kills", &World::new(300, 60_000), false);
+    let (survived, of) = kill_again_and_again("disk-kills", &World::new(300, 60_000), false, kills());
     assert!(of > 100 && survived * 100 >= of * 99, "{survived} of {of} survived");
 }
 
 #[test]
 fn a_kill_while_responses_are_evicted_leaves_no_wrong_byte() {
-    kill_again_and_again("disk-kills-evicting", &World::new(4000, 250_000), true);
+    kill_again_and_again("disk-kills-evicting", &World::new(4000, 250_000), true, kills());
+}
+
+#[test]
+fn a_kill_while_large_responses_are_written_leaves_no_wrong_byte() {
+    // Memory takes a sixteenth of these: the larger ones go to disk while they come.
+    kill_again_and_again("disk-kills-large", &World::new(200, 1_000_000), true, kills().div_ceil(2));
+}
+
+fn kills() -> usize {
+    number("KASOKU_DISK_KILLS", KILLS)
 }
