@@ -53,9 +53,7 @@ HITS = (
     # A disk tier has more objects than that.
     Objects(4096, 100_000, measure.CONNECTIONS, 2, keeps_open=False),
     Objects(102_400, 3_000, measure.CONNECTIONS, 16),
-    # Memory must have room for eight times the largest response, so it answers some of these hits. Few connections, since at present each
-    # response is read into memory as a whole.
-    Objects(10_485_760, 60, 2, 192, from_disk_min=0.6),
+    Objects(10_485_760, 60, 16, 16),
 )
 HITS_STORE_MIB = 1024
 MISS_SIZE = 4096

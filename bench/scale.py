@@ -30,7 +30,7 @@ HOT_KEYS = 1_000
 # What so many objects would take is computed, not measured.
 ON_PAPER = 100_000_000
 # The length of an object's place in a checkpoint, and of a frame in the log (crates/store/src/disk/place.rs, log.rs). The log has at most
-# half as many frames as there are objects before a checkpoint is taken.
+# a frame for each four objects before a checkpoint is taken.
 PLACE_BYTES = 32
 FRAME_BYTES = 64
 STORE_MIB = 10 * 1024

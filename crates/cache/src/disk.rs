@@ -375,7 +375,10 @@ impl Cache {
                 if is_present(&found.meta) || !tier.disk.has(&found.object) {
                     continue;
                 }
-                tier.disk.count_hit(&found.object);
+                // What stays on disk is counted when it is sent.
+                if !matches!(found.body, FoundBody::OnDisk(_)) {
+                    tier.disk.count_hit(&found.object);
+                }
                 let variant = found.object.variant;
                 let (meta, body) = found.into_body(&self.0.budget);
                 let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));

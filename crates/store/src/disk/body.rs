@@ -76,7 +76,9 @@ impl OpenBody {
 
     /// Notes that the object answered a request.
     pub fn count_hit(&self) {
-        self.source.store().index.count_hit(&self.source.place());
+        let store = self.source.store();
+        store.index.count_hit(&self.source.place());
+        store.counters.hit_objects.add(1);
     }
 
     pub(super) fn chunks(&self) -> impl Iterator<Item = StoredChunk> {

@@ -31,8 +31,10 @@ const HEADS_BYTES_MIN: u64 = 1 << 20;
 /// How much of a segment is moved at most when it is evicted: the rest of it makes the room.
 const MOVED_SHARE: (u64, u64) = (3, 4);
 
-/// A checkpoint is taken when the log has so many frames, or half as many as there are objects.
+/// A checkpoint is taken when the log has so many frames, or one for each so many objects: a start reads the log before it finds anything, and
+/// a checkpoint is a place for each object.
 const LOG_FRAMES_MIN: u64 = 16 << 10;
+const OBJECTS_PER_FRAME: u64 = 4;
 
 /// The log may grow to so many times that length while no checkpoint can be written.
 const LOG_GROWTH_MAX: u64 = 4;
@@ -549,7 +551,7 @@ impl Writer {
     }
 
     fn log_frames_wanted(&self) -> u64 {
-        LOG_FRAMES_MIN.max(self.store.index.len() / 2)
+        LOG_FRAMES_MIN.max(self.store.index.len() / OBJECTS_PER_FRAME)
     }
 
     /// Begins a new log and a new journal: from here on, all changes are in these as well.
