@@ -129,7 +129,7 @@ def _scale(found):
     on_paper = [
         ("memory of the index", f"{found.memory[0].index_bytes * scale.ON_PAPER / 2**30:,.1f} GiB"),
         ("checkpoint on disk", f"{scale.PLACE_BYTES * scale.ON_PAPER / 2**30:,.1f} GiB"),
-        ("log on disk, at its longest", f"{scale.FRAME_BYTES * scale.ON_PAPER / 2 / 2**30:,.1f} GiB"),
+        ("log on disk, at its longest", f"{scale.FRAME_BYTES * scale.ON_PAPER / scale.OBJECTS_PER_FRAME / 2**30:,.1f} GiB"),
         *((f"{what}, {one.after}", f"{ms * times / 1_000:,.0f} s") for one in found.starts for what, ms in _of_start(one)),
     ]
     return [

@@ -33,6 +33,7 @@ ON_PAPER = 100_000_000
 # a frame for each four objects before a checkpoint is taken.
 PLACE_BYTES = 32
 FRAME_BYTES = 64
+OBJECTS_PER_FRAME = 4
 STORE_MIB = 10 * 1024
 FILL_CONNECTIONS = 64
 STARTS = 5

@@ -5,7 +5,7 @@
 //! disk, and looks up again. Requests for one key wait for one read.
 //!
 //! A response that is large stays on disk: what comes into memory is its head, and where the body is. The bytes are read when they are sent.
-//! The body of a fill that is too large for memory goes to disk while it comes ([`spool`]).
+//! The body of a fill that is too large for memory goes to disk while it comes (`spool`).
 //!
 //! Each change of what is stored for a key is made in both tiers under the lock of that key (`save`). So a response that is on its way
 //! from the disk into memory is dropped where the key was invalidated meanwhile. Purges of many keys are marks (`generations`), which are
