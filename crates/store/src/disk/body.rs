@@ -11,7 +11,7 @@ use super::store::Store;
 use std::fs::File;
 use std::sync::{Arc, Weak};
 
-/// See the [module](self).
+/// Where the bytes of a body are. It does not keep them from being evicted.
 #[derive(Clone, Debug)]
 pub struct StoredBody {
     store: Weak<Store>,

@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 /// How often a directory is read that changes meanwhile, or seems damaged since it does.
 const ATTEMPTS_MAX: usize = 5;
 
-/// What a directory has. See the [module](self).
+/// What a directory has, read without using it.
 #[derive(Debug)]
 pub struct DiskImage {
     directory: Directory,

@@ -26,7 +26,7 @@ const ROOM_SHARE: u64 = 32;
 /// The most by which it grows at once, in bytes.
 const GROWTH_BYTES_MAX: u64 = 256 << 20;
 
-/// See the [module](self). Dropping it removes what was written.
+/// Writes a large object while it comes. Dropping it removes what was written.
 pub struct LargeWriter {
     shared: Arc<Shared>,
     file: Unfinished,
