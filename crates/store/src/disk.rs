@@ -16,7 +16,7 @@
 //! | `segment` | a file of objects |
 //! | `index` | where the objects are, in memory |
 //! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
-//! | `opening`, `changes` | what an earlier process has left |
+//! | `opening`, `changes`, `missed` | what an earlier process has left; what was removed before it was opened |
 //! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
 //! | `writer`, `large`, `eviction`, `ghosts`, `in_memory` | writes objects, and decides which go |
 //! | `threads`, `jobs` | the threads: one that writes, one for removals, some that read |
@@ -40,6 +40,7 @@ mod journal;
 mod large;
 mod layout;
 mod log;
+mod missed;
 mod object;
 mod opening;
 mod place;
@@ -68,6 +69,7 @@ use bytes::Bytes;
 use counters::Counters;
 use jobs::{Job, RemovalJob};
 use journal::{MARK_BYTES_MAX, Removed};
+use missed::{Missed, MissedRemoval};
 use object::{Attempt, Wait};
 use queue::Queue;
 use reads::Reads;
@@ -78,6 +80,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use store::Store;
 use tokio::sync::oneshot;
 
@@ -86,6 +89,12 @@ pub const SIZE_BYTES_MIN: u64 = 64 << 20;
 
 /// The bytes of objects that may wait to be written.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
+
+/// So long after its start, a tier expects its directory to be opened.
+const STARTING_TIME: Duration = Duration::from_secs(10);
+
+/// The largest body: a place in the index has 32 bits for an offset in units of 8 bytes.
+const LARGE_BYTES_MAX: u64 = 31 << 30;
 
 /// The weight of an object that waits, besides its bytes.
 const WAITING_OVERHEAD_BYTES: u64 = 512;
@@ -223,12 +232,12 @@ pub struct DiskStatus {
 /// The disk tier. See the [module](self).
 pub struct Disk {
     shared: Arc<Shared>,
-    threads: Mutex<Option<Threads>>,
+    threads: Mutex<Threads>,
 }
 
 struct Threads {
-    writer: JoinHandle<()>,
-    removals: JoinHandle<()>,
+    /// The one that writes objects, and the one that writes removals.
+    writing: Option<(JoinHandle<()>, JoinHandle<()>)>,
     readers: Vec<JoinHandle<()>>,
 }
 
@@ -242,8 +251,8 @@ struct Shared {
     reads: Arc<Reads>,
     usage: Arc<Usage>,
     counters: Arc<Counters>,
-    /// A removal was not written: before the directory is used again, it must be emptied.
-    has_missed: AtomicBool,
+    missed: Mutex<Missed>,
+    started: Instant,
     is_stopping: AtomicBool,
 }
 
@@ -264,11 +273,12 @@ impl Disk {
             reads: Arc::new(Reads::new(counters.clone())),
             usage: Arc::default(),
             counters,
-            has_missed: AtomicBool::new(false),
+            missed: Mutex::default(),
+            started: Instant::now(),
             is_stopping: AtomicBool::new(false),
         });
         let threads = threads::start(&shared)?;
-        Ok(Self { shared, threads: Mutex::new(Some(threads)) })
+        Ok(Self { shared, threads: Mutex::new(threads) })
     }
 
     /// The objects of a key, if no read has to wait for the disk.
@@ -355,9 +365,10 @@ impl Disk {
 
     /// Drops objects of a key. From now on they are not found, also not those that wait to be written.
     pub fn remove(&self, key: &[u8], removal: Removal) -> Durability {
-        let store = match self.shared.store_or_missed() {
+        let removed = || MissedRemoval::Objects { key: key.into(), removal };
+        let store = match self.shared.store_or_missed(removed) {
             Ok(store) => store,
-            Err(missed) => return Durability::Failed(missed),
+            Err(durability) => return durability,
         };
         let hash = store.hash(key);
         // Also where nothing is found: the index has forgotten what was evicted, and the log may still have it.
@@ -377,9 +388,9 @@ impl Disk {
 
     /// Writes a mark of the owner's.
     pub fn mark(&self, mark: Vec<u8>) -> Durability {
-        let store = match self.shared.store_or_missed() {
+        let store = match self.shared.store_or_missed(|| MissedRemoval::Mark(mark.clone())) {
             Ok(store) => store,
-            Err(missed) => return Durability::Failed(missed),
+            Err(durability) => return durability,
         };
         if mark.len() > MARK_BYTES_MAX {
             return self.shared.lose(&store);
@@ -406,7 +417,9 @@ impl Disk {
     /// The largest body that [`Disk::begin`] takes at present, in bytes; 0: nothing is written.
     pub fn large_bytes_max(&self) -> u64 {
         match *self.shared.state() {
-            DiskState::Serving { paused: None, .. } => self.shared.options.size_bytes / writer::LARGE_SHARE_OF_STORE,
+            DiskState::Serving { paused: None, .. } => {
+                (self.shared.options.size_bytes / writer::LARGE_SHARE_OF_STORE).min(LARGE_BYTES_MAX)
+            }
             _ => 0,
         }
     }
@@ -429,17 +442,25 @@ impl Disk {
         }
     }
 
-    /// Writes what waits and a checkpoint, and lets another process use the directory. Nothing is found or stored from then on.
-    pub fn stop(&self) {
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Writes what waits and a checkpoint, and lets another process use the directory. Nothing is found or stored from then on. Who reads
+    /// an object may go on.
+    pub fn give_up(&self) {
+        let writing = self.threads.lock().unwrap_or_else(PoisonError::into_inner).writing.take();
         self.shared.is_stopping.store(true, Ordering::Relaxed);
-        self.shared.reads.close();
         // The thread that writes removals ends first: it may need room that the other one makes, and the last checkpoint covers them.
         self.shared.removals.close();
-        let Some(Threads { writer, removals, readers }) = threads else { return };
+        let Some((writer, removals)) = writing else { return };
         let _ = removals.join();
         self.shared.jobs.close();
-        for thread in readers.into_iter().chain([writer]) {
+        let _ = writer.join();
+    }
+
+    /// The same, and nothing is read from then on.
+    pub fn stop(&self) {
+        self.give_up();
+        self.shared.reads.close();
+        let readers = std::mem::take(&mut self.threads.lock().unwrap_or_else(PoisonError::into_inner).readers);
+        for thread in readers {
             let _ = thread.join();
         }
     }
@@ -493,28 +514,58 @@ impl Shared {
         }
     }
 
-    /// The open directory. Where none is open, a removal is missed: the directory may have what was removed, and must be emptied before it is
-    /// used.
-    fn store_or_missed(&self) -> Result<Arc<Store>, NotDurable> {
+    fn missed(&self) -> MutexGuard<'_, Missed> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The open directory. Where none is open, the removal is remembered, and made up for before one is used.
+    fn store_or_missed(&self, removal: impl FnOnce() -> MissedRemoval) -> Result<Arc<Store>, Durability> {
         // Under the lock under which a directory is published.
         let open = self.store.read().unwrap_or_else(PoisonError::into_inner);
         open.clone().ok_or_else(|| {
-            self.has_missed.store(true, Ordering::Relaxed);
-            NotDurable(self.options.path.clone())
+            let (done, receiver) = oneshot::channel();
+            let is_remembered = self.missed().add(removal(), done);
+            let path = self.options.path.clone();
+            // A directory that is about to be opened, or that another process is about to give up, is worth a wait.
+            let is_worth_waiting = self.started.elapsed() < STARTING_TIME && !self.is_stopping.load(Ordering::Relaxed);
+            match is_remembered && is_worth_waiting {
+                true => Durability::Waits(Written { receiver, path }),
+                false => Durability::Failed(NotDurable(path)),
+            }
         })
     }
 
-    /// Puts an opened directory into use, unless a removal was missed meanwhile. An empty one has nothing that was removed: otherwise, where
-    /// removals come fast, no directory would ever be used again.
+    /// Puts an opened directory into use, and removes from it what was removed meanwhile. Returns false where that is not known any more:
+    /// then it must be emptied. An empty one has nothing that was removed.
     fn publish(&self, store: &Arc<Store>, is_empty: bool) -> bool {
         let mut open = self.store.write().unwrap_or_else(PoisonError::into_inner);
-        let is_complete = is_empty || !self.has_missed.load(Ordering::Relaxed);
-        if is_complete {
-            self.has_missed.store(false, Ordering::Relaxed);
-            *open = Some(store.clone());
-            self.set_state(DiskState::Serving { is_loading: true, paused: None });
+        let mut missed = self.missed();
+        if missed.has_lost && !is_empty {
+            return false;
         }
-        is_complete
+        for (removal, done) in missed.take() {
+            let (sequence, removed) = match removal {
+                MissedRemoval::Objects { key, removal } => {
+                    let hash = store.hash(&key);
+                    (store.index.remove(hash, removal).0, Removed::Objects { hash, removal })
+                }
+                MissedRemoval::Mark(mark) if mark.len() > MARK_BYTES_MAX => {
+                    missed.has_lost = true;
+                    return false;
+                }
+                MissedRemoval::Mark(mark) => (store.index.next_sequence(), Removed::Mark(mark)),
+            };
+            let job = RemovalJob { store: store.clone(), sequence, removed, done: Some(done) };
+            // It would come back with the next start.
+            if self.removals.push(job.removed.weight(), job).is_err() {
+                missed.has_lost = true;
+                return false;
+            }
+        }
+        missed.has_lost = false;
+        *open = Some(store.clone());
+        self.set_state(DiskState::Serving { is_loading: true, paused: None });
+        true
     }
 
     /// Gives the directory up, since a removal can't be written: makes it invalid, so that nobody finds in it what was removed.
@@ -528,7 +579,7 @@ impl Shared {
                 Durability::Done
             }
             Err(error) => {
-                self.has_missed.store(true, Ordering::Relaxed);
+                self.missed().has_lost = true;
                 tracing::error!(directory = %path.display(), %error, "a removal could not be written, nor the cache emptied");
                 Durability::Failed(NotDurable(path.clone()))
             }

@@ -35,6 +35,11 @@ impl Queues {
         }
     }
 
+    /// The number of segments.
+    pub(super) fn len(&self) -> usize {
+        self.new.len() + self.proven.len()
+    }
+
     /// Adds a segment whose one object was requested again.
     pub(super) fn add_proven(&mut self, segment: Arc<Segment>) {
         self.proven.push_back(segment);

@@ -104,6 +104,11 @@ impl Index {
         self.part(place.hash).places.find(place.hash, |other| is_same(other, place)).is_some()
     }
 
+    /// Whether an object of that key waits to be written.
+    pub(super) fn is_waited_for(&self, hash: u64) -> bool {
+        self.part(hash).waiting.contains_key(&hash)
+    }
+
     /// Whether there is, or may be, an object of that variant, or one of that key that waits to be written.
     pub(super) fn may_have(&self, hash: u64, variant: u64) -> bool {
         let part = self.part(hash);

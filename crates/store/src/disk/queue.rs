@@ -37,7 +37,9 @@ impl<T> Queue<T> {
     /// Appends an item; gives it back where there is no room, or where the queue is closed.
     pub(super) fn push(&self, weight: u64, item: T) -> Result<(), T> {
         let mut waiting = self.lock();
-        if waiting.is_closed || waiting.weight.saturating_add(weight) > self.weight_max {
+        // One item always has room, or a heavy one would never be taken.
+        let has_room = waiting.items.is_empty() || waiting.weight.saturating_add(weight) <= self.weight_max;
+        if waiting.is_closed || !has_room {
             return Err(item);
         }
         waiting.weight += weight;

@@ -82,7 +82,8 @@ impl Reads {
 
     /// Runs `job` on such a thread, and waits for nothing.
     pub(super) fn later(&self, job: impl FnOnce() + Send + 'static) {
-        if let Err(job) = self.jobs.push(1, Box::new(job)) {
+        // Without a weight: it must not run on a worker's thread since much else waits.
+        if let Err(job) = self.jobs.push(0, Box::new(job)) {
             job();
         }
     }

@@ -458,18 +458,44 @@ fn a_directory_in_use_is_taken_over_when_it_is_free() {
 }
 
 #[test]
-fn a_purge_that_can_t_be_written_empties_the_directory() {
+fn what_is_removed_before_the_directory_is_open_is_gone_when_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let first = start(folder.path());
-    put(&first, object("a", 1, b"one"));
-    // This one can't open the directory, so what it purges may be in there.
-    let second = Disk::start(options(folder.path(), 64 * MIB), owner()).unwrap();
-    assert!(block_on(second.remove(b"a", Removal::Key).wait()).is_err());
+    ["a", "b"].iter().for_each(|key| put(&first, object(key, 1, b"one")));
+    // This one can't open the directory yet.
+    let owner_of_second = owner();
+    let second = Disk::start(options(folder.path(), 64 * MIB), owner_of_second).unwrap();
+    let (removed, marked) = (second.remove(b"a", Removal::Key), second.mark(b"mark".to_vec()));
     first.stop();
     let second = loaded(second);
-    assert_eq!(found(&second, "a"), []);
-    put(&second, object("b", 1, b"two"));
-    assert_eq!(found(&second, "b"), [(1, b"two".to_vec(), true)]);
+    block_on(removed.wait()).unwrap();
+    block_on(marked.wait()).unwrap();
+    let check = |disk: &Disk| {
+        assert_eq!(found(disk, "a"), []);
+        assert_eq!(found(disk, "b"), [(1, b"one".to_vec(), true)]);
+    };
+    check(&second);
+    let left = tempfile::tempdir().unwrap();
+    copy(folder.path(), left.path());
+    let third = owner();
+    let disk = loaded(Disk::start(options(left.path(), 64 * MIB), third.clone()).unwrap());
+    check(&disk);
+    let marks = third.recovered.lock().unwrap();
+    assert_eq!(marks[0].as_ref().unwrap().since, [b"mark".to_vec()]);
+}
+
+#[test]
+fn too_many_removals_before_the_directory_is_open_empty_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = start(folder.path());
+    put(&first, object("kept", 1, b"one"));
+    let second = Disk::start(options(folder.path(), 64 * MIB), owner()).unwrap();
+    let removals: Vec<_> =
+        (0..5000).map(|number| second.remove(format!("{number}").as_bytes(), Removal::Key)).collect();
+    assert!(matches!(removals.last(), Some(Durability::Failed(_))));
+    first.stop();
+    let second = loaded(second);
+    assert_eq!(found(&second, "kept"), []);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Threads> {
         readers.push(Builder::new().name(format!("disk-reader-{number}")).spawn(move || reads.serve())?);
     }
     let _ = opening.recv_timeout(OPENING_TIMEOUT);
-    Ok(Threads { writer, removals, readers })
+    Ok(Threads { writing: Some((writer, removals)), readers })
 }
 
 /// Opens the directory and writes objects, until the end.
@@ -74,17 +74,17 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
             (&shared.usage, &shared.counters, &shared.reads),
             marks,
         ) {
-            Ok(found) if shared.has_missed.load(Ordering::Relaxed) && !found.is_empty => {
+            Ok(found) if shared.missed().has_lost && !found.is_empty => {
                 // It may have what was removed while it was not open.
                 match found.store.directory.invalidate() {
-                    Ok(()) => shared.has_missed.store(false, Ordering::Relaxed),
+                    Ok(()) => shared.missed().has_lost = false,
                     Err(error) => fail(shared, &mut last, &error.to_string()),
                 }
             }
             Ok(mut found) => {
                 last.clear();
                 // Purges that were missed meanwhile are not in its marks.
-                found.has_lost |= shared.has_missed.load(Ordering::Relaxed);
+                found.has_lost |= shared.missed().has_lost;
                 let is_empty = found.is_empty;
                 shared.owner.recover(found.marks.clone());
                 let (writer, objects) = Writer::new(found, &shared.options, shared.owner.clone());
@@ -201,6 +201,9 @@ impl Serving<'_> {
                 Next::Item(Job::Refresh { store, object, body, sequence }) => {
                     self.put(&store, object, |writer, object, now_ms| writer.refresh(object, &body, sequence, now_ms));
                 }
+                // Whose caller has gone away.
+                Next::Item(Job::Begin { done, .. }) if done.is_closed() => {}
+                Next::Item(Job::Grow { done, .. }) if done.is_closed() => {}
                 Next::Item(Job::Begin { store, hash, bytes, done }) => {
                     let begun = self.large(&store, |writer| writer.begin_large(hash, bytes));
                     // If the caller has gone away, the segment goes too.

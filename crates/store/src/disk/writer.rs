@@ -62,6 +62,8 @@ pub(super) struct Writer {
     ghosts: Ghosts,
     owner: Arc<dyn Owner>,
     in_memory: InMemory,
+    /// Whether each large object has been kept once since room is wanted, and none is kept any more since it is in memory.
+    is_pressed: bool,
     /// Keys that were seen once, where objects are written on their second request.
     seen: Option<Ghosts>,
     size_bytes: u64,
@@ -121,6 +123,7 @@ impl Writer {
             ghosts: Ghosts::new(0),
             owner,
             in_memory: InMemory::default(),
+            is_pressed: false,
             seen: (options.admission == Admission::SecondRequest).then(|| Ghosts::new(options.size_bytes / (16 << 10))),
             size_bytes: options.size_bytes,
             segment_bytes: segment_bytes(options.size_bytes),
@@ -269,12 +272,16 @@ impl Writer {
         if self.is_evicting {
             return Ok(());
         }
-        for _ in 0..EVICTIONS_MAX {
+        let segments = self.queues.len();
+        for number in 0..EVICTIONS_MAX {
             if self.used_bytes() + bytes + self.segment_bytes <= self.size_bytes {
                 break;
             }
+            // Where all large objects are in memory as well, they would be kept for ever.
+            self.is_pressed = number >= segments;
             self.evict()?;
         }
+        self.is_pressed = false;
         Ok(())
     }
 
@@ -321,6 +328,14 @@ impl Writer {
 
     /// Such an object is complete and can be found.
     pub(super) fn published_large(&mut self, segment: Arc<Segment>, place: &Place, sequence: u64, now_ms: u64) {
+        // It may have been removed or refreshed since it was published. The journal that says so may be older than the log that is in use now,
+        // so it must not be in that log.
+        if !self.store.index.has(place) {
+            return match self.store.index.is_waited_for(place.hash) {
+                true => self.queues.add(segment),
+                false => self.store.remove_segment(&segment),
+            };
+        }
         self.log.stored(sequence, now_ms, place);
         self.store.counters.stored_objects.add(1);
         self.store.counters.stored_bytes.add(segment.bytes());
@@ -481,11 +496,12 @@ impl Writer {
     /// Whether the object of a large segment was requested again. Its hits are counted down. Otherwise it is dropped.
     fn is_wanted_large(&mut self, segment: &Segment) -> bool {
         let (ghosts, in_memory) = (&mut self.ghosts, &mut self.in_memory);
+        let is_pressed = self.is_pressed;
         let (mut is_kept, evicted) = (false, &self.store.counters.evicted_objects);
         self.store.index.sift(segment.number, |place| {
             let hits = place.hits();
             place.set_hits(hits.saturating_sub(1));
-            let is_wanted = hits > 0 || in_memory.has(place.hash);
+            let is_wanted = hits > 0 || !is_pressed && in_memory.has(place.hash);
             is_kept |= is_wanted;
             if !is_wanted {
                 ghosts.remember(place.hash);

@@ -165,3 +165,35 @@ fn who_holds_a_body_does_not_keep_it_on_disk() {
     assert_eq!(block_on(chunk.bytes()).unwrap().len(), 256 << 10, "who has opened it reads on");
     assert!(disk.status().used_bytes <= 64 * MIB);
 }
+
+#[test]
+fn who_reads_goes_on_after_the_directory_was_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let large = finished(&disk, "a", &body(1, 2_000_000));
+    let open = large.stored_body().open().unwrap();
+    assert!(large.publish());
+    disk.give_up();
+    for file in fs::read_dir(folder.path().join("segments")).unwrap() {
+        let file = fs::File::open(file.unwrap().path()).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    }
+    assert_eq!(block_on(open.chunk_at(1 << 20).unwrap().bytes()).unwrap(), &body(1, 2_000_000)[1 << 20..1280 << 10]);
+    let other = start(folder.path());
+    assert_eq!(found(&other, "a"), [(1, body(1, 2_000_000), true)]);
+}
+
+#[test]
+fn large_objects_that_are_all_in_memory_as_well_make_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = owner();
+    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
+    for number in 0..20 {
+        let key = format!("{number}");
+        owner.in_memory.lock().unwrap().push(key.clone());
+        assert!(finished(&disk, &key, &body(number, 10 << 20)).publish(), "{number}");
+        assert!(disk.status().used_bytes <= 64 * MIB);
+    }
+    assert_eq!(found(&disk, "19").len(), 1);
+}
