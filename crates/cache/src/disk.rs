@@ -30,10 +30,10 @@ pub use inspect::{DiskContents, DiskResponse, Read};
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::time::Now;
-pub use kasoku_store::disk::OpenBody;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
 pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
+pub use kasoku_store::disk::{OpenBody, ReadError};
 use kasoku_store::{KeyHash, Memory};
 pub use spool::SpooledPiece;
 pub(crate) use spool::{Spool, Spooled};
@@ -104,7 +104,13 @@ impl Owner for DiskOwner {
 
     fn for_each_in_memory(&self, each: &mut dyn FnMut(&[u8])) {
         if let Some(memory) = self.memory.upgrade() {
-            memory.for_each(|resource| each(resource.key()));
+            // Of a body that stays on disk, memory has only the head, and its hits are counted on disk.
+            let has_bodies = |resource: &Resource| resource.entries().iter().any(|entry| entry.body.is_in_memory());
+            memory.for_each(|resource| {
+                if has_bodies(resource) {
+                    each(resource.key())
+                }
+            });
         }
     }
 
@@ -280,6 +286,13 @@ impl Cache {
         }
     }
 
+    /// The same, except that who reads a body from disk may go on.
+    pub(crate) fn give_up_directory(&self) {
+        if let Some(tier) = &self.0.disk {
+            tier.disk.give_up();
+        }
+    }
+
     /// Ends the disk tier: what waits is written, and another process may use the directory.
     pub fn stop_disk(&self) {
         if let Some(tier) = &self.0.disk {
@@ -317,7 +330,9 @@ impl Cache {
         let is_right = description::variant_number(&meta) == object.variant;
         let bytes = object.body_bytes();
         let is_whole = complete_length == Some(bytes) && object.has_no_gaps();
-        let stays = (is_whole && bytes > STAYS_ON_DISK_BYTES).then(|| object.stored_body()).flatten();
+        // What memory does not take was written as a large object, whatever its length.
+        let stays = STAYS_ON_DISK_BYTES.min(self.0.limits.object_bytes_max / 2);
+        let stays = (is_whole && bytes > stays).then(|| object.stored_body()).flatten();
         let has_room = || bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
         let body = match (external_body, stays) {
             (Some(external_body), _) => FoundBody::External(external_body),

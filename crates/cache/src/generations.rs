@@ -194,6 +194,8 @@ impl Generations {
     /// Skips epochs: an earlier process may have stored responses in epochs whose purges it had not written yet, and a new purge must
     /// cover them.
     pub(crate) fn skip(&self) {
+        // A purge reads the epoch and sets the next one under this lock.
+        let _marks = self.marks();
         self.epoch.fetch_add(SKIPPED, Ordering::SeqCst);
     }
 

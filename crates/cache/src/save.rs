@@ -140,7 +140,10 @@ impl Cache {
     /// Drops one stored response.
     pub(crate) fn remove(&self, key: &Key, entry: &Arc<Entry>) {
         self.update(key.hash(), key.bytes(), |resource| {
-            self.forget_on_disk(key, &entry.meta);
+            // What has taken its place meanwhile stays.
+            if resource.as_ref().is_none_or(|resource| resource.has(entry)) {
+                self.forget_on_disk(key, &entry.meta);
+            }
             resource?.without(entry).map(Arc::new)
         });
     }

@@ -49,7 +49,7 @@ impl Cache {
             Some(succession) => succession.has_disk = true,
             None => return,
         }
-        self.stop_disk();
+        self.give_up_directory();
     }
 
     /// Makes a removal certain: on disk, or in the process that takes this one's place.

@@ -4,10 +4,11 @@
 //! without it. One whose body is on disk is a hit if the bytes are there (`deliver/on_disk`).
 
 use crate::cache::fetch;
-use crate::deliver::on_disk::{self, Unreadable};
+use crate::deliver::on_disk;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
+use crate::exchange::open_entry::Unreadable;
 use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::respond::{self, forwarded};
@@ -57,6 +58,7 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
                 // The next look-up finds out.
                 Err(Unreadable::Evicted) => {}
                 Err(Unreadable::Damaged) => exchange.worker.cache.drop_changed(&routed.key, &entry),
+                Err(Unreadable::Silent) => break,
             }
             missed = Reason::UriMiss;
             continue;

@@ -177,7 +177,7 @@ async fn origin(
                 exchange.origin_has_ended();
                 out.end(None).await
             }
-            Err(Interrupted::Client | Interrupted::Lost) => out.cut(),
+            Err(Interrupted::Client | Interrupted::Disk(_)) => out.cut(),
             Err(Interrupted::File(error)) => broken(exchange, out, &error, status).await,
         };
     }

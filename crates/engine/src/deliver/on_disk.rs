@@ -9,7 +9,7 @@ use crate::deliver::outgoing::{HeldMemory, Interrupted, Outgoing};
 use crate::deliver::stored::{Content, begin, codings};
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
-use crate::exchange::open_entry::OpenEntry;
+use crate::exchange::open_entry::{OpenEntry, Unreadable};
 use crate::runtime::worker::DISK_TIMEOUT;
 use bytes::Bytes;
 use http::Method;
@@ -22,15 +22,6 @@ use kasoku_semantics::range::ByteRange;
 use std::iter;
 use std::sync::Arc;
 
-/// Why a stored response can't be sent from disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// It was evicted or moved since it was looked up.
-    Evicted,
-    /// It is not as it was written, or the disk does not give it.
-    Damaged,
-}
-
 /// Opens the body, and reads what goes out first.
 pub(crate) async fn open(exchange: &Exchange, entry: &Arc<Entry>) -> Result<OpenEntry, Unreadable> {
     let stored = entry.body.stored_body().ok_or(Unreadable::Evicted)?;
@@ -40,7 +31,7 @@ pub(crate) async fn open(exchange: &Exchange, entry: &Arc<Entry>) -> Result<Open
     if exchange.settings.verifies_disk
         && let Some(offset) = first_wanted(exchange, entry)
     {
-        open.first = Some(open.read(&exchange.worker, offset).await.ok_or(Unreadable::Damaged)?);
+        open.first = Some(open.read(&exchange.worker, offset).await?);
     }
     Ok(open)
 }
@@ -95,8 +86,8 @@ pub(crate) async fn send(exchange: &Exchange, mut open: OpenEntry, status: Cache
     };
     match sent {
         Ok(()) => out.end(None).await,
-        Err(Interrupted::Client) => out.cut(),
-        Err(Interrupted::Lost | Interrupted::File(_)) => {
+        Err(Interrupted::Client | Interrupted::Disk(Unreadable::Evicted | Unreadable::Silent)) => out.cut(),
+        Err(Interrupted::Disk(Unreadable::Damaged) | Interrupted::File(_)) => {
             let cache = &exchange.worker.cache;
             cache.drop_changed(&cache.key(&exchange.uri), &entry);
             out.cut()
@@ -111,7 +102,9 @@ async fn send_range(
     range: ByteRange,
 ) -> Result<(), Interrupted> {
     if !exchange.settings.verifies_disk {
-        let Some((file, position)) = open.body.file_at(range.first) else { return Err(Interrupted::Lost) };
+        let Some((file, position)) = open.body.file_at(range.first) else {
+            return Err(Interrupted::Disk(Unreadable::Damaged));
+        };
         let mut file = FileBody::of_immutable(file, position, range.length(), DISK_TIMEOUT);
         return out.file(&mut file).await;
     }
@@ -119,7 +112,7 @@ async fn send_range(
     while at <= range.last {
         let mut piece = match open.first.take() {
             Some(first) => first,
-            None => open.read(&exchange.worker, at).await.ok_or(Interrupted::Lost)?,
+            None => open.read(&exchange.worker, at).await.map_err(Interrupted::Disk)?,
         };
         piece.truncate(usize::try_from(range.last - at + 1).unwrap_or(usize::MAX));
         at += piece.len() as u64;

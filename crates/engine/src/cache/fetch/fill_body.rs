@@ -3,12 +3,13 @@
 use crate::error::reason;
 use crate::observe::timing::OriginTime;
 use crate::origin_client::Response;
-use crate::runtime::worker::Worker;
+use crate::runtime::worker::{DISK_TIMEOUT, Worker};
 use kasoku_cache::BodyWriter;
 use kasoku_metrics::Counter;
 use kasoku_origin::BodyPiece;
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
 use std::rc::Rc;
+use tokio::time::timeout;
 
 /// Carries the body from the origin into the fill.
 pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: BodyWriter, time: Rc<OriginTime>) {
@@ -18,7 +19,7 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                 if body.push(data).await.is_err() {
                     return;
                 }
-                if body.has_to_spool() && worker.within_disk_timeout(body.spool()).await.is_none() {
+                if body.has_to_spool() && timeout(DISK_TIMEOUT, body.spool()).await.is_err() {
                     body.end_spooling();
                 }
             }
@@ -28,7 +29,7 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                 if response.body.may_be_incomplete() {
                     body.mark_possibly_incomplete();
                 }
-                if body.has_to_spool() && worker.within_disk_timeout(body.complete_spooling()).await.is_none() {
+                if body.has_to_spool() && timeout(DISK_TIMEOUT, body.complete_spooling()).await.is_err() {
                     body.end_spooling();
                 }
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));

@@ -10,6 +10,7 @@
 use crate::deliver::outgoing::pacing::Pacing;
 use crate::deliver::outgoing::{Outgoing, at_once, in_time, unless_too_slow};
 use crate::exchange::Exchange;
+use crate::exchange::open_entry::Unreadable;
 use crate::runtime::scratch::ScratchBuffer;
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_programs::{FileBody, FileParts};
@@ -24,8 +25,8 @@ use std::time::{Duration, Instant};
 pub(crate) enum Interrupted {
     /// The client has gone, or takes too little.
     Client,
-    /// The bytes can't be had any more.
-    Lost,
+    /// The disk tier does not give the bytes.
+    Disk(Unreadable),
     /// The file did not give the bytes that were announced, or can't be read.
     File(Error),
 }
