@@ -12,7 +12,7 @@ use super::place::{Location, Place, UNIT_BYTES};
 use super::segment::HEADER_BYTES;
 use super::unfinished::{LargeError, Unfinished};
 use super::writer::LARGE_SHARE_OF_STORE;
-use super::{Disk, Shared};
+use super::{Disk, Shared, WAITING_OVERHEAD_BYTES};
 use bytes::Bytes;
 use std::io;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Disk {
         let room = HEADER_BYTES + length.unwrap_or_else(unknown);
         let (done, receiver) = oneshot::channel();
         let job = Job::Begin { store, hash, bytes: room, done };
-        self.shared.jobs.push(0, job).map_err(|_| LargeError::Refused)?;
+        self.shared.jobs.push(WAITING_OVERHEAD_BYTES, job).map_err(|_| LargeError::Refused)?;
         let file = receiver.await.map_err(|_| LargeError::Refused)??;
         let shared = self.shared.clone();
         Ok(LargeWriter { shared, file, hash, offset: HEADER_BYTES, room, chunks: Vec::new(), body_bytes: 0 })
@@ -110,7 +110,7 @@ impl LargeWriter {
         let (done, receiver) = oneshot::channel();
         let (store, segment) = (self.file.store.clone(), self.file.segment.clone());
         let job = Job::Grow { store, segment, bytes: room, done };
-        self.shared.jobs.push(0, job).map_err(|_| LargeError::Refused)?;
+        self.shared.jobs.push(WAITING_OVERHEAD_BYTES, job).map_err(|_| LargeError::Refused)?;
         receiver.await.map_err(|_| LargeError::Refused)??;
         self.room = room;
         Ok(())
@@ -168,7 +168,7 @@ impl FinishedLarge {
         self.file.is_kept = true;
         let (store, segment) = (self.file.store.clone(), self.file.segment.clone());
         let (place, sequence) = (self.place, self.sequence);
-        // Refused only at the end of the process.
+        // Without a weight, so that it is refused only when the directory is given up: then the object is not found again.
         let _ = self.shared.jobs.push(0, Job::Published { store, segment, place, sequence });
         true
     }

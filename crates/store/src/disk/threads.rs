@@ -168,6 +168,7 @@ fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened
         tracing::warn!(%error, "the disk cache could not write its log");
     }
     shared.close(&store);
+    writer.leave_unfinished();
     store.directory.unlock();
 }
 

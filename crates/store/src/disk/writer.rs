@@ -14,6 +14,7 @@ use super::place::{Location, Place, UNIT_BYTES};
 use super::segment::{Content, HEADER_BYTES, Segment, TRAILER_BYTES};
 use super::store::Store;
 use super::{Admission, DiskOptions, NewObject, Owner};
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -22,6 +23,9 @@ const LARGE_SHARE: u64 = 8;
 
 /// The largest object: this part of the store.
 pub(super) const LARGE_SHARE_OF_STORE: u64 = 4;
+
+/// What all large objects together may take while they come: this part of the store.
+const UNFINISHED_SHARE_OF_STORE: u64 = 2;
 
 /// The heads that a large object was given one after the other may take this part of its body, and at least so many bytes. Then it is
 /// dropped, and fetched anew.
@@ -62,6 +66,8 @@ pub(super) struct Writer {
     ghosts: Ghosts,
     owner: Arc<dyn Owner>,
     in_memory: InMemory,
+    /// The numbers of the segments of large objects that may not be complete.
+    unfinished: HashSet<u32>,
     /// Whether each large object has been kept once since room is wanted, and none is kept any more since it is in memory.
     is_pressed: bool,
     /// Keys that were seen once, where objects are written on their second request.
@@ -123,6 +129,7 @@ impl Writer {
             ghosts: Ghosts::new(0),
             owner,
             in_memory: InMemory::default(),
+            unfinished: HashSet::new(),
             is_pressed: false,
             seen: (options.admission == Admission::SecondRequest).then(|| Ghosts::new(options.size_bytes / (16 << 10))),
             size_bytes: options.size_bytes,
@@ -311,9 +318,13 @@ impl Writer {
         if bytes > self.size_bytes / LARGE_SHARE_OF_STORE {
             return Err(Refused::TooLarge);
         }
+        let store = &self.store;
+        self.unfinished.retain(|number| store.segment(*number).is_some());
+        self.has_room_for_unfinished(bytes)?;
         self.admit(hash, false)?;
         let segment = self.create(Content::One, bytes)?;
         self.store.add_segment(&segment);
+        self.unfinished.insert(segment.number);
         Ok(segment)
     }
 
@@ -322,12 +333,30 @@ impl Writer {
         if bytes > self.size_bytes / LARGE_SHARE_OF_STORE {
             return Err(Refused::TooLarge);
         }
-        self.make_room_for_more(bytes.saturating_sub(segment.bytes()))?;
+        let more = bytes.saturating_sub(segment.bytes());
+        self.has_room_for_unfinished(more)?;
+        self.make_room_for_more(more)?;
         Ok(segment.grow(bytes)?)
+    }
+
+    /// Refuses what would make large objects that are not complete take so much that all others had to go for them.
+    fn has_room_for_unfinished(&self, bytes: u64) -> Result<(), Refused> {
+        let segments = self.unfinished.iter().filter_map(|number| self.store.segment(*number));
+        let sum: u64 = segments.map(|segment| segment.bytes()).sum();
+        if sum + bytes > self.size_bytes / UNFINISHED_SHARE_OF_STORE { Err(Refused::TooLarge) } else { Ok(()) }
+    }
+
+    /// Takes the names of large objects that are not complete from them. Who writes or reads one goes on. The next process, which may be
+    /// about to use the directory, finds nothing of them.
+    pub(super) fn leave_unfinished(&mut self) {
+        for segment in self.unfinished.drain().filter_map(|number| self.store.segment(number)) {
+            segment.remove();
+        }
     }
 
     /// Such an object is complete and can be found.
     pub(super) fn published_large(&mut self, segment: Arc<Segment>, place: &Place, sequence: u64, now_ms: u64) {
+        self.unfinished.remove(&segment.number);
         // It may have been removed or refreshed since it was published. The journal that says so may be older than the log that is in use now,
         // so it must not be in that log.
         if !self.store.index.has(place) {

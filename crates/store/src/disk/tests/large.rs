@@ -197,3 +197,33 @@ fn large_objects_that_are_all_in_memory_as_well_make_room() {
     }
     assert_eq!(found(&disk, "19").len(), 1);
 }
+
+#[test]
+fn what_still_comes_when_the_directory_is_given_up_goes_on_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let body = body(1, 3 << 20);
+    let mut large = begun(&disk, "a", &body);
+    let chunk = block_on(large.append(Bytes::copy_from_slice(&body[..1 << 20]))).unwrap();
+    disk.give_up();
+    let other = start(folder.path());
+    assert_eq!(segments(folder.path()), [0_u64; 0]);
+    assert_eq!(other.status().used_bytes, 0);
+    assert_eq!(block_on(chunk.bytes()).unwrap(), &body[..1 << 20]);
+    let next = block_on(large.append(Bytes::copy_from_slice(&body[1 << 20..2 << 20]))).unwrap();
+    assert_eq!(block_on(next.bytes()).unwrap(), &body[1 << 20..2 << 20]);
+}
+
+#[test]
+fn what_comes_at_a_time_does_not_drive_everything_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    assert!(finished(&disk, "kept", &body(1, 5 << 20)).publish());
+    let begin = |number: usize| block_on(disk.begin(format!("{number}").as_bytes(), Some(14 << 20)));
+    let coming: Vec<_> = (0..5).filter_map(|number| begin(number).ok()).collect();
+    assert_eq!(coming.len(), 2, "half of 64 MiB");
+    assert_eq!(found(&disk, "kept").len(), 1);
+    drop(coming);
+    until(|| segments(folder.path()).len() == 1);
+    assert!(begin(9).is_ok(), "nothing was paused");
+}
