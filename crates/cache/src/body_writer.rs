@@ -176,7 +176,8 @@ impl BodyWriter {
                     Err(_) => self.end_spooling(),
                 }
             }
-            Spooling::Running(_) => {}
+            // Only the end of the body is in memory, which must not be taken for the whole.
+            Spooling::Running(_) => self.fill.change(|state| state.is_storable = false),
             other => self.spooling = other,
         }
     }

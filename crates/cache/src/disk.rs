@@ -157,10 +157,10 @@ impl FoundForm {
         Some(Self { object, form, bytes: Vec::new() })
     }
 
-    /// The compressed body, if it is a form of that body, which is in memory.
-    fn of_body(&self, body: &Body) -> Option<(Coding, Body)> {
-        let is_of_body = body.is_in_memory() && self.form.body_hash == description::body_hash(body);
-        Some((self.form.coding()?, Body::whole(&self.bytes))).filter(|_| is_of_body)
+    /// The compressed body, if it is a form of the body with that hash.
+    fn of_body(&self, body_hash: u64) -> Option<(Coding, Body)> {
+        let coding = self.form.coding().filter(|_| self.form.body_hash == body_hash)?;
+        Some((coding, Body::whole(&self.bytes)))
     }
 }
 
@@ -397,8 +397,11 @@ impl Cache {
                 let variant = found.object.variant;
                 let (meta, body) = found.into_body(&self.0.budget);
                 let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));
-                for form in read.forms.iter().filter(|form| form.form.of == variant && tier.disk.has(&form.object)) {
-                    match form.of_body(&entry.body) {
+                let is_of_this = |form: &&FoundForm| form.form.of == variant && tier.disk.has(&form.object);
+                let mut forms = read.forms.iter().filter(is_of_this).peekable();
+                let body_hash = forms.peek().map(|_| description::body_hash(&entry.body)).unwrap_or_default();
+                for form in forms {
+                    match form.of_body(body_hash) {
                         Some((coding, coded)) => {
                             tier.disk.count_hit(&form.object);
                             entry.body.begin_coding(coding);
