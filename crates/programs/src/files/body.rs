@@ -1,12 +1,14 @@
 //! Reads a file's bytes for a body: to a socket, a window at a time ([`FileBody::window`]), or through memory, a piece at a time
 //! ([`FileBody::next`]), for a response that is to be stored.
 //!
-//! The worker's thread must not wait for a disk. So a window is checked before it is sent: one byte of each [`PROBED_EVERY`] is read
-//! with RWF_NOWAIT. If one is not in memory, a thread that may wait reads the window, and has the kernel begin with the next. The
-//! check proves that the probed bytes were in memory. It does not prove that those between them were, nor that all still are when
-//! sendfile(2) takes them. Either fails only if memory is so short that the kernel drops what was just read; the worker then waits
-//! for the disk, for one window at most. (mincore(2) and cachestat(2) would tell of all pages, but only to a process that owns the
-//! file or may write it.) The probes also start the kernel's own read-ahead.
+//! The worker's thread must not wait for a disk. So a window is checked before it is sent: cachestat(2) counts its pages, and one byte
+//! of each [`COUNTED_PROBED_EVERY`] is read with RWF_NOWAIT, since the kernel counts a page that it is still reading. The kernel counts
+//! only for a process that owns the file or may write it. Otherwise one byte of each [`PROBED_EVERY`] is read. If something is not in
+//! memory, a thread that may wait reads the window, and has the kernel begin with the next.
+//!
+//! The check does not prove that all bytes still are in memory when sendfile(2) takes them, nor, without cachestat(2), that those
+//! between the probed bytes were. Either fails only if memory is so short that the kernel drops what was just read; the worker then
+//! waits for the disk, for one window at most. The probes also start the kernel's own read-ahead.
 //!
 //! The length was announced, so a file that turns out shorter is an error, never an end. A file that has changed is an error as well:
 //! its bytes may be of two versions. That is checked before the last window is sent, and once more after it. Replacing whole files
@@ -17,6 +19,7 @@ use crate::document_root::{Medium, OpenFile, may_wait};
 use bytes::{Bytes, BytesMut};
 use kasoku_origin::permits::Permit;
 use kasoku_origin::{BodyPiece, Error};
+use kasoku_sys::page_cache;
 use rustix::fs::{Advice, Stat, fadvise, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 use std::fs::File;
@@ -37,6 +40,9 @@ const SLOW_WINDOW_BYTES_MAX: u64 = 512 << 10;
 
 /// The distance between the probed bytes of a window, in bytes.
 const PROBED_EVERY: u64 = 64 << 10;
+
+/// The same where the kernel has all pages, in bytes.
+const COUNTED_PROBED_EVERY: u64 = 512 << 10;
 
 /// A part of a file that is still to be sent.
 pub struct FileBody {
@@ -248,9 +254,12 @@ fn is_unknown(error: Errno) -> bool {
     matches!(error, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
 }
 
-/// Whether the kernel has these bytes in memory, judged by some of them.
+/// Whether the kernel has these bytes in memory.
 fn is_in_memory(file: &File, range: &Range<u64>) -> Result<bool, Error> {
-    let probed = range.clone().step_by(PROBED_EVERY as usize).chain([range.end - 1]);
+    // An error: this kernel does not tell, or not about this file.
+    let counted = page_cache::has_all(file, range).ok();
+    let distance = if counted == Some(true) { COUNTED_PROBED_EVERY } else { PROBED_EVERY };
+    let probed = range.clone().step_by(distance as usize).chain([range.end - 1]);
     for position in probed {
         match preadv2(file, &mut [IoSliceMut::new(&mut [0])], position, ReadWriteFlags::NOWAIT) {
             Ok(1..) => {}
@@ -259,7 +268,7 @@ fn is_in_memory(file: &File, range: &Range<u64>) -> Result<bool, Error> {
             Err(error) => return Err(Error::Io(error.into())),
         }
     }
-    Ok(true)
+    Ok(counted != Some(false))
 }
 
 /// Reads these bytes into memory, and has the kernel begin with the `ahead` bytes behind them.
