@@ -18,7 +18,7 @@ use crate::external_body::ExternalBody;
 use bytes::{Bytes, BytesMut};
 use codings::CodedBodies;
 use kasoku_semantics::range::ByteRange;
-use kasoku_store::disk::{StoredBody, WHOLE_BYTES_MAX};
+use kasoku_store::disk::StoredBody;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -73,12 +73,12 @@ impl Body {
         Self { extents, complete_length, ..Self::default() }
     }
 
-    /// The body with these chunks, each with the offset of its first byte. They must be in order and must not overlap.
+    /// The body with these chunks, each with the offset of its first byte. They must be in order and must not overlap, and hold on to no
+    /// more memory than their lengths.
     pub(crate) fn of_chunks(chunks: Vec<(u64, Bytes)>, complete_length: Option<u64>) -> Self {
-        // A large chunk was read by itself, so it holds no more memory than its length. A small one is a part of what was read.
-        let extents = chunks.into_iter().map(|(first, chunk)| match chunk.len() as u64 > WHOLE_BYTES_MAX {
-            true => Extent { first, length: chunk.len() as u64, chunks: vec![chunk] },
-            false => Extent::new(first, &[chunk]),
+        let extents = chunks.into_iter().map(|(first, chunk)| {
+            let length = chunk.len() as u64;
+            Extent { first, length, chunks: vec![chunk] }
         });
         Self { extents: joined(extents.collect()), complete_length, ..Self::default() }
     }

@@ -60,7 +60,7 @@ pub use directory::OpenError;
 pub use index::Removal;
 pub use inspect::{DiskImage, DiskSummary, Inspected, InspectedObject, ObjectPlace, ObjectReader};
 pub use large::{FinishedLarge, LargeWriter};
-pub use object::{StoredChunk, StoredObject, WHOLE_BYTES_MAX};
+pub use object::{StoredChunk, StoredObject};
 pub use opening::Marks;
 pub use reads::ReadError;
 pub use unfinished::LargeError;

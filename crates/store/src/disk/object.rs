@@ -9,12 +9,13 @@ use super::reads::ReadError;
 use super::segment::Segment;
 use super::store::Store;
 use bytes::Bytes;
+use kasoku_sys::page_cache;
 use std::fs::File;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::sync::Arc;
 
-/// An object up to this length is read in one go, in bytes. Chunks that are longer are read by themselves.
-pub const WHOLE_BYTES_MAX: u64 = 64 << 10;
+/// An object up to this length is read in one go, in bytes. The chunks of a longer one are read by themselves.
+const WHOLE_BYTES_MAX: u64 = 64 << 10;
 
 /// The longest chunk, in bytes.
 pub(super) const CHUNK_BYTES_MAX: u32 = 4 << 20;
@@ -113,16 +114,16 @@ impl StoredObject {
         };
         let (at, checksums) = (place.location(), store.directory.checksums);
         let is_whole = place.bytes() <= WHOLE_BYTES_MAX;
-        let length = if is_whole { place.bytes() } else { place.head_bytes() };
-        let read = match read_bytes(segment.file(), at.offset, length, wait) {
+        let behind_head = if is_whole { place.bytes().saturating_sub(place.head_bytes()) } else { 0 };
+        let read = match read_bytes(segment.file(), at.offset, [place.head_bytes(), behind_head], wait) {
             Ok(Attempt::NotYet) => return Ok(Attempt::NotYet),
-            Ok(Attempt::Done(bytes)) => Head::read(&bytes, checksums, at).map(|head| (head, bytes)),
+            Ok(Attempt::Done([head, body])) => Head::read(&head, checksums, at).map(|head| (head, body)),
             Err(error) => {
                 failed(store, &error);
                 None
             }
         };
-        let Some((head, bytes)) = read else {
+        let Some((head, body)) = read else {
             store.drop_damaged(&place);
             return Err(ReadError::Damaged);
         };
@@ -138,10 +139,11 @@ impl StoredObject {
             }
             let mut stored = StoredChunk::new(source.clone(), *chunk);
             if is_whole {
-                let begin = chunk.offset.checked_sub(at.offset).and_then(|begin| usize::try_from(begin).ok());
-                let inside = begin.filter(|begin| begin + chunk.length as usize <= bytes.len());
+                let begin = chunk.offset.checked_sub(at.offset + place.head_bytes());
+                let begin = begin.and_then(|begin| usize::try_from(begin).ok());
+                let inside = begin.filter(|begin| begin + chunk.length as usize <= body.len());
                 stored.bytes = match inside {
-                    Some(begin) => Some(stored.checked(bytes.slice(begin..begin + chunk.length as usize))?),
+                    Some(begin) => Some(stored.checked(body.slice(begin..begin + chunk.length as usize))?),
                     None => None,
                 };
             }
@@ -230,8 +232,8 @@ impl StoredChunk {
             return Ok(Attempt::Done(bytes.clone()));
         }
         let source = &self.source;
-        match read_bytes(source.segment.file(), self.place.offset, self.length(), wait) {
-            Ok(Attempt::Done(bytes)) => Ok(Attempt::Done(self.checked(bytes)?)),
+        match read_bytes(source.segment.file(), self.place.offset, [self.length(), 0], wait) {
+            Ok(Attempt::Done([bytes, _])) => Ok(Attempt::Done(self.checked(bytes)?)),
             Ok(Attempt::NotYet) => Ok(Attempt::NotYet),
             Err(error) => {
                 failed(&source.store, &error);
@@ -254,35 +256,24 @@ impl StoredChunk {
     }
 }
 
-/// Bytes of a segment. Fewer than wanted come only where the file ends.
-fn read_bytes(file: &File, offset: u64, length: u64, wait: Wait) -> io::Result<Attempt<Bytes>> {
-    let length = usize::try_from(length).map_err(|_| io::ErrorKind::InvalidInput)?;
+/// Bytes of a segment, in two buffers of these lengths. Fewer than wanted come only where the file ends.
+fn read_bytes(file: &File, offset: u64, lengths: [u64; 2], wait: Wait) -> io::Result<Attempt<[Bytes; 2]>> {
+    let lengths = lengths.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if wait == Wait::No {
+        let read = page_cache::read(file, offset, lengths)?;
+        return Ok(read.map_or(Attempt::NotYet, |buffers| Attempt::Done(buffers.map(Bytes::from))));
+    }
     // Not `vec![0; length]`: the allocator zeroes a large block by giving its pages back (madvise), and the kernel then faults in each page
     // anew, which takes several times as long as to write zeros. `black_box`, so that the compiler does not make the one of the other.
-    let mut bytes = std::hint::black_box(Vec::with_capacity(length));
-    bytes.resize(length, 0);
-    let count = match wait {
-        Wait::Yes => read_full(file, &mut bytes, offset)?,
-        Wait::No => match read_now(file, offset, &mut bytes)? {
-            Some(count) => count,
-            None => return Ok(Attempt::NotYet),
-        },
-    };
-    bytes.truncate(count);
-    Ok(Attempt::Done(bytes.into()))
-}
-
-/// Fills the buffer with what is in the page cache; `None` where something is not.
-fn read_now(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    use rustix::io::{Errno, ReadWriteFlags, preadv2};
-    let wanted = buffer.len();
-    let mut slices = [IoSliceMut::new(buffer)];
-    match preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
-        Ok(count) if count == wanted => Ok(Some(count)),
-        // The rest is not in memory, or the file ends: a read that may wait tells which.
-        Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Ok(None),
-        Err(error) => Err(error.into()),
+    let mut buffers = lengths.map(|length| std::hint::black_box(Vec::with_capacity(length)));
+    let mut at = offset;
+    for (buffer, length) in buffers.iter_mut().zip(lengths) {
+        buffer.resize(length, 0);
+        let count = read_full(file, buffer, at)?;
+        buffer.truncate(count);
+        at += count as u64;
     }
+    Ok(Attempt::Done(buffers.map(Bytes::from)))
 }
 
 fn failed(store: &Store, error: &io::Error) {
