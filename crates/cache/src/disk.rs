@@ -18,7 +18,6 @@ mod spool;
 use crate::budget::Budget;
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
-use crate::query::CacheQuery;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::succession::Told;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,13 +27,14 @@ pub(crate) use description::CodedForm;
 use description::Described;
 pub use inspect::{DiskContents, DiskResponse, Read};
 use kasoku_semantics::coding::Coding;
-use kasoku_semantics::policy::Profile;
+use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
 pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
 pub use kasoku_store::disk::{OpenBody, ReadError};
 use kasoku_store::{KeyHash, Memory};
+use kasoku_wire::Fields;
 pub use spool::SpooledPiece;
 pub(crate) use spool::{Spool, Spooled};
 use std::collections::HashMap;
@@ -300,26 +300,31 @@ impl Cache {
         }
     }
 
-    /// What is stored for a look-up. `Err`: the disk has to be waited for.
-    pub(crate) fn stored(&self, query: &CacheQuery<'_>) -> Result<Option<Arc<Resource>>, Recall> {
-        let stored = self.0.memory.value(query.key.hash(), query.key.bytes());
+    /// What is stored for a request with these fields. `Err`: the disk has to be waited for.
+    pub(crate) fn stored(
+        &self,
+        key: &Key,
+        fields: &Fields,
+        policy: &Policy,
+        now: Now,
+    ) -> Result<Option<Arc<Resource>>, Recall> {
+        let stored = self.0.memory.value(key.hash(), key.bytes());
         let Some(tier) = &self.0.disk else { return Ok(stored) };
-        let selected = stored.as_ref().and_then(|stored| stored.select(&query.request.fields, query.policy));
+        let selected = stored.as_ref().and_then(|stored| stored.select(fields, policy));
         let is_evicted = selected.is_some_and(|selected| !selected.body.is_there());
         if selected.is_some() && !is_evicted {
             return Ok(stored);
         }
-        let Finding::Objects(objects) = tier.disk.find(query.key.bytes()) else {
-            return Err(self.recall(tier, query.key));
+        let Finding::Objects(objects) = tier.disk.find(key.bytes()) else {
+            return Err(self.recall(tier, key));
         };
         // Only a response that this request may select is read. In profile rfc, a language may select one of another variant.
-        let is_selected = |found: &FoundResponse| {
-            query.policy.profile == Profile::Rfc || found.meta.is_selected_by(&query.request.fields, query.policy)
-        };
-        match FoundAll::new(objects, |object| self.response(object, query.now), is_selected).read_now() {
+        let is_selected =
+            |found: &FoundResponse| policy.profile == Profile::Rfc || found.meta.is_selected_by(fields, policy);
+        match FoundAll::new(objects, |object| self.response(object, now), is_selected).read_now() {
             Some(found) if found.responses.is_empty() && !is_evicted => Ok(stored),
-            Some(found) => Ok(self.recalled(query.key, found)),
-            None => Err(self.recall(tier, query.key)),
+            Some(found) => Ok(self.recalled(key, found)),
+            None => Err(self.recall(tier, key)),
         }
     }
 

@@ -77,18 +77,39 @@ impl Lookup {
 }
 
 impl Cache {
-    /// The path of a hit: the stored response, if it may answer at once and nothing else is to be done. It allocates nothing and begins
-    /// nothing. `None` means that [`Cache::look_up`] must decide.
+    /// The path of a hit in memory: the stored response, if it may answer at once and nothing else is to be done. It allocates nothing and
+    /// begins nothing. `None` means that [`Cache::hit_on_disk`] or [`Cache::look_up`] must decide.
     ///
     /// `received` is the request as the client sent it. It stands for the [`SharedRequest`] that would be made of it, as long as the
     /// origin would get each field that selects a variant unchanged. Otherwise the result is `None`.
     pub fn hit(&self, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<(Arc<Entry>, Reason)> {
+        may_hit(received).then_some(())?;
+        let resource = self.0.memory.value(route.key.hash(), route.key.bytes())?;
+        self.hit_among(&resource, received, route, now)
+    }
+
+    /// The same for a response that is on disk, and whose bytes are in the kernel's page cache. It comes into memory.
+    pub fn hit_on_disk(
+        &self,
+        received: &RequestHead,
+        route: &CacheRoute<'_>,
+        now: Now,
+    ) -> Option<(Arc<Entry>, Reason)> {
+        (self.0.disk.is_some() && may_hit(received)).then_some(())?;
         let CacheRoute { key, policy, .. } = *route;
-        if !forwards_fields_unchanged(&received.fields) {
-            return None;
-        }
-        may_look_up(received).ok()?;
-        let resource = self.0.memory.value(key.hash(), key.bytes())?;
+        let resource = self.stored(key, &received.fields, policy, now).ok()??;
+        self.hit_among(&resource, received, route, now)
+    }
+
+    /// The response of a resource that may answer at once.
+    fn hit_among(
+        &self,
+        resource: &Resource,
+        received: &RequestHead,
+        route: &CacheRoute<'_>,
+        now: Now,
+    ) -> Option<(Arc<Entry>, Reason)> {
+        let CacheRoute { key, policy, .. } = *route;
         // Where a lifetime is granted, fields that the origin does not get select no variant.
         if !policy.grant.is_granting() && !resource.nominated().all(is_sent_as_received) {
             return None;
@@ -114,7 +135,7 @@ impl Cache {
         }
         let query = &CacheQuery::new(request, now);
         let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
-        match self.stored(query) {
+        match self.stored(query.key, &query.request.fields, query.policy, query.now) {
             Ok(stored) => self.decide(asked, stored.as_deref()),
             Err(recall) => Lookup::Recall(recall),
         }
@@ -415,6 +436,11 @@ impl Cache {
         };
         is_news.then(|| self.0.memory.value(query.key.hash(), query.key.bytes()))
     }
+}
+
+/// Whether [`Cache::hit`] may stand for a look-up of the request that would be made of this one.
+fn may_hit(received: &RequestHead) -> bool {
+    forwards_fields_unchanged(&received.fields) && may_look_up(received).is_ok()
 }
 
 /// The judgement on what is stored for a request.

@@ -11,7 +11,7 @@ use crate::exchange::answer::Answer;
 use crate::exchange::open_entry::Unreadable;
 use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
-use crate::request::respond::{self, forwarded};
+use crate::request::respond::forwarded;
 use crate::request::route::Routed;
 use crate::runtime::worker::Worker;
 use kasoku_cache::{FillReader, Joined, Lookup, Meta, SharedRequest};
@@ -27,13 +27,12 @@ const JOINS_MAX: usize = 3;
 /// validated or moved meanwhile.
 const LOST_BODIES_MAX: usize = 2;
 
-/// A hit that is found by the request as it was received, without making the request that would go to the origin.
+/// A hit in memory that is found by the request as it was received, without making the request that would go to the origin.
 #[inline]
 pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
     let (request, now) = (&exchange.request.head, exchange.now());
     let (entry, reason) = exchange.worker.cache.hit(request, &routed.cache_route(&[]), now)?;
-    let ttl = entry.meta.freshness.remaining(now);
-    Some(Answer::Stored(entry, respond::hit(reason, ttl)))
+    Some(Answer::hit(entry, reason, now))
 }
 
 /// Finds the answer to a request that does not pass at once.
@@ -44,6 +43,11 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     }
     if is_blocked(exchange, routed) {
         return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuard).await;
+    }
+    if let Some((entry, reason)) =
+        exchange.worker.cache.hit_on_disk(&exchange.request.head, &routed.cache_route(&[]), now)
+    {
+        return Answer::hit(entry, reason, now);
     }
     let request = routed.shared(&exchange.request.head, &exchange.peer);
     let (mut has_changed, mut missed) = (false, Reason::UriMiss);
