@@ -5,7 +5,6 @@
 //! appended. The origin does not know that tag. Nothing is decoded here: a response that the origin has coded is sent as it came.
 
 pub use crate::coding_levels::{CodingLevels, ZSTD_LEVEL_MAX};
-use crate::directives::directives;
 use crate::precondition::{Precondition, precondition};
 use crate::{Now, Policy, Validators};
 use http::{Method, StatusCode};
@@ -13,6 +12,7 @@ use kasoku_wire::field::cache_control;
 use kasoku_wire::field::etag::{EntityTag, ListedTag, tags};
 use kasoku_wire::field::list;
 use kasoku_wire::field::quality_list::preferences;
+use kasoku_wire::field::targeted;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use smallvec::SmallVec;
 
@@ -149,8 +149,8 @@ pub fn may_be_coded(
     is_plain
         && !["content-encoding", "content-range"].iter().any(|name| fields.contains(name))
         && fields.only("content-type").is_some_and(|value| is_type(media_type(value)))
-        && !cache_control::CacheControl::parse(fields).no_transform
-        && !directives(response, policy).control.no_transform
+        && !cache_control::directives(fields, "cache-control").any(|directive| directive.is("no-transform"))
+        && !targeted::parse(fields, &policy.targeted_fields).is_some_and(|control| control.no_transform)
 }
 
 /// The media type that a Content-Type names, without parameters.

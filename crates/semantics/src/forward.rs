@@ -27,6 +27,7 @@ use kasoku_wire::field::etag::{ListedTag, tags};
 use kasoku_wire::field::list;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// A request whose Via names Kasoku this often goes in a circle.
@@ -261,15 +262,16 @@ impl ClientFields<'_> {
         // Kasoku appends to the lists of a trusted proxy, and ignores those of all other peers.
         let before = |name| self.received.combined(name).filter(|_| self.peer.is_trusted);
         let address = self.peer.address.map(|address| address.ip().to_canonical());
-        let node = match address {
-            Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
-            Some(IpAddr::V4(ip)) => ip.to_string(),
-            None => "unknown".to_owned(),
+        let ip = address.map(|ip| ip.to_string());
+        let node = match (address, ip.as_deref()) {
+            (Some(IpAddr::V6(_)), Some(ip)) => Cow::Owned(format!("\"[{ip}]\"")),
+            (_, Some(ip)) => Cow::Borrowed(ip),
+            (_, None) => Cow::Borrowed("unknown"),
         };
         let member = format!("for={node};host={};proto={scheme}", quoted(authority));
         fields.push("Forwarded", joined(before("forwarded"), &member));
-        if let Some(ip) = address {
-            fields.push("X-Forwarded-For", joined(before("x-forwarded-for"), &ip.to_string()));
+        if let Some(ip) = &ip {
+            fields.push("X-Forwarded-For", joined(before("x-forwarded-for"), ip));
         } else if let Some(list) = before("x-forwarded-for") {
             fields.push("X-Forwarded-For", list);
         }
