@@ -4,6 +4,9 @@
 //! is moved to a segment of the other queue, and the keys of the rest are remembered. An object that comes back while its key is
 //! remembered goes to the other queue at once. There, the oldest segment goes too, and what was requested since its last move is moved
 //! once more. So a scan of objects that are requested once passes through the first queue and drives nothing else out.
+//!
+//! Objects that were replaced or removed leave their bytes behind. While these are more than half of what segments take, no object has to
+//! go: a segment that is taken has its objects moved, whether they were requested again or not, or is left where it is nearly full.
 
 use super::segment::{Content, Segment};
 use std::collections::VecDeque;
@@ -38,6 +41,12 @@ impl Queues {
     /// The number of segments.
     pub(super) fn len(&self) -> usize {
         self.new.len() + self.proven.len()
+    }
+
+    /// The bytes of the segments that have many objects.
+    pub(super) fn shared_bytes(&self) -> u64 {
+        let segments = self.new.iter().chain(&self.proven);
+        segments.filter(|segment| segment.content != Content::One).map(|segment| segment.bytes()).sum()
     }
 
     /// Adds a segment whose one object was requested again.

@@ -30,6 +30,8 @@ pub(super) struct Index {
     parts: Box<[Mutex<Part>]>,
     sequence: AtomicU64,
     objects: AtomicU64,
+    /// The lengths of all objects, as their places have them.
+    object_bytes: AtomicU64,
     /// What the tables of all parts take.
     table_bytes: AtomicU64,
     /// Whether places of an earlier process are still being added: then a key that is not found may still come.
@@ -87,6 +89,7 @@ impl Index {
             parts: (0..parts).map(|_| Mutex::default()).collect(),
             sequence: AtomicU64::new(1),
             objects: AtomicU64::new(0),
+            object_bytes: AtomicU64::new(0),
             table_bytes: AtomicU64::new(0),
             is_loading: AtomicBool::new(false),
         }
@@ -152,7 +155,10 @@ impl Index {
             return false;
         }
         match part.places.find_mut(place.hash, |other| is_of_same_object(other, &place)) {
-            Some(found) => *found = place,
+            Some(found) => {
+                self.discount(&std::mem::replace(found, place));
+                self.count(&place);
+            }
             None => self.insert(&mut part, place),
         }
         self.keep_newest(&mut part, place.hash);
@@ -163,7 +169,12 @@ impl Index {
     pub(super) fn relocate(&self, old: &Place, new: Place) -> bool {
         let mut part = self.part(old.hash);
         let found = part.places.find_mut(old.hash, |other| is_same(other, old));
-        found.map(|found| *found = new).is_some()
+        let replaced = found.map(|found| std::mem::replace(found, new));
+        if let Some(replaced) = &replaced {
+            self.discount(replaced);
+            self.count(&new);
+        }
+        replaced.is_some()
     }
 
     /// Drops objects of a key. Returns the number of the removal, and whether there was anything to drop.
@@ -178,29 +189,29 @@ impl Index {
     /// Drops the object at that place.
     pub(super) fn remove_place(&self, place: &Place) -> bool {
         let mut part = self.part(place.hash);
-        let found = part.places.find_entry(place.hash, |other| is_same(other, place));
-        let was_there = found.map(|found| found.remove()).is_ok();
-        if was_there && let Some(removed) = &mut part.removed {
+        let Ok(found) = part.places.find_entry(place.hash, |other| is_same(other, place)) else { return false };
+        self.discount(&found.remove().0);
+        if let Some(removed) = &mut part.removed {
             removed.insert(place.hash, ());
         }
-        self.objects.fetch_sub(u64::from(was_there), Ordering::Relaxed);
-        was_there
+        true
     }
 
     /// Looks at each object of a segment; drops those for which `stays` says no.
     pub(super) fn sift(&self, segment: u32, mut stays: impl FnMut(&mut Place) -> bool) {
         for part in &self.parts {
             let mut part = lock(part);
-            let before = part.places.len();
             let Part { places, removed, .. } = &mut *part;
             places.retain(|place| {
                 let is_kept = place.segment != segment || stays(place);
-                if !is_kept && let Some(removed) = removed {
-                    removed.insert(place.hash, ());
+                if !is_kept {
+                    self.discount(place);
+                    if let Some(removed) = removed {
+                        removed.insert(place.hash, ());
+                    }
                 }
                 is_kept
             });
-            self.objects.fetch_sub((before - part.places.len()) as u64, Ordering::Relaxed);
             self.shrink(&mut part);
         }
     }
@@ -253,6 +264,19 @@ impl Index {
         self.objects.load(Ordering::Relaxed)
     }
 
+    /// What all objects take in segments, in bytes; of a large object, its head.
+    pub(super) fn object_bytes(&self) -> u64 {
+        self.object_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The same for the objects of one segment.
+    pub(super) fn object_bytes_in(&self, segment: u32) -> u64 {
+        let of_part = |part: &Mutex<Part>| -> u64 {
+            lock(part).places.iter().filter(|place| place.segment == segment).map(Place::bytes).sum()
+        };
+        self.parts.iter().map(of_part).sum()
+    }
+
     /// The memory of the index, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         let parts = self.parts.len() * size_of::<Mutex<Part>>();
@@ -264,8 +288,7 @@ impl Index {
     fn drop_from(&self, part: &mut Part, hash: u64, removal: Removal) -> bool {
         let mut was_there = false;
         while let Ok(found) = part.places.find_entry(hash, |place| place.hash == hash && removal.meets(place)) {
-            found.remove();
-            self.objects.fetch_sub(1, Ordering::Relaxed);
+            self.discount(&found.remove().0);
             was_there = true;
         }
         if let Some(removed) = &mut part.removed {
@@ -283,8 +306,7 @@ impl Index {
             let places = part.places.iter_hash(hash).filter(|place| place.hash == hash);
             let Some(oldest) = places.min_by_key(|place| place.stored).copied() else { return };
             if let Ok(found) = part.places.find_entry(hash, |place| is_same(place, &oldest)) {
-                found.remove();
-                self.objects.fetch_sub(1, Ordering::Relaxed);
+                self.discount(&found.remove().0);
             }
         }
     }
@@ -293,7 +315,17 @@ impl Index {
         self.resize(part, |places| {
             places.insert_unique(place.hash, place, |place| place.hash);
         });
+        self.count(&place);
+    }
+
+    fn count(&self, place: &Place) {
         self.objects.fetch_add(1, Ordering::Relaxed);
+        self.object_bytes.fetch_add(place.bytes(), Ordering::Relaxed);
+    }
+
+    fn discount(&self, place: &Place) {
+        self.objects.fetch_sub(1, Ordering::Relaxed);
+        self.object_bytes.fetch_sub(place.bytes(), Ordering::Relaxed);
     }
 
     /// Gives back memory that a part does not need.

@@ -369,6 +369,34 @@ fn of_a_segment_whose_objects_are_all_wanted_those_in_memory_are_kept_first() {
 }
 
 #[test]
+fn what_is_replaced_again_and_again_drives_nothing_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    // A seventh of the room, in segments that stay full, and nothing of it is requested again.
+    for number in 0..300 {
+        put(&disk, object(&format!("kept{number}"), 1, &body(number, 30_000)));
+    }
+    // Three times the room, and most of it is replaced soon.
+    for number in 0..3000 {
+        put(&disk, object(&format!("replaced{}", number % 100), 1, &body(number, 60_000)));
+        if number % 100 == 99 {
+            put(&disk, object(&format!("kept too {number}"), 1, &body(number, 30_000)));
+        }
+    }
+    let DiskStatus { objects, counts, used_bytes, .. } = disk.status();
+    assert_eq!((objects, counts.evicted_objects, counts.refused_objects), (430, 0, 0));
+    assert!(used_bytes <= 64 * MIB);
+    let check = |disk: &Disk| {
+        let is = |key: String, body: Vec<u8>| assert!(found(disk, &key) == [(1, body, true)], "{key}");
+        (0..300).for_each(|number| is(format!("kept{number}"), body(number, 30_000)));
+        (2900..3000).for_each(|number| is(format!("replaced{}", number % 100), body(number, 60_000)));
+    };
+    check(&disk);
+    disk.stop();
+    check(&start(folder.path()));
+}
+
+#[test]
 fn segments_are_filled_where_some_objects_come_back_and_others_are_moved() {
     let folder = tempfile::tempdir().unwrap();
     let disk = start(folder.path());

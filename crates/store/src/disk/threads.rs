@@ -29,6 +29,9 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The same for a directory that another process uses: it may be about to give it up.
 const IN_USE_INTERVAL: Duration = Duration::from_millis(50);
 
+/// How long a start waits for all objects to be known, before it makes room.
+const LOADING_TIME: Duration = Duration::from_secs(10);
+
 /// How long frames of the log may wait to be written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -146,7 +149,6 @@ fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened
     let is_stopping = is_over.clone();
     let loader = Builder::new().name("disk-loader".to_owned()).spawn(move || objects.load(&of_loader, &is_stopping));
     let _ = opened.send(());
-    writer.fit();
     if let Err(error) = &loader {
         tracing::error!(%error, "the disk cache could not be loaded");
         store.index.end_loading();
@@ -186,6 +188,7 @@ struct Serving<'a> {
 impl Serving<'_> {
     /// Returns whether the directory may be written once more.
     fn run(&mut self) -> bool {
+        self.fit();
         loop {
             let next = self.shared.jobs.next(FLUSH_INTERVAL);
             if !self.is_open() || self.is_gone {
@@ -228,6 +231,20 @@ impl Serving<'_> {
                 self.housekeeping();
             }
         }
+    }
+
+    /// Keeps the size: it may have been set lower than it was. Each start adds a log and a journal, so a checkpoint may do, which takes
+    /// their predecessors away. It can be written, and an object that is wanted be told from others, once all objects are known.
+    fn fit(&mut self) {
+        if !self.writer.is_too_large() {
+            return;
+        }
+        let (store, end) = (self.writer.store().clone(), Instant::now() + LOADING_TIME);
+        while store.index.is_loading() && Instant::now() < end && !self.shared.is_stopping.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.checkpoint();
+        self.writer.fit();
     }
 
     /// Whether the directory has not been given up.

@@ -68,7 +68,8 @@ pub(super) struct Writer {
     in_memory: InMemory,
     /// The numbers of the segments of large objects that may not be complete.
     unfinished: HashSet<u32>,
-    /// Whether each large object has been kept once since room is wanted, and none is kept any more since it is in memory.
+    /// Whether each segment has been looked at since room is wanted. Then none is kept as it is any more: not a large object that is in memory
+    /// as well, nor a segment that is nearly full.
     is_pressed: bool,
     /// Keys that were seen once, where objects are written on their second request.
     seen: Option<Ghosts>,
@@ -284,7 +285,6 @@ impl Writer {
             if self.used_bytes() + bytes + self.segment_bytes <= self.size_bytes {
                 break;
             }
-            // Where all large objects are in memory as well, they would be kept for ever.
             self.is_pressed = number >= segments;
             self.evict()?;
         }
@@ -436,10 +436,15 @@ impl Writer {
         self.store.usage.bytes() + files + checkpoint + journal + log
     }
 
-    /// Removes segments until the size is kept: it may have been set lower than it was.
+    /// Whether everything takes more than the store may.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.used_bytes() > self.size_bytes
+    }
+
+    /// Removes segments until the size is kept.
     pub(super) fn fit(&mut self) {
         for _ in 0..EVICTIONS_MAX {
-            if self.used_bytes() <= self.size_bytes || self.evict().is_err() {
+            if !self.is_too_large() || self.evict().is_err() {
                 return;
             }
         }
@@ -477,11 +482,16 @@ impl Writer {
             self.queues.add_proven(victim);
             return Ok(());
         }
+        let keeps_all = !self.is_pressed && victim.content != Content::One && self.is_half_free();
+        if keeps_all && self.store.index.object_bytes_in(victim.number) > self.moved_bytes_max() {
+            self.queues.add(victim);
+            return Ok(());
+        }
         let (mut wanted, mut dropped) = (Vec::new(), Vec::new());
         let in_memory = &mut self.in_memory;
         self.store.index.sift(victim.number, |place| {
             let is_in_memory = in_memory.has(place.hash);
-            let is_wanted = place.hits() > 0 || is_in_memory;
+            let is_wanted = place.hits() > 0 || is_in_memory || keeps_all;
             if is_wanted {
                 wanted.push((is_in_memory, *place));
             } else {
@@ -493,7 +503,7 @@ impl Writer {
         wanted.sort_by_key(|(is_in_memory, place)| std::cmp::Reverse((*is_in_memory, place.hits())));
         let (mut moved, mut moved_bytes) = (Vec::new(), 0);
         for (_, place) in wanted {
-            if moved_bytes + place.bytes() <= self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1 {
+            if moved_bytes + place.bytes() <= self.moved_bytes_max() {
                 moved_bytes += place.bytes();
                 moved.push((place, if queue == QueueKind::New { 0 } else { place.hits().saturating_sub(1) }));
             } else if self.store.index.remove_place(&place) {
@@ -520,6 +530,17 @@ impl Writer {
         }
         self.store.remove_segment(&victim);
         Ok(())
+    }
+
+    /// How much of a segment is moved at most, in bytes.
+    fn moved_bytes_max(&self) -> u64 {
+        self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1
+    }
+
+    /// Whether objects that were replaced or removed have left more than half of the segments free.
+    fn is_half_free(&self) -> bool {
+        let index = &self.store.index;
+        !index.is_loading() && 2 * index.object_bytes() < self.queues.shared_bytes()
     }
 
     /// Whether the object of a large segment was requested again. Its hits are counted down. Otherwise it is dropped.
