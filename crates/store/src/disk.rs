@@ -16,7 +16,7 @@
 //! | `segment` | a file of objects |
 //! | `index` | where the objects are, in memory |
 //! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
-//! | `opening`, `changes`, `missed` | what an earlier process has left; what was removed before it was opened |
+//! | `opening`, `changes`, `missed` | what an earlier process has left; what was removed or outdated before it was opened |
 //! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
 //! | `writer`, `large`, `eviction`, `ghosts`, `in_memory` | writes objects, and decides which go |
 //! | `threads`, `jobs` | the threads: one that writes, one for removals, some that read |
@@ -69,7 +69,7 @@ use bytes::Bytes;
 use counters::Counters;
 use jobs::{Job, RemovalJob};
 use journal::{MARK_BYTES_MAX, Removed};
-use missed::{Missed, MissedRemoval};
+use missed::{Missed, MissedRemoval, Outdated};
 use object::{Attempt, Wait};
 use queue::Queue;
 use reads::Reads;
@@ -241,6 +241,15 @@ struct Threads {
     readers: Vec<JoinHandle<()>>,
 }
 
+/// What became of an opened directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Publication {
+    /// It is in use. `is_certain`: nothing in it is outdated, as far as this process knows.
+    Done { is_certain: bool },
+    /// It may have what was removed.
+    MustBeEmptied,
+}
+
 struct Shared {
     options: DiskOptions,
     owner: Arc<dyn Owner>,
@@ -329,7 +338,8 @@ impl Disk {
     /// Has an object written. Returns whether it will be tried: not where too much waits already. In any case, the older object of the same
     /// variant is not found any more.
     pub fn put(&self, object: NewObject) -> bool {
-        let Some(store) = self.shared.store() else { return false };
+        let outdated = Outdated::Hidden(object.variant);
+        let Some(store) = self.shared.store_or_outdated(&object.key, outdated) else { return false };
         let hash = store.hash(&object.key);
         let body: u64 = object.chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
         let bytes = body + (object.key.len() + object.description.len()) as u64 + WAITING_OVERHEAD_BYTES;
@@ -344,7 +354,8 @@ impl Disk {
 
     /// Gives an object whose body is on disk another description. `object` has no chunks: its body is `body`. Otherwise as [`Disk::put`].
     pub fn refresh(&self, object: NewObject, body: StoredBody) -> bool {
-        let Some(store) = self.shared.store() else { return false };
+        let outdated = Outdated::Hidden(object.variant);
+        let Some(store) = self.shared.store_or_outdated(&object.key, outdated) else { return false };
         let hash = store.hash(&object.key);
         let bytes = (object.key.len() + object.description.len()) as u64 + WAITING_OVERHEAD_BYTES + body.memory_bytes();
         let (sequence, _) = store.index.wait(hash, object.variant);
@@ -358,7 +369,7 @@ impl Disk {
 
     /// The object of that variant is outdated: it is not found any more. A process that begins after the end of this one may find it.
     pub fn hide(&self, key: &[u8], variant: u64) {
-        if let Some(store) = self.shared.store() {
+        if let Some(store) = self.shared.store_or_outdated(key, Outdated::Hidden(variant)) {
             store.index.hide(store.hash(key), variant);
         }
     }
@@ -378,7 +389,7 @@ impl Disk {
 
     /// Drops objects of a key, as [`Disk::remove`] does, where a loss of power may undo that.
     pub fn forget(&self, key: &[u8], removal: Removal) {
-        let Some(store) = self.shared.store() else { return };
+        let Some(store) = self.shared.store_or_outdated(key, Outdated::Forgotten(removal)) else { return };
         let hash = store.hash(key);
         let (sequence, was_there) = store.index.remove(hash, removal);
         if was_there {
@@ -535,13 +546,22 @@ impl Shared {
         })
     }
 
-    /// Puts an opened directory into use, and removes from it what was removed meanwhile. Returns false where that is not known any more:
-    /// then it must be emptied. An empty one has nothing that was removed.
-    fn publish(&self, store: &Arc<Store>, is_empty: bool) -> bool {
+    /// The open directory. Where none is open, it is remembered that the objects of that key in the directory are outdated.
+    fn store_or_outdated(&self, key: &[u8], outdated: Outdated) -> Option<Arc<Store>> {
+        // Under the lock under which a directory is published.
+        let open = self.store.read().unwrap_or_else(PoisonError::into_inner);
+        if open.is_none() && !self.is_stopping.load(Ordering::Relaxed) {
+            self.missed().add_outdated(key, outdated);
+        }
+        open.clone()
+    }
+
+    /// Puts an opened directory into use, and removes from it what was removed or outdated meanwhile. An empty one has nothing of that.
+    fn publish(&self, store: &Arc<Store>, is_empty: bool) -> Publication {
         let mut open = self.store.write().unwrap_or_else(PoisonError::into_inner);
         let mut missed = self.missed();
         if missed.has_lost && !is_empty {
-            return false;
+            return Publication::MustBeEmptied;
         }
         for (removal, done) in missed.take() {
             let (sequence, removed) = match removal {
@@ -551,7 +571,7 @@ impl Shared {
                 }
                 MissedRemoval::Mark(mark) if mark.len() > MARK_BYTES_MAX => {
                     missed.has_lost = true;
-                    return false;
+                    return Publication::MustBeEmptied;
                 }
                 MissedRemoval::Mark(mark) => (store.index.next_sequence(), Removed::Mark(mark)),
             };
@@ -559,13 +579,34 @@ impl Shared {
             // It would come back with the next start.
             if self.removals.push(job.removed.weight(), job).is_err() {
                 missed.has_lost = true;
-                return false;
+                return Publication::MustBeEmptied;
             }
         }
         missed.has_lost = false;
+        let is_certain = self.make_up_for_outdated(store, &mut missed) || is_empty;
         *open = Some(store.clone());
         self.set_state(DiskState::Serving { is_loading: true, paused: None });
-        true
+        Publication::Done { is_certain }
+    }
+
+    /// Drops from an opened directory what was outdated meanwhile. Returns false where some of that is not known any more, or would come
+    /// back with the next start.
+    fn make_up_for_outdated(&self, store: &Arc<Store>, missed: &mut Missed) -> bool {
+        let Some(all) = missed.take_outdated() else { return false };
+        let mut is_certain = true;
+        for (key, outdated) in all {
+            let hash = store.hash(&key);
+            match outdated {
+                Outdated::Hidden(variant) => store.index.hide(hash, variant),
+                Outdated::Forgotten(removal) => {
+                    let removed = Removed::Objects { hash, removal };
+                    let sequence = store.index.remove(hash, removal).0;
+                    let job = RemovalJob { store: store.clone(), sequence, removed, done: None };
+                    is_certain &= self.removals.push(job.removed.weight(), job).is_ok();
+                }
+            }
+        }
+        is_certain
     }
 
     /// Gives the directory up, since a removal can't be written: makes it invalid, so that nobody finds in it what was removed.

@@ -56,7 +56,7 @@ struct Waiting {
 }
 
 /// Which objects of a key a removal meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Removal {
     /// All.
     Key,

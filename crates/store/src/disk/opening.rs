@@ -5,7 +5,8 @@
 //! segments.
 //!
 //! If something was lost that might have said that an object is outdated (a damaged log, journal or checkpoint), or if the clock is
-//! behind the last time that was written, the objects are unconfirmed: the origin must confirm each before it is used.
+//! behind the last time that was written, the objects are unconfirmed: the origin must confirm each before it is used. So they are if this
+//! process has stored more than it remembers before the directory was open (`missed`).
 
 use super::changes::Changes;
 use super::checkpoint::{CheckpointReader, CheckpointWriter, Damaged, Moment};
@@ -239,6 +240,15 @@ fn segments(directory: &Directory, numbers: &[u32], usage: &Arc<Usage>) -> io::R
 }
 
 impl FoundObjects {
+    /// Some of them are outdated, and it is not known which: the origin must confirm each before it is used.
+    pub(super) fn distrust(&mut self, store: &Store) {
+        self.are_unconfirmed = true;
+        tracing::warn!(
+            directory = %store.directory.path().display(),
+            "much was stored before the disk cache was open: the origin must confirm each response in it before it is used"
+        );
+    }
+
     /// Adds the places to the index. Ends early where `is_stopping` says so; returns whether it came to the end.
     pub(super) fn load(mut self, store: &Arc<Store>, is_stopping: &AtomicBool) -> bool {
         // Here and not in `open`, since no request is answered before that returns.

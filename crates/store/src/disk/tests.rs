@@ -137,6 +137,12 @@ fn logged(path: &Path, objects: u64) {
     until(|| bytes() >= objects * super::log::FRAME_BYTES as u64);
 }
 
+/// The generation of the newest checkpoint.
+fn newest_checkpoint(path: &Path) -> u64 {
+    let names = fs::read_dir(path).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| name.strip_prefix("checkpoint-")?.parse().ok()).max().unwrap_or(0)
+}
+
 #[test]
 fn what_was_stored_is_found_and_is_found_again_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -524,6 +530,89 @@ fn too_many_removals_before_the_directory_is_open_empty_it() {
     first.stop();
     let second = loaded(second);
     assert_eq!(found(&second, "kept"), []);
+}
+
+/// A directory that another tier uses, and a tier that waits for it.
+fn handed_over(path: &Path, before: impl Fn(&Disk)) -> (Disk, Disk) {
+    let first = start(path);
+    before(&first);
+    let second = Disk::start(options(path, 64 * MIB), owner()).unwrap();
+    assert!(matches!(second.status().state, DiskState::Failed(_)));
+    (first, second)
+}
+
+#[test]
+fn what_a_newer_response_replaced_before_the_directory_is_open_is_not_found_when_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = ["stored", "refreshed", "hidden", "forgotten"];
+    let (first, second) = handed_over(folder.path(), |disk| {
+        for key in keys.iter().chain(&["kept"]) {
+            put(disk, object(key, 1, b"old"));
+            put(disk, object(key, 2, b"of the other variant"));
+        }
+    });
+    let Finding::Objects(objects) = first.find(b"refreshed") else { panic!("it was just written") };
+    let body = objects.iter().find(|object| object.variant == 1).unwrap().stored_body().unwrap();
+    for _ in 0..3 {
+        assert!(!second.put(object("stored", 1, b"new")));
+        assert!(!second.refresh(object("refreshed", 1, b""), body.clone()));
+        second.hide(b"hidden", 1);
+        second.forget(b"forgotten", Removal::Variant(1));
+    }
+    first.stop();
+    let second = loaded(second);
+    for key in keys {
+        assert!(found(&second, key).iter().all(|(variant, ..)| *variant == 2), "{key}");
+        assert!(!second.may_have(key.as_bytes(), 1), "what memory evicts is written: {key}");
+    }
+    assert_eq!(found(&second, "kept").len(), 2);
+    put(&second, object("stored", 1, b"newer"));
+    assert_eq!(found(&second, "stored")[0], (1, b"newer".to_vec(), true));
+    second.stop();
+    let third = start(folder.path());
+    assert_eq!(found(&third, "stored")[0], (1, b"newer".to_vec(), true));
+    for key in keys.iter().skip(1) {
+        assert!(found(&third, key).iter().all(|(variant, ..)| *variant == 2), "{key}");
+    }
+}
+
+#[test]
+fn what_was_forgotten_before_the_directory_is_open_does_not_come_back_after_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let (first, second) = handed_over(&running, |disk| {
+        ["forgotten", "kept"].iter().for_each(|key| put(disk, object(key, 1, b"old")));
+    });
+    second.forget(b"forgotten", Removal::Key);
+    first.stop();
+    let second = loaded(second);
+    // The journal is written in order.
+    block_on(second.remove(b"another", Removal::Key).wait()).unwrap();
+    copy(&running, &left);
+    let after = start(&left);
+    assert_eq!(found(&after, "forgotten"), []);
+    assert_eq!(found(&after, "kept"), [(1, b"old".to_vec(), true)]);
+}
+
+#[test]
+fn where_more_was_stored_before_the_directory_is_open_than_is_remembered_the_origin_must_confirm_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let (first, second) = handed_over(&running, |disk| put(disk, object("a", 1, b"old")));
+    let long = "x".repeat(1000);
+    for number in 0..10_000 {
+        assert!(!second.put(object(&format!("{long}{number}"), 1, b"new")));
+    }
+    let before = newest_checkpoint(&running);
+    first.stop();
+    let second = loaded(second);
+    assert_eq!(found(&second, "a"), [(1, b"old".to_vec(), false)]);
+    // Also after a kill, as soon as the second tier has taken a checkpoint. The first one took one at its end.
+    until(|| newest_checkpoint(&running) >= before + 2);
+    copy(&running, &left);
+    assert_eq!(found(&start(&left), "a"), [(1, b"old".to_vec(), false)]);
+    put(&second, object("a", 1, b"new"));
+    assert_eq!(found(&second, "a"), [(1, b"new".to_vec(), true)]);
 }
 
 #[test]

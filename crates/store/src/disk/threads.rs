@@ -10,7 +10,7 @@ use super::queue::Next;
 use super::store::Store;
 use super::unfinished::{LargeError, Unfinished};
 use super::writer::{Refused, Writer};
-use super::{DiskState, Durability, NewObject, NotDurable, Shared, Threads};
+use super::{DiskState, Durability, NewObject, NotDurable, Publication, Shared, Threads};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -90,11 +90,16 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
                 found.has_lost |= shared.missed().has_lost;
                 let is_empty = found.is_empty;
                 shared.owner.recover(found.marks.clone());
-                let (writer, objects) = Writer::new(found, &shared.options, shared.owner.clone());
-                if shared.publish(writer.store(), is_empty) {
-                    serve(shared, writer, objects, opened);
-                } else {
-                    writer.store().directory.unlock();
+                let (mut writer, mut objects) = Writer::new(found, &shared.options, shared.owner.clone());
+                match shared.publish(writer.store(), is_empty) {
+                    Publication::Done { is_certain } => {
+                        if !is_certain {
+                            objects.distrust(writer.store());
+                            writer.want_checkpoint();
+                        }
+                        serve(shared, writer, objects, opened);
+                    }
+                    Publication::MustBeEmptied => writer.store().directory.unlock(),
                 }
                 continue;
             }

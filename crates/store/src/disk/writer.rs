@@ -604,6 +604,11 @@ impl Writer {
         self.log.time(now_ms);
     }
 
+    /// Has a checkpoint taken as soon as all objects are known.
+    pub(super) fn want_checkpoint(&mut self) {
+        self.is_checkpoint_due = true;
+    }
+
     /// Whether the log or the journal is so long that a checkpoint should be taken.
     pub(super) fn wants_checkpoint(&self) -> bool {
         let is_long = self.log.len() > self.log_frames_wanted() || self.store.journal().is_half_full();
