@@ -66,6 +66,8 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Threads> {
 /// Opens the directory and writes objects, until the end.
 fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
     let mut last = String::new();
+    // A large object that began before the directory was given up removes its file by its name, so no later directory may use that name.
+    let mut next_segment = 0;
     while !shared.is_stopping.load(Ordering::Relaxed) {
         let (path, size_bytes) = (&shared.options.path, shared.options.size_bytes);
         let marks = || shared.owner.marks();
@@ -88,6 +90,7 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
                 last.clear();
                 // Purges that were missed meanwhile are not in its marks.
                 found.has_lost |= shared.missed().has_lost;
+                found.next_segment = found.next_segment.max(next_segment);
                 let is_empty = found.is_empty;
                 shared.owner.recover(found.marks.clone());
                 let (mut writer, mut objects) = Writer::new(found, &shared.options, shared.owner.clone());
@@ -97,7 +100,7 @@ fn write(shared: &Arc<Shared>, opened: &mpsc::Sender<()>) {
                             objects.distrust(writer.store());
                             writer.want_checkpoint();
                         }
-                        serve(shared, writer, objects, opened);
+                        next_segment = serve(shared, writer, objects, opened);
                     }
                     Publication::MustBeEmptied => writer.store().directory.unlock(),
                 }
@@ -147,8 +150,8 @@ fn refuse(shared: &Shared, job: Job) {
     }
 }
 
-/// Writes what comes, until the end, or until the directory is given up.
-fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened: &mpsc::Sender<()>) {
+/// Writes what comes, until the end, or until the directory is given up. Returns a number above those of all segments so far.
+fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened: &mpsc::Sender<()>) -> u32 {
     let store = writer.store().clone();
     let (of_loader, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
     let is_stopping = is_over.clone();
@@ -177,6 +180,7 @@ fn serve(shared: &Arc<Shared>, mut writer: Writer, objects: FoundObjects, opened
     shared.close(&store);
     writer.leave_unfinished();
     store.directory.unlock();
+    writer.next_segment()
 }
 
 struct Serving<'a> {

@@ -147,6 +147,11 @@ impl Writer {
         &self.store
     }
 
+    /// The number of the next segment.
+    pub(super) fn next_segment(&self) -> u32 {
+        self.next_segment
+    }
+
     /// Writes an object and publishes it. `replaces`: whether it takes the place of an older one.
     pub(super) fn put(
         &mut self,

@@ -1,6 +1,7 @@
 //! Large objects, which are written while they come.
 
 use super::*;
+use std::collections::HashSet;
 
 /// Writes a large object; returns it before it can be found.
 fn finished(disk: &Disk, key: &str, body: &[u8]) -> FinishedLarge {
@@ -212,6 +213,32 @@ fn what_still_comes_when_the_directory_is_given_up_goes_on_and_leaves_nothing() 
     assert_eq!(block_on(chunk.bytes()).unwrap(), &body[..1 << 20]);
     let next = block_on(large.append(Bytes::copy_from_slice(&body[1 << 20..2 << 20]))).unwrap();
     assert_eq!(block_on(next.bytes()).unwrap(), &body[1 << 20..2 << 20]);
+}
+
+#[test]
+fn the_segments_of_a_directory_that_was_given_up_lend_no_name_to_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = || -> HashSet<String> {
+        let files = fs::read_dir(folder.path().join("segments")).unwrap();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let disk = start(folder.path());
+    put(&disk, object("small", 1, b"old"));
+    let large = finished(&disk, "large", &body(1, 2_000_000));
+    let of_first = names();
+    assert_eq!(of_first.len(), 2);
+    let first = disk.shared.store().unwrap();
+    assert!(matches!(disk.shared.lose(&first), Durability::Done));
+    until(|| disk.shared.store().is_some_and(|store| !Arc::ptr_eq(&store, &first)));
+    let disk = loaded(disk);
+    put(&disk, object("small", 1, b"new"));
+    assert!(finished(&disk, "large", &body(2, 2_000_000)).publish());
+    drop(large);
+    assert!(names().is_disjoint(&of_first));
+    assert_eq!(found(&disk, "small"), [(1, b"new".to_vec(), true)]);
+    logged(folder.path(), 2);
+    disk.stop();
+    assert_eq!(found(&start(folder.path()), "large"), [(1, body(2, 2_000_000), true)]);
 }
 
 #[test]
