@@ -5,11 +5,13 @@
 //! answer for each other.
 //!
 //! A removal also meets the objects that wait to be written: they are not published. Stores and removals take their numbers from one
-//! sequence, under the lock of the part.
+//! sequence, under the lock of the part. A large object that comes slowly has two: by the one of its beginning it is older than what was
+//! stored meanwhile.
 
 use super::place::{PLACE_BYTES, Place};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use hashbrown::HashTable;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// The bytes of disk for each part of the index. With objects of 4 KiB, a part has 4,096 places: 128 KiB, which are copied in some
@@ -41,18 +43,49 @@ pub(super) struct Index {
 #[derive(Debug, Default)]
 struct Part {
     places: HashTable<Place>,
-    /// The objects that wait to be written, by the hash of their keys.
+    /// The objects that wait to be written or still come, by the hash of their keys.
     waiting: HashMap<u64, Waiting>,
     /// While places of an earlier process are added: the keys that were removed meanwhile.
     removed: Option<HashMap<u64, ()>>,
 }
 
-/// The objects of one key that wait to be written.
+/// The objects of one key that wait to be written or still come.
 #[derive(Debug, Default)]
 struct Waiting {
+    /// Those that wait.
     count: usize,
+    /// The large ones that still come, or have come and wait.
+    coming: usize,
     /// Objects with smaller numbers have been removed before they were written.
     removed_before: u64,
+    /// Variants that were stored or hidden meanwhile, with the number of the last time.
+    newest: SmallVec<[(u32, u64); 1]>,
+    /// The same for the variants that are not in that list.
+    newest_of_others: u64,
+}
+
+impl Waiting {
+    /// Notes that a variant was stored or hidden.
+    fn note(&mut self, variant: u64, number: u64) {
+        let has_room = self.newest.len() < VARIANTS_MAX;
+        match self.newest.iter_mut().find(|(other, _)| *other == variant as u32) {
+            Some((_, newest)) => *newest = number.max(*newest),
+            None if has_room => self.newest.push((variant as u32, number.max(self.newest_of_others))),
+            None => self.note_all(number),
+        }
+    }
+
+    /// The same for all variants.
+    fn note_all(&mut self, number: u64) {
+        self.newest.clear();
+        self.newest_of_others = number.max(self.newest_of_others);
+    }
+
+    /// Whether the object of that number is outdated by what came after it.
+    fn outdoes(&self, variant: u32, number: u64) -> bool {
+        let found = self.newest.iter().find(|(other, _)| *other == variant);
+        found.map_or(self.newest_of_others, |(_, newest)| *newest) > number
+    }
 }
 
 /// Which objects of a key a removal meets.
@@ -109,7 +142,7 @@ impl Index {
 
     /// Whether an object of that key waits to be written.
     pub(super) fn is_waited_for(&self, hash: u64) -> bool {
-        self.part(hash).waiting.contains_key(&hash)
+        is_waited_for(&self.part(hash), hash)
     }
 
     /// Whether there is, or may be, an object of that variant, or one of that key that waits to be written.
@@ -117,7 +150,7 @@ impl Index {
         let part = self.part(hash);
         let is_found = |place: &Place| place.hash == hash && Removal::Variant(variant).meets(place);
         let may_come = part.removed.as_ref().is_some_and(|removed| !removed.contains_key(&hash));
-        may_come || part.waiting.contains_key(&hash) || part.places.find(hash, is_found).is_some()
+        may_come || is_waited_for(&part, hash) || part.places.find(hash, is_found).is_some()
     }
 
     /// Counts a hit of the object that was at that place, wherever it is now.
@@ -133,13 +166,44 @@ impl Index {
     pub(super) fn wait(&self, hash: u64, variant: u64) -> (u64, bool) {
         let mut part = self.part(hash);
         let replaces = self.drop_from(&mut part, hash, Removal::Variant(variant));
-        part.waiting.entry(hash).or_default().count += 1;
-        (self.sequence.fetch_add(1, Ordering::Relaxed), replaces)
+        let sequence = self.next_sequence();
+        let waiting = part.waiting.entry(hash).or_default();
+        waiting.count += 1;
+        waiting.note(variant, sequence);
+        (sequence, replaces)
+    }
+
+    /// A large object of that key begins to come. Returns the number of its beginning.
+    pub(super) fn begin_coming(&self, hash: u64) -> u64 {
+        let mut part = self.part(hash);
+        part.waiting.entry(hash).or_default().coming += 1;
+        self.next_sequence()
+    }
+
+    /// It has been published or given up.
+    pub(super) fn end_coming(&self, hash: u64) {
+        ended(&mut self.part(hash), hash, |waiting| waiting.coming = waiting.coming.saturating_sub(1));
+    }
+
+    /// The same as [`Index::wait`] for a large object that began with that number. It replaces only what is older than its beginning.
+    pub(super) fn wait_since(&self, hash: u64, variant: u64, begun: u64) -> u64 {
+        let mut part = self.part(hash);
+        let waiting = part.waiting.entry(hash).or_default();
+        waiting.count += 1;
+        if !waiting.outdoes(variant as u32, begun) {
+            waiting.note(variant, begun);
+            self.drop_from(&mut part, hash, Removal::Variant(variant));
+        }
+        self.next_sequence()
     }
 
     /// An object is outdated: it is not found any more. A process that begins later may find it.
     pub(super) fn hide(&self, hash: u64, variant: u64) {
-        self.drop_from(&mut self.part(hash), hash, Removal::Variant(variant));
+        let mut part = self.part(hash);
+        self.drop_from(&mut part, hash, Removal::Variant(variant));
+        if let Some(waiting) = part.waiting.get_mut(&hash) {
+            waiting.note(variant, self.next_sequence());
+        }
     }
 
     /// The object that waited does so no longer, and was not written.
@@ -150,8 +214,18 @@ impl Index {
     /// Publishes an object that waited, in the place of the older object of the same variant. Returns whether it was: not if it was
     /// removed meanwhile.
     pub(super) fn publish(&self, place: Place, sequence: u64) -> bool {
+        // Such objects are written in the order of their numbers, so none comes after a newer one.
+        self.publish_since(place, sequence, u64::MAX)
+    }
+
+    /// The same for a large object that began with the number `begun`: also not if a newer one of its variant was stored since then.
+    pub(super) fn publish_since(&self, place: Place, sequence: u64, begun: u64) -> bool {
         let mut part = self.part(place.hash);
-        if sequence < waited(&mut part, place.hash) {
+        let is_outdated =
+            |waiting: &Waiting| sequence < waiting.removed_before || waiting.outdoes(place.variant, begun);
+        let is_outdated = part.waiting.get(&place.hash).is_some_and(is_outdated);
+        waited(&mut part, place.hash);
+        if is_outdated {
             return false;
         }
         match part.places.find_mut(place.hash, |other| is_of_same_object(other, &place)) {
@@ -180,8 +254,15 @@ impl Index {
     /// Drops objects of a key. Returns the number of the removal, and whether there was anything to drop.
     pub(super) fn remove(&self, hash: u64, removal: Removal) -> (u64, bool) {
         let mut part = self.part(hash);
-        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-        let waiting = part.waiting.get_mut(&hash).map(|waiting| waiting.removed_before = sequence).is_some();
+        let sequence = self.next_sequence();
+        if let Some(waiting) = part.waiting.get_mut(&hash) {
+            waiting.removed_before = sequence;
+            // Where one variant is dropped, a large object that still comes is what takes its place.
+            if removal == Removal::Key {
+                waiting.note_all(sequence);
+            }
+        }
+        let waiting = is_waited_for(&part, hash);
         let was_there = self.drop_from(&mut part, hash, removal);
         (sequence, was_there || waiting)
     }
@@ -370,15 +451,23 @@ fn is_of_same_object(one: &Place, other: &Place) -> bool {
     one.hash == other.hash && one.variant == other.variant
 }
 
-/// One object of this key no longer waits. Returns the number before which objects of the key were removed.
-fn waited(part: &mut Part, hash: u64) -> u64 {
-    let Some(waiting) = part.waiting.get_mut(&hash) else { return 0 };
-    let removed_before = waiting.removed_before;
-    waiting.count = waiting.count.saturating_sub(1);
-    if waiting.count == 0 {
+/// Whether an object of that key waits to be written.
+fn is_waited_for(part: &Part, hash: u64) -> bool {
+    part.waiting.get(&hash).is_some_and(|waiting| waiting.count > 0)
+}
+
+/// One object of this key no longer waits.
+fn waited(part: &mut Part, hash: u64) {
+    ended(part, hash, |waiting| waiting.count = waiting.count.saturating_sub(1));
+}
+
+/// The same as `change` says, and the key is forgotten with the last of its objects.
+fn ended(part: &mut Part, hash: u64, change: impl FnOnce(&mut Waiting)) {
+    let Some(waiting) = part.waiting.get_mut(&hash) else { return };
+    change(waiting);
+    if waiting.count == 0 && waiting.coming == 0 {
         part.waiting.remove(&hash);
     }
-    removed_before
 }
 
 #[cfg(test)]
@@ -426,6 +515,71 @@ mod tests {
         assert!(!index.publish(place(7, 1, 1), before));
         assert_eq!(segments(&index, 7), [2]);
         assert!(publish(&index, place(7, 1, 3)), "nothing of the removal is left");
+    }
+
+    #[test]
+    fn what_was_stored_or_hidden_while_a_large_object_came_is_newer_than_it_and_so_is_a_purge() {
+        let newer: [fn(&Index); 3] = [
+            |index| assert!(publish(index, place(7, 1, 2))),
+            |index| index.hide(7, 1),
+            |index| assert!(!index.remove(7, Removal::Key).1, "what still comes is no object"),
+        ];
+        for (number, newer) in newer.iter().enumerate() {
+            let index = Index::new(0);
+            let begun = index.begin_coming(7);
+            assert!(!index.is_waited_for(7) && !index.may_have(7, 1));
+            newer(&index);
+            let found = segments(&index, 7);
+            let sequence = index.wait_since(7, 1, begun);
+            assert_eq!(segments(&index, 7), found, "{number}");
+            assert!(!index.publish_since(place(7, 1, 1), sequence, begun), "{number}");
+            index.end_coming(7);
+            assert_eq!(segments(&index, 7), found, "{number}");
+            assert!(publish(&index, place(7, 1, 3)), "nothing of that is left");
+        }
+    }
+
+    #[test]
+    fn a_large_object_takes_the_place_of_one_that_was_dropped_while_it_came() {
+        let index = Index::new(0);
+        assert!(publish(&index, place(7, 1, 1)));
+        let begun = index.begin_coming(7);
+        assert!(index.remove(7, Removal::Variant(1)).1);
+        let sequence = index.wait_since(7, 1, begun);
+        assert!(index.publish_since(place(7, 1, 2), sequence, begun));
+        index.end_coming(7);
+        assert_eq!(segments(&index, 7), [2]);
+    }
+
+    #[test]
+    fn of_large_objects_the_one_that_began_last_is_the_newest() {
+        for begins_of_last in [true, false] {
+            let index = Index::new(0);
+            let (one, other) = (index.begin_coming(7), index.begin_coming(7));
+            let finish = |begun| (begun, index.wait_since(7, 1, begun));
+            let publish = |segment, (begun, sequence)| {
+                let is_published = index.publish_since(place(7, 1, segment), sequence, begun);
+                index.end_coming(7);
+                is_published
+            };
+            if begins_of_last {
+                let (other, one) = (finish(other), finish(one));
+                assert_eq!((publish(2, other), publish(1, one)), (true, false));
+            } else {
+                assert!(publish(1, finish(one)));
+                assert!(publish(2, finish(other)));
+            }
+            assert_eq!(segments(&index, 7), [2]);
+        }
+    }
+
+    #[test]
+    fn among_more_variants_than_are_remembered_a_large_object_that_came_slowly_counts_as_older() {
+        let index = Index::new(0);
+        let begun = index.begin_coming(7);
+        (0..=VARIANTS_MAX as u64).for_each(|variant| assert!(publish(&index, place(7, variant, 1))));
+        let sequence = index.wait_since(7, 3, begun);
+        assert!(!index.publish_since(place(7, 3, 2), sequence, begun));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::layout::{ChunkPlace, FileKind, Head, head_bytes};
 use super::object::{CHUNK_BYTES_MAX, Source, StoredChunk};
 use super::place::{Location, Place, UNIT_BYTES};
 use super::segment::HEADER_BYTES;
+use super::store::Store;
 use super::unfinished::{LargeError, Unfinished};
 use super::writer::LARGE_SHARE_OF_STORE;
 use super::{Disk, Shared, WAITING_OVERHEAD_BYTES};
@@ -30,7 +31,7 @@ const GROWTH_BYTES_MAX: u64 = 256 << 20;
 pub struct LargeWriter {
     shared: Arc<Shared>,
     file: Unfinished,
-    hash: u64,
+    coming: Coming,
     /// Where the next chunk goes.
     offset: u64,
     /// The end of the room.
@@ -43,20 +44,41 @@ pub struct LargeWriter {
 pub struct FinishedLarge {
     shared: Arc<Shared>,
     file: Unfinished,
+    coming: Coming,
     place: Place,
     chunks: Arc<[ChunkPlace]>,
     sequence: u64,
     is_waiting: bool,
 }
 
+/// When a large object began. As long as this lives, the index remembers what is newer.
+struct Coming {
+    store: Arc<Store>,
+    hash: u64,
+    begun: u64,
+}
+
+impl Coming {
+    fn new(store: &Arc<Store>, hash: u64) -> Self {
+        Self { store: store.clone(), hash, begun: store.index.begin_coming(hash) }
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.store.index.end_coming(self.hash);
+    }
+}
+
 impl Disk {
-    /// Begins a large object of this key with a body of `length` bytes, where that is known.
+    /// Begins a large object of this key with a body of `length` bytes, where that is known. What is stored from now on is newer.
     ///
     /// # Errors
     /// See [`LargeError`].
     pub async fn begin(&self, key: &[u8], length: Option<u64>) -> Result<LargeWriter, LargeError> {
         let store = self.shared.store().ok_or(LargeError::Refused)?;
         let hash = store.hash(key);
+        let coming = Coming::new(&store, hash);
         let unknown = || ROOM_BYTES.min(self.shared.options.size_bytes / ROOM_SHARE);
         let room = HEADER_BYTES + length.unwrap_or_else(unknown);
         let (done, receiver) = oneshot::channel();
@@ -64,7 +86,7 @@ impl Disk {
         self.shared.jobs.push(WAITING_OVERHEAD_BYTES, job).map_err(|_| LargeError::Refused)?;
         let file = receiver.await.map_err(|_| LargeError::Refused)??;
         let shared = self.shared.clone();
-        Ok(LargeWriter { shared, file, hash, offset: HEADER_BYTES, room, chunks: Vec::new(), body_bytes: 0 })
+        Ok(LargeWriter { shared, file, coming, offset: HEADER_BYTES, room, chunks: Vec::new(), body_bytes: 0 })
     }
 }
 
@@ -90,7 +112,7 @@ impl LargeWriter {
         self.body_bytes += u64::from(length);
         // It is no object yet, so there is none to be dropped if the chunk is damaged.
         let at = Location { segment: self.file.segment.number, offset: 0 };
-        let nowhere = Place::new((self.hash, 0), at, (0, 0), 0).ok_or(LargeError::Refused)?;
+        let nowhere = Place::new((self.coming.hash, 0), at, (0, 0), 0).ok_or(LargeError::Refused)?;
         let source = Source::new(self.file.store.clone(), self.file.segment.clone(), nowhere);
         Ok(StoredChunk::new(Arc::new(source), chunk))
     }
@@ -121,8 +143,8 @@ impl LargeWriter {
         tracing::warn!(directory = %self.shared.options.path.display(), %error, "a large object could not be written");
     }
 
-    /// Completes the object. It is not found before [`FinishedLarge::publish`]. From now on, the older object of the same variant is not
-    /// found any more.
+    /// Completes the object. It is not found before [`FinishedLarge::publish`]. From now on, an object of the same variant that is older than
+    /// [`Disk::begin`] is not found any more.
     ///
     /// # Errors
     /// See [`LargeError`].
@@ -136,13 +158,14 @@ impl LargeWriter {
         let (store, segment) = (self.file.store.clone(), self.file.segment.clone());
         let length = head_bytes(&key, &description, self.chunks.len());
         let at = Location { segment: segment.number, offset: self.offset.next_multiple_of(UNIT_BYTES) };
-        let place = Place::new((self.hash, variant), at, (length, length), stored_ms).ok_or(LargeError::Refused)?;
-        let (sequence, _) = store.index.wait(self.hash, variant);
+        let hash = (self.coming.hash, variant);
+        let place = Place::new(hash, at, (length, length), stored_ms).ok_or(LargeError::Refused)?;
+        let sequence = store.index.wait_since(self.coming.hash, variant, self.coming.begun);
         let chunks: Arc<[ChunkPlace]> = self.chunks.as_slice().into();
         let head = Head { key, variant, sequence, stored_ms, description, chunks: std::mem::take(&mut self.chunks) };
-        let (shared, file) = (self.shared.clone(), self.file);
+        let (shared, file, coming) = (self.shared.clone(), self.file, self.coming);
         // Made before the head is written: dropping it says that the object waits no longer.
-        let finished = FinishedLarge { shared, file, place, chunks, sequence, is_waiting: true };
+        let finished = FinishedLarge { shared, file, coming, place, chunks, sequence, is_waiting: true };
         let checksums = store.directory.checksums;
         let write = move || segment.write_head(&head, at.offset, checksums);
         store.reads.write(write).await?.inspect_err(|error| {
@@ -159,10 +182,10 @@ impl FinishedLarge {
         StoredBody::new(&self.file.store, self.place, self.chunks.clone())
     }
 
-    /// Lets the object be found; returns whether it is: not if it was removed meanwhile.
+    /// Lets the object be found; returns whether it is: not if it was removed meanwhile, or a newer one of its variant was stored.
     pub fn publish(mut self) -> bool {
         self.is_waiting = false;
-        if !self.file.store.index.publish(self.place, self.sequence) {
+        if !self.file.store.index.publish_since(self.place, self.sequence, self.coming.begun) {
             return false;
         }
         self.file.is_kept = true;

@@ -91,6 +91,32 @@ fn a_removal_before_it_is_published_holds() {
 }
 
 #[test]
+fn what_is_stored_while_it_comes_is_newer() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let body = body(1, 2_000_000);
+    put(&disk, object("a", 1, b"older"));
+    let mut large = begun(&disk, "a", &body);
+    put(&disk, object("a", 1, b"newer"));
+    block_on(large.append(Bytes::from(body.clone()))).unwrap();
+    let finished_late = block_on(large.finish(b"a".as_slice().into(), 1, b"of a".as_slice().into(), 0)).unwrap();
+    let newer = [(1, b"newer".to_vec(), true)];
+    assert_eq!(found(&disk, "a"), newer);
+    assert!(!finished_late.publish());
+    assert_eq!(found(&disk, "a"), newer);
+    until(|| segments(folder.path()).len() == 1);
+    // Between its completion and its publication.
+    let finished_early = finished(&disk, "b", &body);
+    put(&disk, object("b", 1, b"newer"));
+    assert!(!finished_early.publish());
+    disk.stop();
+    let disk = start(folder.path());
+    for key in ["a", "b"] {
+        assert_eq!(found(&disk, key), newer, "{key}");
+    }
+}
+
+#[test]
 fn another_description_leaves_the_body_where_it_is_until_the_descriptions_take_too_much() {
     let folder = tempfile::tempdir().unwrap();
     let disk = start(folder.path());
