@@ -304,10 +304,9 @@ impl FoundObjects {
 fn empty_unused(store: &Store, large: &[u32]) {
     let places = (0..).map_while(|part| store.index.part_of(part)).flatten();
     let used: HashSet<u32> = places.map(|place| place.segment).collect();
-    let is_unfinished = |segment: &Segment| segment.large_object(store.directory.checksums).is_none();
     let unused = large.iter().filter(|number| !used.contains(number)).filter_map(|number| store.segment(*number));
-    for segment in unused.filter(|segment| is_unfinished(segment)) {
-        if let Err(error) = segment.end(0) {
+    for segment in unused {
+        if let Err(error) = segment.empty_if_unfinished(store.directory.checksums) {
             tracing::warn!(segment = segment.number, %error, "a segment of the disk cache could not be emptied");
         }
     }

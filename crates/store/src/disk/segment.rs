@@ -9,7 +9,7 @@
 use super::input::Input;
 use super::layout::{Checksums, FileKind, Head};
 use super::place::{Location, UNIT_BYTES};
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -55,6 +55,8 @@ pub(super) struct Segment {
     /// What the file takes on disk.
     charged: AtomicU64,
     is_removed: AtomicBool,
+    /// Held while a head is written: until it is there, the file of a large object looks as if the object were not complete.
+    head: Mutex<()>,
     usage: Arc<Usage>,
 }
 
@@ -120,6 +122,7 @@ impl Segment {
             path,
             charged,
             is_removed: AtomicBool::new(false),
+            head: Mutex::default(),
             usage: usage.clone(),
         }
     }
@@ -145,6 +148,7 @@ impl Segment {
     pub(super) fn write_head(&self, head: &Head, offset: u64, checksums: Checksums) -> io::Result<()> {
         let bytes = head.write(checksums, Location { segment: self.number, offset });
         let length = bytes.len() as u64;
+        let _head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
         self.write(&bytes, offset)?;
         self.write(&self.trailer(offset, length, checksums), offset + length)?;
         self.end(offset + length + TRAILER_BYTES)
@@ -162,6 +166,13 @@ impl Segment {
         self.file.set_len(bytes)?;
         self.charge(bytes);
         Ok(())
+    }
+
+    /// Gives back the room of a large object that is not complete, and that nobody writes any more.
+    pub(super) fn empty_if_unfinished(&self, checksums: Checksums) -> io::Result<()> {
+        // It may just be given another head.
+        let _head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.large_object(checksums).is_none() { self.end(0) } else { Ok(()) }
     }
 
     fn charge(&self, bytes: u64) {
@@ -255,6 +266,37 @@ mod tests {
         assert!(Segment::open(folder.path(), 5, Checksums { secret: 2 }, &usage).unwrap().is_none());
         std::fs::rename(folder.path().join(file_name(5)), folder.path().join(file_name(6))).unwrap();
         assert!(Segment::open(folder.path(), 6, CHECKSUMS, &usage).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_large_object_that_gets_another_head_is_not_taken_for_one_that_is_not_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Arc::<Usage>::default();
+        let segment = Segment::create(folder.path(), 1, Content::One, 4096, CHECKSUMS, &usage).unwrap();
+        let head = || Head {
+            key: b"key".as_slice().into(),
+            variant: 1,
+            sequence: 1,
+            stored_ms: 0,
+            description: vec![b'x'; 100_000].into(),
+            chunks: Vec::new(),
+        };
+        segment.write_head(&head(), HEADER_BYTES, CHECKSUMS).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for _ in 0..200 {
+                    let end = segment.bytes().next_multiple_of(UNIT_BYTES);
+                    segment.write_head(&head(), end, CHECKSUMS).unwrap();
+                }
+            });
+            while !writer.is_finished() {
+                segment.empty_if_unfinished(CHECKSUMS).unwrap();
+            }
+        });
+        assert!(segment.bytes() > 200 * 100_000, "nothing of it is lost");
+        segment.end(segment.bytes() - 1).unwrap();
+        segment.empty_if_unfinished(CHECKSUMS).unwrap();
+        assert_eq!(segment.bytes(), 0);
     }
 
     #[test]
