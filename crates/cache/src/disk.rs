@@ -13,6 +13,7 @@
 
 mod description;
 mod inspect;
+mod recall;
 mod spool;
 
 use crate::budget::Budget;
@@ -20,7 +21,7 @@ use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::succession::Told;
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::Mutex;
 use crate::{Body, Cache, CacheLimits, Entry, ExternalBody, Key, Meta};
 use bytes::Bytes;
 pub(crate) use description::CodedForm;
@@ -35,6 +36,7 @@ pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectRe
 pub use kasoku_store::disk::{OpenBody, ReadError};
 use kasoku_store::{KeyHash, Memory};
 use kasoku_wire::Fields;
+pub use recall::Recall;
 pub use spool::SpooledPiece;
 pub(crate) use spool::{Spool, Spooled};
 use std::collections::HashMap;
@@ -55,28 +57,6 @@ pub(crate) struct DiskTier {
     clock: Clock,
     /// The reads that run, by key. Requests for the same key share one.
     recalls: Mutex<HashMap<KeyHash, Weak<OnceCell<()>>>>,
-}
-
-/// Responses for a key are on the disk, and the disk has to be waited for.
-#[must_use]
-pub struct Recall {
-    cache: Cache,
-    key: Key,
-    read: Arc<OnceCell<()>>,
-}
-
-impl Recall {
-    /// Waits until what the disk has is in memory. Then [`Cache::look_up_recalled`] decides.
-    pub async fn wait(self) {
-        let Self { cache, key, read } = self;
-        read.get_or_init(|| async {
-            cache.read_from_disk(&key).await;
-            if let Some(tier) = &cache.0.disk {
-                tier.recalls().remove(&key.hash());
-            }
-        })
-        .await;
-    }
 }
 
 /// What the disk tier asks of the cache: its purge marks, and what is in memory.
@@ -253,10 +233,6 @@ impl DiskTier {
     fn now_ms(&self) -> u64 {
         u64::try_from((self.clock)().unix_ms).unwrap_or_default()
     }
-
-    fn recalls(&self) -> MutexGuard<'_, HashMap<KeyHash, Weak<OnceCell<()>>>> {
-        self.recalls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Cache {
@@ -346,30 +322,6 @@ impl Cache {
             (None, None) => return None,
         };
         is_right.then_some(FoundResponse { object, meta, complete_length, body })
-    }
-
-    fn recall(&self, tier: &DiskTier, key: &Key) -> Recall {
-        let mut recalls = tier.recalls();
-        let running = recalls.get(&key.hash()).and_then(Weak::upgrade);
-        let read = running.unwrap_or_else(|| {
-            // Reads whose requests have all gone away.
-            if recalls.len() >= 1024 {
-                recalls.retain(|_, read| read.strong_count() > 0);
-            }
-            let read = Arc::<OnceCell<()>>::default();
-            recalls.insert(key.hash(), Arc::downgrade(&read));
-            read
-        });
-        Recall { cache: self.clone(), key: key.clone(), read }
-    }
-
-    async fn read_from_disk(&self, key: &Key) {
-        let Some(tier) = &self.0.disk else { return };
-        // A read that can't be made is a miss.
-        let Ok(objects) = tier.disk.retrieve(key.bytes()).await else { return };
-        let now = (tier.clock)();
-        let found = FoundAll::new(objects, |object| self.response(object, now), |_| true);
-        self.recalled(key, found.read().await);
     }
 
     /// Puts what was read into the memory tier, unless it was removed meanwhile. Returns all that is stored for the key then.

@@ -57,9 +57,10 @@ pub fn has_all(file: &File, range: &Range<u64>) -> io::Result<bool> {
 #[allow(unsafe_code)]
 pub fn read<const N: usize>(file: &File, offset: u64, lengths: [usize; N]) -> io::Result<Option<[Vec<u8>; N]>> {
     let mut buffers = lengths.map(Vec::<u8>::with_capacity);
-    let slices: [libc::iovec; N] = std::array::from_fn(|number| libc::iovec {
-        iov_base: buffers[number].as_mut_ptr().cast(),
-        iov_len: lengths[number],
+    let mut each = buffers.iter_mut().zip(lengths);
+    let slices: [libc::iovec; N] = std::array::from_fn(|_| match each.next() {
+        Some((buffer, length)) => libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: length },
+        None => libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 },
     });
     let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: each slice is the capacity of a buffer, or a part of it, and the kernel only writes to it.
