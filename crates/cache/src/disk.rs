@@ -37,12 +37,12 @@ pub use kasoku_store::disk::{OpenBody, ReadError};
 use kasoku_store::{KeyHash, Memory};
 use kasoku_wire::Fields;
 pub use recall::Recall;
+use recall::SharedRead;
 pub use spool::SpooledPiece;
 pub(crate) use spool::{Spool, Spooled};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Weak};
-use tokio::sync::OnceCell;
 
 /// A body above this length stays on disk, in bytes: the page cache has what is hot of it. Smaller ones come into memory.
 const STAYS_ON_DISK_BYTES: u64 = 1 << 20;
@@ -56,7 +56,7 @@ pub(crate) struct DiskTier {
     admission: Admission,
     clock: Clock,
     /// The reads that run, by key. Requests for the same key share one.
-    recalls: Mutex<HashMap<KeyHash, Weak<OnceCell<()>>>>,
+    recalls: Mutex<HashMap<KeyHash, Weak<SharedRead>>>,
 }
 
 /// What the disk tier asks of the cache: its purge marks, and what is in memory.
@@ -255,7 +255,7 @@ impl Cache {
         Some(self.0.disk.as_ref()?.disk.status())
     }
 
-    /// A [`Recall`] was given up, since the disk did not answer in time.
+    /// The read of a chunk was given up, since the disk did not answer in time. For a [`Recall`] see [`Recall::give_up`].
     pub fn disk_timed_out(&self) {
         if let Some(tier) = &self.0.disk {
             tier.disk.timed_out();

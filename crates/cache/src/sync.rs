@@ -8,11 +8,11 @@
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::{
     Mutex, MutexGuard, RwLock,
-    atomic::{AtomicU64, AtomicUsize},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize},
 };
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard, RwLock,
-    atomic::{AtomicU64, AtomicUsize},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize},
 };
 pub(crate) use std::sync::{PoisonError, atomic::Ordering};

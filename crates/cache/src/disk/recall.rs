@@ -1,7 +1,7 @@
 //! The wait for a response that is on disk and not in the page cache. Requests for one key wait for one read.
 
 use super::{DiskTier, FoundAll};
-use crate::sync::{MutexGuard, PoisonError};
+use crate::sync::{AtomicBool, MutexGuard, Ordering, PoisonError};
 use crate::{Cache, Key};
 use kasoku_store::KeyHash;
 use std::collections::HashMap;
@@ -13,25 +13,46 @@ use tokio::sync::OnceCell;
 pub struct Recall {
     cache: Cache,
     key: Key,
-    read: Arc<OnceCell<()>>,
+    read: Arc<SharedRead>,
+}
+
+/// The read for which the requests for a key wait. One of them makes it; if that one goes away, another one begins anew.
+#[derive(Default)]
+pub(super) struct SharedRead {
+    done: OnceCell<()>,
+    /// The disk has not answered a request in time.
+    is_given_up: AtomicBool,
 }
 
 impl Recall {
-    /// Waits until what the disk has is in memory. Then [`Cache::look_up_recalled`] decides.
-    pub async fn wait(self) {
+    /// Waits until what the disk has is in memory, or until another request has given the read up. Then [`Cache::look_up_recalled`] decides.
+    pub async fn wait(&self) {
         let Self { cache, key, read } = self;
-        read.get_or_init(|| async {
-            cache.read_from_disk(&key).await;
+        let make = || async {
+            // Each attempt to read what hangs would hold another one of the few threads that read.
+            if !read.is_given_up.load(Ordering::Relaxed) {
+                cache.read_from_disk(key).await;
+            }
             if let Some(tier) = &cache.0.disk {
                 tier.recalls().remove(&key.hash());
             }
-        })
-        .await;
+        };
+        read.done.get_or_init(make).await;
+    }
+
+    /// The disk did not answer in time. To be called before the future of [`Recall::wait`] is dropped: then no other request begins the same
+    /// read anew.
+    pub fn give_up(&self) {
+        let was_given_up = self.read.is_given_up.swap(true, Ordering::Relaxed);
+        // However many requests wait, one read has hung.
+        if !was_given_up {
+            self.cache.disk_timed_out();
+        }
     }
 }
 
 impl DiskTier {
-    fn recalls(&self) -> MutexGuard<'_, HashMap<KeyHash, Weak<OnceCell<()>>>> {
+    fn recalls(&self) -> MutexGuard<'_, HashMap<KeyHash, Weak<SharedRead>>> {
         self.recalls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -45,7 +66,7 @@ impl Cache {
             if recalls.len() >= 1024 {
                 recalls.retain(|_, read| read.strong_count() > 0);
             }
-            let read = Arc::<OnceCell<()>>::default();
+            let read = Arc::<SharedRead>::default();
             recalls.insert(key.hash(), Arc::downgrade(&read));
             read
         });
@@ -59,5 +80,59 @@ impl Cache {
         let now = (tier.clock)();
         let found = FoundAll::new(objects, |object| self.response(object, now), |_| true);
         self.recalled(key, found.read().await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::disk::{DiskOptions, Recall};
+    use crate::{Cache, CacheLimits};
+    use kasoku_semantics::time::Now;
+    use kasoku_store::disk::{Admission, DiskCounts, SIZE_BYTES_MIN};
+    use std::sync::Arc;
+
+    fn start(folder: &tempfile::TempDir) -> Cache {
+        let limits = CacheLimits { memory_bytes_max: 8 << 20, object_bytes_max: 1 << 20 };
+        let path = folder.path().to_owned();
+        let options = DiskOptions { path, size_bytes: SIZE_BYTES_MIN, admission: Admission::Always };
+        Cache::with_disk(limits, options, Arc::new(|| Now { unix_ms: 1_700_000_000_000, mono_ms: 0 })).unwrap()
+    }
+
+    fn recall(cache: &Cache, target: &str) -> Recall {
+        let key = cache.key(format!("http://a.example{target}"));
+        cache.recall(cache.0.disk.as_ref().unwrap(), &key)
+    }
+
+    /// The reads that were made, and those that were skipped since the disk does not answer.
+    fn reads(cache: &Cache) -> (u64, u64) {
+        let DiskCounts { waited_reads, skipped_reads, .. } = cache.disk_status().unwrap().counts;
+        (waited_reads, skipped_reads)
+    }
+
+    #[tokio::test]
+    async fn a_read_that_hangs_counts_once_however_many_requests_wait_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = start(&folder);
+        let waiting: Vec<Recall> = (0..10).map(|_| recall(&cache, "/hangs")).collect();
+        waiting.iter().for_each(Recall::give_up);
+        recall(&cache, "/1").wait().await;
+        assert_eq!(reads(&cache), (1, 0));
+        // The read of "/1" was answered, so these are counted anew.
+        let of_others: Vec<Recall> = (2..6).map(|number| recall(&cache, &format!("/{number}"))).collect();
+        of_others.iter().for_each(Recall::give_up);
+        recall(&cache, "/6").wait().await;
+        assert_eq!(reads(&cache), (1, 1), "four reads that hang are too many");
+    }
+
+    #[tokio::test]
+    async fn a_read_that_was_given_up_is_not_begun_anew_by_the_next_that_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = start(&folder);
+        let (one, other) = (recall(&cache, "/"), recall(&cache, "/"));
+        one.give_up();
+        other.wait().await;
+        assert_eq!(reads(&cache), (0, 0));
+        recall(&cache, "/").wait().await;
+        assert_eq!(reads(&cache), (1, 0), "a later request tries again");
     }
 }

@@ -13,12 +13,14 @@ use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::respond::forwarded;
 use crate::request::route::Routed;
-use crate::runtime::worker::Worker;
+use crate::runtime::worker::{DISK_TIMEOUT, Worker};
 use kasoku_cache::{FillReader, Joined, Lookup, Meta, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::PatternVerdict;
+use std::pin::pin;
 use std::sync::Arc;
+use tokio::time::timeout;
 
 /// The most fills that one request joins: the first, after its failure the second try, and after either the fill of its own variant.
 const JOINS_MAX: usize = 3;
@@ -139,7 +141,10 @@ async fn look_up_in_all_tiers(exchange: &Exchange, request: &SharedRequest) -> L
     let Worker { cache, .. } = &*exchange.worker;
     match cache.look_up(request, exchange.worker.now()) {
         Lookup::Recall(recall) => {
-            let _ = exchange.worker.within_disk_timeout(recall.wait()).await;
+            let read = pin!(recall.wait());
+            if timeout(DISK_TIMEOUT, read).await.is_err() {
+                recall.give_up();
+            }
             cache.look_up_recalled(request, exchange.worker.now())
         }
         found => found,

@@ -111,7 +111,7 @@ pub(crate) struct Worker {
 pub(crate) const DISK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Worker {
-    /// What comes of a read from the disk tier; `None`: it does not answer in time.
+    /// What comes of a read of a chunk from the disk tier; `None`: it does not answer in time.
     pub(crate) async fn within_disk_timeout<T>(&self, waits: impl Future<Output = T>) -> Option<T> {
         let waited = tokio::time::timeout(DISK_TIMEOUT, waits).await;
         if waited.is_err() {
