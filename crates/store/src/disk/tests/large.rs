@@ -2,6 +2,7 @@
 
 use super::*;
 use std::collections::HashSet;
+use std::sync::mpsc;
 
 /// Writes a large object; returns it before it can be found.
 fn finished(disk: &Disk, key: &str, body: &[u8]) -> FinishedLarge {
@@ -113,6 +114,73 @@ fn what_is_stored_while_it_comes_is_newer() {
     let disk = start(folder.path());
     for key in ["a", "b"] {
         assert_eq!(found(&disk, key), newer, "{key}");
+    }
+}
+
+/// An owner whose marks are given only when the test says so: until then, a checkpoint has its log and journal, and no place yet.
+struct SlowOwner {
+    asked: Mutex<mpsc::Sender<()>>,
+    answers: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Owner for SlowOwner {
+    fn now_ms(&self) -> u64 {
+        1_700_000_000_000
+    }
+
+    fn recover(&self, _: Option<Marks>) {}
+
+    fn for_each_in_memory(&self, _: &mut dyn FnMut(&[u8])) {}
+
+    fn marks(&self) -> Vec<u8> {
+        let _ = self.asked.lock().unwrap().send(());
+        // At its end, the test gives all answers at once. A test that fails gives none.
+        let _ = self.answers.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_removal_holds_where_a_checkpoint_runs_before_the_log_hears_of_the_object() {
+    for is_before_checkpoint in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let [running, killed_early, killed] =
+            ["running", "killed_early", "killed"].map(|name| folder.path().join(name));
+        let ((asked, is_asked), (answer, answers)) = (mpsc::channel(), mpsc::channel());
+        let owner = Arc::new(SlowOwner { asked: Mutex::new(asked), answers: Mutex::new(answers) });
+        answer.send(()).unwrap();
+        let disk = loaded(Disk::start(options(&running, 64 * MIB), owner).unwrap());
+        is_asked.recv().unwrap();
+        let large = finished(&disk, "removed", &body(1, 2_000_000));
+        let checkpoint = || assert!(disk.shared.jobs.push_first(Job::Checkpoint(mpsc::channel().0)).is_ok());
+        let remove = || block_on(disk.remove(b"removed", Removal::Key).wait()).unwrap();
+        // The thread that writes objects is held by one checkpoint, and takes another one before it hears of the publication.
+        checkpoint();
+        is_asked.recv().unwrap();
+        assert!(large.publish());
+        assert_eq!(found(&disk, "removed").len(), 1);
+        if is_before_checkpoint {
+            remove();
+        }
+        checkpoint();
+        answer.send(()).unwrap();
+        is_asked.recv().unwrap();
+        if !is_before_checkpoint {
+            remove();
+        }
+        copy(&running, &killed_early);
+        answer.send(()).unwrap();
+        put(&disk, object("later", 1, b"one"));
+        let log = running.join(format!("log-{}", newest_checkpoint(&running)));
+        until(|| fs::metadata(&log).unwrap().len() > 0);
+        copy(&running, &killed);
+        drop(answer);
+        disk.stop();
+        for path in [&killed_early, &killed, &running] {
+            let after = start(path);
+            assert_eq!(found(&after, "removed"), [], "{is_before_checkpoint} {}", path.display());
+            assert_eq!(found(&after, "later").len(), usize::from(path != &killed_early));
+        }
     }
 }
 
