@@ -387,10 +387,11 @@ impl Cache {
         if tier.admission == Admission::OnEviction && entry.body.stored_body().is_none() {
             return tier.disk.forget(key, Removal::Variant(description::variant_number(&entry.meta)));
         }
-        self.write_to_disk(tier, key, entry);
+        self.write_to_disk(tier, key, entry, false);
     }
 
-    fn write_to_disk(&self, tier: &DiskTier, key: &[u8], entry: &Arc<Entry>) {
+    /// `is_proven`: the response was requested again.
+    fn write_to_disk(&self, tier: &DiskTier, key: &[u8], entry: &Arc<Entry>, is_proven: bool) {
         let body = &entry.body;
         let described = description::write(&entry.meta, body.complete_length(), body.external_body());
         let variant = description::variant_number(&entry.meta);
@@ -403,6 +404,7 @@ impl Cache {
             description,
             chunks: description::chunks(&body),
             stored_ms: tier.now_ms(),
+            is_proven,
             keeps: Some(body.clone()),
         };
         match body.stored_body() {
@@ -421,6 +423,7 @@ impl Cache {
             description,
             chunks: description::chunks(coded),
             stored_ms: tier.now_ms(),
+            is_proven: false,
             keeps: Some(coded.clone()),
         });
     }
@@ -447,7 +450,7 @@ impl Cache {
         };
         // Found before any of them waits to be written. The oldest comes first, as they were stored.
         let missing: Vec<_> = resource.entries().iter().rev().filter(is_missing).collect();
-        missing.into_iter().for_each(|entry| self.write_to_disk(tier, resource.key(), entry));
+        missing.into_iter().for_each(|entry| self.write_to_disk(tier, resource.key(), entry, true));
     }
 
     /// Drops one response of a key on disk. Called under the lock of its key.

@@ -80,6 +80,12 @@ impl Host {
         }
     }
 
+    /// Whether the disk answers the request as it was received.
+    fn is_hit_on_disk(&self, received: &RequestHead, now: Now) -> bool {
+        let key = self.cache.key(format!("http://a.example{}", received.target));
+        self.cache.hit_on_disk(received, &CacheRoute::new(&key, &self.policy), now).is_some()
+    }
+
     /// Gets a page that is not stored, and waits until it is written or refused.
     async fn get_new(&self, target: &str, bytes: usize) {
         let before = self.written();
@@ -169,4 +175,34 @@ async fn where_that_is_wanted_only_what_memory_evicts_is_written() {
     assert_eq!(host.get("/evicted", 4000).await, From::Disk);
     assert_eq!(host.get("/purged", 4000).await, From::Origin);
     assert_eq!(host.get("/799", 60_000).await, From::Origin, "memory had it at the end");
+}
+
+#[tokio::test]
+async fn what_is_on_disk_answers_the_request_as_it_was_received_if_it_needs_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start(folder.path(), Admission::Always);
+    for target in ["/a", "/b", "/invalidated"] {
+        host.get_new(target, 4000).await;
+    }
+    let _ = host.cache.invalidate(&host.cache.key("http://a.example/invalidated"));
+    // Each in a process that has nothing in memory.
+    let answers = |received: RequestHead, now: Now| {
+        let host = Host::start(folder.path(), Admission::Always);
+        let hits = || host.cache.disk_status().unwrap().counts.hit_objects;
+        let (is_hit, was_read) = (host.is_hit_on_disk(&received, now), hits() > 0);
+        // Then it is in memory.
+        let is_in_memory = host.is_hit_on_disk(&received, now);
+        assert_eq!((is_in_memory, hits()), (is_hit, u64::from(was_read)));
+        (is_hit, was_read)
+    };
+    let get = |target: &str| RequestHead::new(Method::GET, target).with("Host", "a.example");
+    drop(host);
+    assert_eq!(answers(get("/a"), NOW), (true, true));
+    assert_eq!(answers(get("/none"), NOW), (false, false));
+    assert_eq!(answers(get("/invalidated"), NOW), (false, false));
+    // It is there, and has to be validated.
+    assert_eq!(answers(get("/a"), NOW.after(3_700_000)), (false, true));
+    // The origin would get other fields than these, or the request may get nothing that is stored.
+    assert_eq!(answers(get("/b").with("Connection", "x-any").with("X-Any", "1"), NOW), (false, false));
+    assert_eq!(answers(RequestHead::new(Method::POST, "/b").with("Host", "a.example"), NOW), (false, false));
 }

@@ -154,6 +154,8 @@ pub struct NewObject {
     pub chunks: Vec<(u64, Bytes)>,
     /// When it is stored, in milliseconds since 1970.
     pub stored_ms: u64,
+    /// Whether it was requested again: then it is written also where only that is ([`Admission::SecondRequest`]).
+    pub is_proven: bool,
     /// What must live as long as the bytes are held here.
     pub keeps: Option<Arc<dyn Any + Send + Sync>>,
 }

@@ -74,6 +74,7 @@ fn object(key: &str, variant: u64, body: &[u8]) -> NewObject {
         description: format!("of {key}").into_bytes().into(),
         chunks: body.chunks(1 << 16).enumerate().map(chunk).collect(),
         stored_ms: 1_700_000_000_000,
+        is_proven: false,
         keeps: None,
     }
 }
@@ -460,6 +461,9 @@ fn an_object_is_written_on_its_second_request_where_that_is_wanted() {
     assert_eq!(found(&disk, "a"), [(1, b"two".to_vec(), true)]);
     put(&disk, object("a", 1, b"three"));
     assert_eq!(found(&disk, "a"), [(1, b"three".to_vec(), true)]);
+    // What its owner knows to have been requested again.
+    put(&disk, NewObject { is_proven: true, ..object("b", 1, b"one") });
+    assert_eq!(found(&disk, "b"), [(1, b"one".to_vec(), true)]);
     assert_eq!(disk.status().counts.unproven_objects, 1);
 }
 

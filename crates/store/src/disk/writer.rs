@@ -160,7 +160,7 @@ impl Writer {
         now_ms: u64,
     ) -> Result<(), Refused> {
         let hash = self.store.hash(&object.key);
-        self.admit(hash, replaces)?;
+        self.admit(hash, replaces || object.is_proven)?;
         let content = if self.ghosts.recall(hash) { Content::Proven } else { Content::New };
         let (place, bytes) = self.write(&object, (sequence, object.stored_ms), content)?;
         if !self.store.index.publish(place, sequence) {
@@ -173,10 +173,10 @@ impl Writer {
     }
 
     /// Refuses what comes for the first time, where only what comes again is written.
-    fn admit(&mut self, hash: u64, replaces: bool) -> Result<(), Refused> {
+    fn admit(&mut self, hash: u64, is_proven: bool) -> Result<(), Refused> {
         if let Some(seen) = &mut self.seen
             && !seen.recall(hash)
-            && !replaces
+            && !is_proven
         {
             seen.remember(hash);
             return Err(Refused::Unproven);
@@ -583,7 +583,7 @@ impl Writer {
         }
         let (sequence, stored_ms) = (stored.sequence, stored.stored_ms);
         let (key, variant, description) = (stored.key, stored.variant, stored.description);
-        let object = NewObject { key, variant, description, chunks, stored_ms, keeps: None };
+        let object = NewObject { key, variant, description, chunks, stored_ms, is_proven: true, keeps: None };
         let (mut new, _) = self.write(&object, (sequence, stored_ms), Content::Proven)?;
         new.set_hits(hits);
         let new = if place.is_unconfirmed() { new.unconfirmed() } else { new };
