@@ -54,11 +54,7 @@ impl Invalidated {
 
     /// What was removed on disk alone.
     pub(crate) fn on_disk(durability: Durability) -> Self {
-        let on_disk = match durability {
-            Durability::Done => Vec::new(),
-            uncertain => vec![uncertain],
-        };
-        Self { on_disk, ..Self::default() }
+        Self { on_disk: vec![durability], ..Self::default() }
     }
 
     /// What the process that takes this one's place has to remove.

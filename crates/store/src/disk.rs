@@ -67,7 +67,7 @@ pub use unfinished::LargeError;
 
 use bytes::Bytes;
 use counters::Counters;
-use jobs::{Job, RemovalJob};
+use jobs::{Job, RemovalJob, WaitingRemoval};
 use journal::{MARK_BYTES_MAX, Removed};
 use missed::{Missed, MissedRemoval, Outdated};
 use object::{Attempt, Wait};
@@ -82,7 +82,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::Store;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// The smallest store, in bytes.
 pub const SIZE_BYTES_MIN: u64 = 64 << 20;
@@ -173,9 +173,7 @@ pub enum Finding {
 #[must_use]
 #[derive(Debug)]
 pub enum Durability {
-    /// It will: the directory has been made invalid, so nothing comes back.
-    Done,
-    /// It is being written.
+    /// It is being written, or the directory is being made invalid, so that nothing comes back.
     Waits(Written),
     /// It can't be written.
     Failed(NotDurable),
@@ -184,8 +182,17 @@ pub enum Durability {
 /// A removal that is being written.
 #[derive(Debug)]
 pub struct Written {
-    receiver: oneshot::Receiver<Result<(), NotDurable>>,
+    answer: Answer,
     path: PathBuf,
+}
+
+/// How the end of a wait is told.
+#[derive(Debug)]
+enum Answer {
+    /// Of one removal.
+    OfRemoval(oneshot::Receiver<Result<(), NotDurable>>),
+    /// Of a directory that is given up: all removals that wait for that share one answer, so that they need no queue.
+    OfDirectory(watch::Receiver<Option<Result<(), NotDurable>>>),
 }
 
 /// A removal could not be written, nor could the directory be made invalid: what was removed may come back if the process ends before
@@ -406,7 +413,7 @@ impl Disk {
             Err(durability) => return durability,
         };
         if mark.len() > MARK_BYTES_MAX {
-            return self.shared.lose(&store);
+            return self.shared.have_given_up(&store);
         }
         let sequence = store.index.next_sequence();
         self.journal(store, sequence, Removed::Mark(mark), true)
@@ -417,13 +424,10 @@ impl Disk {
         self.shared.counters.removals.add(1);
         let (done, receiver) = oneshot::channel();
         let weight = removed.weight();
-        let job = RemovalJob { store, sequence, removed, done: is_durable.then_some(done) };
-        match self.shared.removals.push(weight, job) {
-            Ok(()) => Durability::Waits(Written { receiver, path: self.shared.options.path.clone() }),
-            Err(_) if self.shared.is_stopping.load(Ordering::Relaxed) => {
-                Durability::Failed(NotDurable(self.shared.options.path.clone()))
-            }
-            Err(job) => self.shared.lose(&job.store),
+        let job = WaitingRemoval { store: store.clone(), sequence, removed, done: is_durable.then_some(done) };
+        match self.shared.removals.push(weight, RemovalJob::Write(job)) {
+            Ok(()) => self.shared.waits(Answer::OfRemoval(receiver)),
+            Err(_) => self.shared.have_given_up(&store),
         }
     }
 
@@ -498,8 +502,13 @@ impl Durability {
     /// Waits until it is certain.
     pub async fn wait(self) -> Result<(), NotDurable> {
         match self {
-            Self::Done => Ok(()),
-            Self::Waits(Written { receiver, path }) => receiver.await.unwrap_or(Err(NotDurable(path))),
+            Self::Waits(Written { answer: Answer::OfRemoval(receiver), path }) => {
+                receiver.await.unwrap_or(Err(NotDurable(path)))
+            }
+            Self::Waits(Written { answer: Answer::OfDirectory(mut receiver), path }) => {
+                let answer = receiver.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
+                answer.unwrap_or(Err(NotDurable(path)))
+            }
             Self::Failed(error) => Err(error),
         }
     }
@@ -538,12 +547,11 @@ impl Shared {
         open.clone().ok_or_else(|| {
             let (done, receiver) = oneshot::channel();
             let is_remembered = self.missed().add(removal(), done);
-            let path = self.options.path.clone();
             // A directory that is about to be opened, or that another process is about to give up, is worth a wait.
             let is_worth_waiting = self.started.elapsed() < STARTING_TIME && !self.is_stopping.load(Ordering::Relaxed);
             match is_remembered && is_worth_waiting {
-                true => Durability::Waits(Written { receiver, path }),
-                false => Durability::Failed(NotDurable(path)),
+                true => self.waits(Answer::OfRemoval(receiver)),
+                false => Durability::Failed(NotDurable(self.options.path.clone())),
             }
         })
     }
@@ -577,9 +585,9 @@ impl Shared {
                 }
                 MissedRemoval::Mark(mark) => (store.index.next_sequence(), Removed::Mark(mark)),
             };
-            let job = RemovalJob { store: store.clone(), sequence, removed, done: Some(done) };
+            let job = WaitingRemoval { store: store.clone(), sequence, removed, done: Some(done) };
             // It would come back with the next start.
-            if self.removals.push(job.removed.weight(), job).is_err() {
+            if self.removals.push(job.removed.weight(), RemovalJob::Write(job)).is_err() {
                 missed.has_lost = true;
                 return Publication::MustBeEmptied;
             }
@@ -603,28 +611,52 @@ impl Shared {
                 Outdated::Forgotten(removal) => {
                     let removed = Removed::Objects { hash, removal };
                     let sequence = store.index.remove(hash, removal).0;
-                    let job = RemovalJob { store: store.clone(), sequence, removed, done: None };
-                    is_certain &= self.removals.push(job.removed.weight(), job).is_ok();
+                    let job = WaitingRemoval { store: store.clone(), sequence, removed, done: None };
+                    is_certain &= self.removals.push(job.removed.weight(), RemovalJob::Write(job)).is_ok();
                 }
             }
         }
         is_certain
     }
 
-    /// Gives the directory up, since a removal can't be written: makes it invalid, so that nobody finds in it what was removed.
-    fn lose(&self, store: &Arc<Store>) -> Durability {
+    fn waits(&self, answer: Answer) -> Durability {
+        Durability::Waits(Written { answer, path: self.options.path.clone() })
+    }
+
+    /// Has the directory given up by the thread that writes removals: the caller may hold the lock of a key. Until that is done, the
+    /// directory stays in use: the index knows of the removal.
+    fn have_given_up(&self, store: &Arc<Store>) -> Durability {
+        let given_up = store.given_up.get_or_init(|| {
+            let (done, receiver) = watch::channel(None);
+            // It is refused at the end only. Then nobody answers, which says that the removal is not durable.
+            let _ = self.removals.push_first(RemovalJob::GiveUp { store: store.clone(), done });
+            receiver
+        });
+        self.waits(Answer::OfDirectory(given_up.clone()))
+    }
+
+    /// Gives the directory up, since a removal can't be written: makes it invalid, so that nobody finds in it what was removed. On the thread
+    /// that writes removals.
+    fn lose(&self, store: &Arc<Store>) -> Result<(), NotDurable> {
+        // Only once: its header is that of the next directory under this path.
+        if store.is_invalid.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let invalidated = store.directory.invalidate();
+        store.is_invalid.store(invalidated.is_ok(), Ordering::Relaxed);
+        if invalidated.is_err() {
+            self.missed().has_lost = true;
+        }
         self.close(store);
         let path = &self.options.path;
         match invalidated {
             Ok(()) => {
                 tracing::error!(directory = %path.display(), "a removal could not be written: the disk cache starts empty");
-                Durability::Done
+                Ok(())
             }
             Err(error) => {
-                self.missed().has_lost = true;
                 tracing::error!(directory = %path.display(), %error, "a removal could not be written, nor the cache emptied");
-                Durability::Failed(NotDurable(path.clone()))
+                Err(NotDurable(path.clone()))
             }
         }
     }

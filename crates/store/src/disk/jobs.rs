@@ -9,7 +9,7 @@ use super::segment::Segment;
 use super::store::Store;
 use super::unfinished::{LargeError, Unfinished};
 use std::sync::{Arc, mpsc};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// What the thread that writes objects is told to do.
 pub(super) enum Job {
@@ -27,8 +27,16 @@ pub(super) enum Job {
     Checkpoint(mpsc::Sender<()>),
 }
 
+/// What the thread that writes removals is told to do.
+pub(super) enum RemovalJob {
+    /// Write a removal.
+    Write(WaitingRemoval),
+    /// Give a directory up, since a removal has no room in the queue or in a journal, and say what became of that.
+    GiveUp { store: Arc<Store>, done: watch::Sender<Option<Result<(), NotDurable>>> },
+}
+
 /// A removal that waits to be written.
-pub(super) struct RemovalJob {
+pub(super) struct WaitingRemoval {
     pub(super) store: Arc<Store>,
     pub(super) sequence: u64,
     pub(super) removed: Removed,

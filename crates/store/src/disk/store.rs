@@ -1,5 +1,6 @@
 //! One open directory: its index, its segments, and its journal.
 
+use super::NotDurable;
 use super::counters::Counters;
 use super::directory::{Directory, FileName};
 use super::index::Index;
@@ -8,7 +9,9 @@ use super::place::Place;
 use super::reads::Reads;
 use super::segment::{Segment, Usage};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use tokio::sync::watch;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -18,6 +21,10 @@ pub(super) struct Store {
     pub(super) usage: Arc<Usage>,
     pub(super) counters: Arc<Counters>,
     pub(super) reads: Arc<Reads>,
+    /// Set when the directory is to be given up: what became of that, for all who wait.
+    pub(super) given_up: OnceLock<watch::Receiver<Option<Result<(), NotDurable>>>>,
+    /// Whether no process finds anything in the directory any more.
+    pub(super) is_invalid: AtomicBool,
     segments: RwLock<HashMap<u32, Arc<Segment>>>,
     journal: Mutex<JournalWriter>,
 }
@@ -30,7 +37,9 @@ impl Store {
         journal: JournalWriter,
     ) -> Self {
         let (segments, journal) = (RwLock::default(), Mutex::new(journal));
-        Self { directory, index: Index::new(size_bytes), usage, counters, reads, segments, journal }
+        let (given_up, is_invalid) = (OnceLock::new(), AtomicBool::new(false));
+        let index = Index::new(size_bytes);
+        Self { directory, index, usage, counters, reads, given_up, is_invalid, segments, journal }
     }
 
     /// The hash of a key.

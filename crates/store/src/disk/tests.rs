@@ -620,6 +620,43 @@ fn where_more_was_stored_before_the_directory_is_open_than_is_remembered_the_ori
 }
 
 #[test]
+fn who_removes_waits_for_no_disk_where_the_directory_has_to_be_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, left) = (folder.path().join("running"), folder.path().join("left"));
+    let disk = start(&running);
+    put(&disk, object("removed", 1, b"old"));
+    logged(&running, 1);
+    let store = disk.shared.store().unwrap();
+    // The thread that writes removals stands still, as with a disk that hangs.
+    let journal = store.journal();
+    let mut marked = vec![disk.mark(b"first".to_vec())];
+    until(|| disk.shared.removals.is_empty());
+    marked.extend((0..200).map(|_| disk.mark(vec![b'x'; MARK_BYTES_MAX])));
+    let removed = disk.remove(b"removed", Removal::Key);
+    marked.push(disk.mark(vec![b'x'; MARK_BYTES_MAX + 1]));
+    assert_eq!(found(&disk, "removed"), []);
+    assert!(disk.shared.store().is_some(), "what else is stored is used until the directory is invalid");
+    copy(&running, &left);
+    assert_eq!(found(&start(&left), "removed"), [(1, b"old".to_vec(), true)], "nothing is written yet");
+    let mut waits = std::pin::pin!(removed.wait());
+    let is_pending = std::future::poll_fn(|context| std::task::Poll::Ready(waits.as_mut().poll(context).is_pending()));
+    assert!(block_on(is_pending), "so it is not answered");
+    drop(journal);
+    block_on(waits).unwrap();
+    fs::remove_dir_all(&left).unwrap();
+    copy(&running, &left);
+    assert_eq!(found(&start(&left), "removed"), []);
+    for waits in marked {
+        block_on(waits.wait()).unwrap();
+    }
+    until(|| disk.shared.store().is_some_and(|other| !Arc::ptr_eq(&other, &store)));
+    let disk = loaded(disk);
+    put(&disk, object("later", 1, b"one"));
+    disk.stop();
+    assert_eq!(found(&start(&running), "later"), [(1, b"one".to_vec(), true)], "the next directory is valid");
+}
+
+#[test]
 fn a_directory_that_vanishes_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cache");

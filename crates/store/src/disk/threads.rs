@@ -3,14 +3,14 @@
 //! The thread that writes objects also opens the directory, and opens it again when it was given up.
 
 use super::directory::{OpenError, is_full};
-use super::jobs::{Job, RemovalJob};
+use super::jobs::{Job, RemovalJob, WaitingRemoval};
 use super::journal::JournalError;
 use super::opening::{self, FoundObjects};
 use super::queue::Next;
 use super::store::Store;
 use super::unfinished::{LargeError, Unfinished};
 use super::writer::{Refused, Writer};
-use super::{DiskState, Durability, NewObject, NotDurable, Publication, Shared, Threads};
+use super::{DiskState, NewObject, NotDurable, Publication, Shared, Threads};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -394,14 +394,19 @@ impl Serving<'_> {
     }
 }
 
-/// Writes removals, all that wait at once.
+/// Writes removals, all that wait at once, and gives directories up for which that can't be done.
 fn remove(shared: &Shared) {
     loop {
         match shared.removals.next(Duration::from_secs(3600)) {
             Next::Item(first) => {
-                let mut jobs = vec![first];
-                jobs.extend(shared.removals.take_all());
-                for group in groups(jobs) {
+                let mut removals = Vec::new();
+                for job in std::iter::once(first).chain(shared.removals.take_all()) {
+                    match job {
+                        RemovalJob::Write(removal) => removals.push(removal),
+                        RemovalJob::GiveUp { store, done } => drop(done.send(Some(shared.lose(&store)))),
+                    }
+                }
+                for group in groups(removals) {
                     write_removals(shared, group);
                 }
             }
@@ -412,8 +417,8 @@ fn remove(shared: &Shared) {
 }
 
 /// The same removals in groups that a journal takes as a whole.
-fn groups(jobs: Vec<RemovalJob>) -> Vec<Vec<RemovalJob>> {
-    let mut groups: Vec<Vec<RemovalJob>> = Vec::new();
+fn groups(jobs: Vec<WaitingRemoval>) -> Vec<Vec<WaitingRemoval>> {
+    let mut groups: Vec<Vec<WaitingRemoval>> = Vec::new();
     let mut bytes = u64::MAX;
     for job in jobs {
         bytes = bytes.saturating_add(job.removed.weight());
@@ -428,10 +433,19 @@ fn groups(jobs: Vec<RemovalJob>) -> Vec<Vec<RemovalJob>> {
     groups
 }
 
-fn write_removals(shared: &Shared, jobs: Vec<RemovalJob>) {
+fn write_removals(shared: &Shared, jobs: Vec<WaitingRemoval>) {
     // To the directory to which they belong, also where that is not in use any more: it may be used again.
     let Some(open) = jobs.first().map(|job| job.store.clone()) else { return };
     let (jobs, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| Arc::ptr_eq(&job.store, &open));
+    // In a directory that is invalid, nothing is found that was removed.
+    let result = if open.is_invalid.load(Ordering::Relaxed) { Ok(()) } else { write_to_journal(shared, &open, &jobs) };
+    answer(jobs, &result);
+    if !others.is_empty() {
+        write_removals(shared, others);
+    }
+}
+
+fn write_to_journal(shared: &Shared, open: &Arc<Store>, jobs: &[WaitingRemoval]) -> Result<(), NotDurable> {
     let entries: Vec<_> = jobs.iter().map(|job| (job.sequence, job.removed.clone())).collect();
     let is_durable = jobs.iter().any(|job| job.done.is_some());
     let write = || open.journal().write(&entries, shared.owner.now_ms(), is_durable);
@@ -439,31 +453,17 @@ fn write_removals(shared: &Shared, jobs: Vec<RemovalJob>) {
     if matches!(written, Err(JournalError::Full)) && checkpoint(shared) {
         written = write();
     }
-    let result = match written {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            shared.counters.io_errors.add(1);
-            tracing::error!(%error, "a removal could not be written to the disk cache");
-            outcome(shared.lose(&open))
-        }
-    };
-    answer(jobs, &result);
-    if !others.is_empty() {
-        write_removals(shared, others);
-    }
+    written.or_else(|error| {
+        shared.counters.io_errors.add(1);
+        tracing::error!(%error, "a removal could not be written to the disk cache");
+        shared.lose(open)
+    })
 }
 
-fn answer(jobs: Vec<RemovalJob>, result: &Result<(), NotDurable>) {
+fn answer(jobs: Vec<WaitingRemoval>, result: &Result<(), NotDurable>) {
     for done in jobs.into_iter().filter_map(|job| job.done) {
         // The caller may have gone away.
         let _ = done.send(result.clone());
-    }
-}
-
-fn outcome(durability: Durability) -> Result<(), NotDurable> {
-    match durability {
-        Durability::Failed(error) => Err(error),
-        Durability::Done | Durability::Waits(_) => Ok(()),
     }
 }
 
