@@ -424,7 +424,8 @@ impl Writer {
 
     fn create_file(&mut self, content: Content, bytes: u64) -> io::Result<Arc<Segment>> {
         let (number, directory) = (self.next_segment, &self.store.directory);
-        self.next_segment += 1;
+        // A file may have the last number.
+        self.next_segment = number.checked_add(1).ok_or_else(|| io::Error::other("no segment number is left"))?;
         let folder = directory.segments();
         let segment = Segment::create(&folder, number, content, bytes, directory.checksums, &self.store.usage)?;
         Ok(Arc::new(segment))
