@@ -25,9 +25,9 @@ def description(servers=tuple(ALL), tools=TOOLS):
 
 
 def stamp(table, wanted):
-    """The date, the commit and the method of one table's measurement."""
+    """The date, the commit, the processor and the method of one table's measurement. Tables may be of different machines."""
     day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    words = [f"Measured on {day} at commit {_commit()}"]
+    words = [f"Measured on {day} at commit {_commit()}", _processor()]
     if table != "instructions":
         words.append(f"medians of {wanted.rounds} rounds of {wanted.seconds} s")
     words.append(f"access log {'on' if kasoku.has_access_log() else 'not there yet'}")
