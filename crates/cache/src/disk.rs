@@ -1,7 +1,7 @@
 //! The disk tier below the memory tier: what is stored is written there, and what memory does not have is looked for there.
 //!
 //! A look-up that finds nothing in memory asks the index of the disk tier. If there is an object, and the page cache has it, the response
-//! comes into memory at once, and the look-up goes on with it. Otherwise the look-up ends with a [`Recall`]: the caller waits for the
+//! comes into memory at once, and the look-up goes on with it; a fresh one may answer a first time without that (`lately`). Otherwise the look-up ends with a [`Recall`]: the caller waits for the
 //! disk, and looks up again. Requests for one key wait for one read.
 //!
 //! A response that is large stays on disk: what comes into memory is its head, and where the body is. The bytes are read when they are sent.
@@ -12,30 +12,33 @@
 //! written as well.
 
 mod description;
+mod found;
 mod inspect;
+mod lately;
 mod recall;
 mod spool;
 
-use crate::budget::Budget;
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
+use crate::represent::{CodingContext, Representations};
 use crate::resource::{BYTES_MIN, Resource};
 use crate::succession::Told;
 use crate::sync::Mutex;
-use crate::{Body, Cache, CacheLimits, Entry, ExternalBody, Key, Meta};
-use bytes::Bytes;
+use crate::{Body, Cache, CacheLimits, Entry, Key, Meta};
 pub(crate) use description::CodedForm;
 use description::Described;
+use found::{FoundAll, FoundBody, FoundEntry, FoundForm, FoundResponse};
 pub use inspect::{DiskContents, DiskResponse, Read};
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
-use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
+use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredObject};
 pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
 pub use kasoku_store::disk::{OpenBody, ReadError};
 use kasoku_store::{KeyHash, Memory};
 use kasoku_wire::Fields;
+use lately::Lately;
 pub use recall::Recall;
 use recall::SharedRead;
 pub use spool::SpooledPiece;
@@ -55,8 +58,17 @@ pub(crate) struct DiskTier {
     disk: Disk,
     admission: Admission,
     clock: Clock,
+    lately: Lately,
     /// The reads that run, by key. Requests for the same key share one.
     recalls: Mutex<HashMap<KeyHash, Weak<SharedRead>>>,
+}
+
+/// What answers a request at once.
+pub(crate) enum Found {
+    /// All that is stored for the key, in memory.
+    Resource(Arc<Resource>),
+    /// A response that is on disk only, and that the request selects.
+    Entry(Arc<Entry>),
 }
 
 /// What the disk tier asks of the cache: its purge marks, and what is in memory.
@@ -99,133 +111,13 @@ impl Owner for DiskOwner {
     }
 }
 
-/// A response that was found on disk.
-struct FoundResponse {
-    object: StoredObject,
-    meta: Meta,
-    complete_length: Option<u64>,
-    body: FoundBody,
-}
-
-/// The body of such a response.
-enum FoundBody {
-    /// The chunks that were read, each with the offset of its first byte.
-    Read(Vec<(u64, Bytes)>),
-    /// It is large, and stays on disk.
-    OnDisk(StoredBody),
-    /// It is a file outside the cache.
-    External(ExternalBody),
-}
-
-/// A compressed form that was found on disk.
-struct FoundForm {
-    object: StoredObject,
-    form: CodedForm,
-    bytes: Vec<Bytes>,
-}
-
-/// What was found on disk for a key.
-#[derive(Default)]
-struct FoundAll {
-    responses: Vec<FoundResponse>,
-    forms: Vec<FoundForm>,
-}
-
-impl FoundForm {
-    fn new(object: StoredObject) -> Option<Self> {
-        let form = CodedForm::read(&object.description).filter(|form| form.variant_number() == object.variant)?;
-        Some(Self { object, form, bytes: Vec::new() })
-    }
-
-    /// The compressed body, if it is a form of the body with that hash.
-    fn of_body(&self, body_hash: u64) -> Option<(Coding, Body)> {
-        let coding = self.form.coding().filter(|_| self.form.body_hash == body_hash)?;
-        Some((coding, Body::whole(&self.bytes)))
-    }
-}
-
-impl FoundAll {
-    /// What of these objects `is_wanted`, without its bytes. A form is wanted with its response.
-    fn new(
-        objects: Vec<StoredObject>,
-        response: impl Fn(StoredObject) -> Option<FoundResponse>,
-        is_wanted: impl Fn(&FoundResponse) -> bool,
-    ) -> Self {
-        let is_form = |object: &StoredObject| CodedForm::read(&object.description).is_some();
-        let (forms, responses): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_form);
-        let responses: Vec<_> = responses.into_iter().filter_map(response).filter(is_wanted).collect();
-        let is_of_one = |found: &FoundForm| responses.iter().any(|response| response.object.variant == found.form.of);
-        let forms = forms.into_iter().filter_map(FoundForm::new).filter(is_of_one).collect();
-        Self { responses, forms }
-    }
-
-    /// The same with its bytes; `None` where the disk must be waited for. That wait finds out about damage as well.
-    fn read_now(mut self) -> Option<Self> {
-        self.responses = self.responses.into_iter().map(FoundResponse::with_body_now).collect::<Option<_>>()?;
-        for found in &mut self.forms {
-            for chunk in &found.object.chunks {
-                found.bytes.push(chunk.bytes_now().ok()??);
-            }
-        }
-        Some(self)
-    }
-
-    /// The same after a wait for the disk: what of it can be read.
-    async fn read(self) -> Self {
-        let mut read = Self::default();
-        for found in self.responses {
-            read.responses.extend(found.with_body().await);
-        }
-        'forms: for mut found in self.forms {
-            for chunk in &found.object.chunks {
-                let Ok(bytes) = chunk.bytes().await else { continue 'forms };
-                found.bytes.push(bytes);
-            }
-            read.forms.push(found);
-        }
-        read
-    }
-}
-
-impl FoundResponse {
-    /// The same with its body; `None` where the disk must be waited for. That wait finds out about damage as well.
-    fn with_body_now(mut self) -> Option<Self> {
-        if let FoundBody::Read(read) = &mut self.body {
-            for chunk in &self.object.chunks {
-                read.push((chunk.first(), chunk.bytes_now().ok()??));
-            }
-        }
-        Some(self)
-    }
-
-    /// The same for a thread that may wait for the disk; `None` where it can't be read.
-    fn with_body_and_wait(mut self) -> Option<Self> {
-        if let FoundBody::Read(read) = &mut self.body {
-            for chunk in &self.object.chunks {
-                read.push((chunk.first(), chunk.bytes_and_wait().ok()?));
-            }
-        }
-        Some(self)
-    }
-
-    /// The same with its body, after a wait for the disk; `None` where it can't be read.
-    async fn with_body(mut self) -> Option<Self> {
-        if let FoundBody::Read(read) = &mut self.body {
-            for chunk in &self.object.chunks {
-                read.push((chunk.first(), chunk.bytes().await.ok()?));
-            }
-        }
-        Some(self)
-    }
-
-    /// The body as memory has it.
-    fn into_body(self, budget: &Arc<Budget>) -> (Meta, Arc<Body>) {
-        let body = match self.body {
-            FoundBody::Read(chunks) => Body::of_chunks(chunks, self.complete_length),
-            FoundBody::OnDisk(stored) => Body::on_disk(stored, self.complete_length.unwrap_or_default()),
-            FoundBody::External(external_body) => Body::external_body_at(external_body),
-        };
-        (self.meta, body.charged(budget))
+impl FoundEntry {
+    /// Whether the client gets all it wants of this response, also if that does not come into memory: it is selected, and need not be compressed.
+    fn is_enough(&self, fields: &Fields, policy: &Policy, codings: Option<CodingContext<'_>>) -> bool {
+        let Self { entry, .. } = self;
+        entry.body.is_in_memory()
+            && entry.meta.is_selected_by(fields, policy)
+            && Representations::of_stored(fields, codings, entry).wanted().is_none()
     }
 }
 
@@ -241,12 +133,13 @@ impl Cache {
     /// # Errors
     /// A thread can't be started. A directory that can't be used is no error: see [`Cache::disk_status`].
     pub fn with_disk(limits: CacheLimits, options: DiskOptions, clock: Clock) -> io::Result<Self> {
+        let lately = Lately::new(limits.memory_bytes_max);
         Self::build(limits, |generations, memory| {
             let memory = Arc::downgrade(memory);
             let owner = Arc::new(DiskOwner { generations: generations.clone(), memory, clock: clock.clone() });
             let admission = options.admission;
             let disk = Disk::start(options, owner)?;
-            Ok(Some(DiskTier { disk, admission, clock, recalls: Mutex::default() }))
+            Ok(Some(DiskTier { disk, admission, clock, lately, recalls: Mutex::default() }))
         })
     }
 
@@ -284,12 +177,28 @@ impl Cache {
         policy: &Policy,
         now: Now,
     ) -> Result<Option<Arc<Resource>>, Recall> {
+        let (stored, found) = self.find(key, fields, policy, now)?;
+        Ok(match found {
+            Some(found) => self.recalled(key, found),
+            None => stored,
+        })
+    }
+
+    /// What memory has for a request with these fields, and what the disk has, where memory does not answer. `Err`: the disk has to be waited
+    /// for.
+    fn find(
+        &self,
+        key: &Key,
+        fields: &Fields,
+        policy: &Policy,
+        now: Now,
+    ) -> Result<(Option<Arc<Resource>>, Option<FoundAll>), Recall> {
         let stored = self.0.memory.value(key.hash(), key.bytes());
-        let Some(tier) = &self.0.disk else { return Ok(stored) };
+        let Some(tier) = &self.0.disk else { return Ok((stored, None)) };
         let selected = stored.as_ref().and_then(|stored| stored.select(fields, policy));
         let is_evicted = selected.is_some_and(|selected| !selected.body.is_there());
         if selected.is_some() && !is_evicted {
-            return Ok(stored);
+            return Ok((stored, None));
         }
         let Finding::Objects(objects) = tier.disk.find(key.bytes()) else {
             return Err(self.recall(tier, key));
@@ -298,9 +207,29 @@ impl Cache {
         let is_selected =
             |found: &FoundResponse| policy.profile == Profile::Rfc || found.meta.is_selected_by(fields, policy);
         match FoundAll::new(objects, |object| self.response(object, now), is_selected).read_now() {
-            Some(found) if found.responses.is_empty() && !is_evicted => Ok(stored),
-            Some(found) => Ok(self.recalled(key, found)),
+            Some(found) if found.responses.is_empty() && !is_evicted => Ok((stored, None)),
+            Some(found) => Ok((stored, Some(found))),
             None => Err(self.recall(tier, key)),
+        }
+    }
+
+    /// What the disk has for a request, if that is in the page cache and answers at once. It comes into memory on its second use, or
+    /// if it is to be compressed for this client.
+    pub(crate) fn find_at_once(
+        &self,
+        key: &Key,
+        fields: &Fields,
+        (policy, codings): (&Policy, Option<CodingContext<'_>>),
+        now: Now,
+    ) -> Option<Found> {
+        let tier = self.0.disk.as_ref()?;
+        let (stored, found) = self.find(key, fields, policy, now).ok()?;
+        let Some(found) = found else { return stored.map(Found::Resource) };
+        let is_first = stored.is_none() && self.0.memory.evicted().values > 0 && !tier.lately.is_known(key.hash());
+        let entries = self.entries(tier, key, found);
+        match &*entries {
+            [only] if is_first && only.is_enough(fields, policy, codings) => Some(Found::Entry(only.entry.clone())),
+            _ => self.keep(tier, key, entries).map(Found::Resource),
         }
     }
 
@@ -325,9 +254,46 @@ impl Cache {
     }
 
     /// Puts what was read into the memory tier, unless it was removed meanwhile. Returns all that is stored for the key then.
-    fn recalled(&self, key: &Key, mut read: FoundAll) -> Option<Arc<Resource>> {
+    fn recalled(&self, key: &Key, read: FoundAll) -> Option<Arc<Resource>> {
         let tier = self.0.disk.as_ref()?;
+        self.keep(tier, key, self.entries(tier, key, read))
+    }
+
+    /// The entries that memory would have of what was read, the oldest first.
+    fn entries(&self, tier: &DiskTier, key: &Key, mut read: FoundAll) -> Vec<FoundEntry> {
         read.responses.sort_by_key(|found| found.object.stored_ms);
+        let FoundAll { responses, forms } = read;
+        responses.into_iter().map(|found| self.entry(tier, key, found, &forms)).collect()
+    }
+
+    fn entry(&self, tier: &DiskTier, key: &Key, found: FoundResponse, forms: &[FoundForm]) -> FoundEntry {
+        let FoundResponse { object, meta, complete_length, body } = found;
+        // What stays on disk is counted when it is sent.
+        if !matches!(body, FoundBody::OnDisk(_)) {
+            tier.disk.count_hit(&object);
+        }
+        let body = body.into_body(complete_length).charged(&self.0.budget);
+        let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));
+        let is_of_this = |form: &&FoundForm| form.form.of == object.variant && tier.disk.has(&form.object);
+        let mut forms = forms.iter().filter(is_of_this).peekable();
+        let body_hash = forms.peek().map(|_| description::body_hash(&entry.body)).unwrap_or_default();
+        let mut outdated_forms = Vec::new();
+        for form in forms {
+            match form.of_body(body_hash) {
+                Some((coding, coded)) => {
+                    tier.disk.count_hit(&form.object);
+                    entry.body.begin_coding(coding);
+                    let coded = coded.charged_with(entry.prepared_bytes(), &self.0.budget);
+                    entry.body.keep_coded(coding, coded);
+                }
+                None => outdated_forms.push(form.object.variant),
+            }
+        }
+        FoundEntry { object, entry, outdated_forms }
+    }
+
+    /// Puts entries into the memory tier, unless they were removed meanwhile. Returns all that is stored for the key then.
+    fn keep(&self, tier: &DiskTier, key: &Key, entries: Vec<FoundEntry>) -> Option<Arc<Resource>> {
         let mut stored = None;
         self.update(key.hash(), key.bytes(), |present| {
             let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
@@ -343,32 +309,11 @@ impl Cache {
             let is_present = |meta: &Meta| {
                 present.as_ref().is_some_and(|it| it.same_variant(meta).filter(|entry| is_there(entry)).is_some())
             };
-            for found in read.responses {
-                if is_present(&found.meta) || !tier.disk.has(&found.object) {
+            for FoundEntry { object, entry, outdated_forms } in entries {
+                if is_present(&entry.meta) || !tier.disk.has(&object) {
                     continue;
                 }
-                // What stays on disk is counted when it is sent.
-                if !matches!(found.body, FoundBody::OnDisk(_)) {
-                    tier.disk.count_hit(&found.object);
-                }
-                let variant = found.object.variant;
-                let (meta, body) = found.into_body(&self.0.budget);
-                let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));
-                let is_of_this = |form: &&FoundForm| form.form.of == variant && tier.disk.has(&form.object);
-                let mut forms = read.forms.iter().filter(is_of_this).peekable();
-                let body_hash = forms.peek().map(|_| description::body_hash(&entry.body)).unwrap_or_default();
-                for form in forms {
-                    match form.of_body(body_hash) {
-                        Some((coding, coded)) => {
-                            tier.disk.count_hit(&form.object);
-                            entry.body.begin_coding(coding);
-                            let coded = coded.charged_with(entry.prepared_bytes(), &self.0.budget);
-                            entry.body.keep_coded(coding, coded);
-                        }
-                        // Of an earlier body.
-                        None => tier.disk.hide(key.bytes(), form.object.variant),
-                    }
-                }
+                outdated_forms.into_iter().for_each(|variant| tier.disk.hide(key.bytes(), variant));
                 if entry.memory_bytes() <= bytes_max {
                     add(entry);
                 }

@@ -10,11 +10,12 @@
 //! change ([`kasoku_store::Memory::update`]).
 
 use crate::collapse::FillStart;
-use crate::disk::Recall;
+use crate::disk::{Found, Recall};
 use crate::failing::RetryDecision;
 use crate::fill::FillReader;
 use crate::generations::Validity;
 use crate::query::CacheQuery;
+use crate::represent::CodingContext;
 use crate::resource::Resource;
 use crate::selection::{RequestedFor, Selection};
 use crate::shared_request::{CacheRoute, SharedRequest};
@@ -24,7 +25,7 @@ use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::forward::{forwards_fields_unchanged, is_sent_as_received};
 use kasoku_semantics::partial::missing;
-use kasoku_semantics::policy::Profile;
+use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
@@ -88,17 +89,24 @@ impl Cache {
         self.hit_among(&resource, received, route, now)
     }
 
-    /// The same for a response that is on disk, and whose bytes are in the kernel's page cache. It comes into memory.
+    /// The same for a response that is on disk, and whose bytes are in the kernel's page cache. `codings`: those that are made for the client.
     pub fn hit_on_disk(
         &self,
         received: &RequestHead,
         route: &CacheRoute<'_>,
+        codings: Option<CodingContext<'_>>,
         now: Now,
     ) -> Option<(Arc<Entry>, Reason)> {
-        (self.0.disk.is_some() && may_hit(received)).then_some(())?;
+        may_hit(received).then_some(())?;
         let CacheRoute { key, policy, .. } = *route;
-        let resource = self.stored(key, &received.fields, policy, now).ok()??;
-        self.hit_among(&resource, received, route, now)
+        match self.find_at_once(key, &received.fields, (policy, codings), now)? {
+            Found::Resource(resource) => self.hit_among(&resource, received, route, now),
+            Found::Entry(entry) if may_select(entry.meta.nominated.iter().map(String::as_str), policy) => {
+                let reason = self.hit_reason(&entry, received, route, now)?;
+                Some((entry, reason))
+            }
+            Found::Entry(_) => None,
+        }
     }
 
     /// The response of a resource that may answer at once.
@@ -109,12 +117,17 @@ impl Cache {
         route: &CacheRoute<'_>,
         now: Now,
     ) -> Option<(Arc<Entry>, Reason)> {
-        let CacheRoute { key, policy, .. } = *route;
-        // Where a lifetime is granted, fields that the origin does not get select no variant.
-        if !policy.grant.is_granting() && !resource.nominated().all(is_sent_as_received) {
+        if !may_select(resource.nominated(), route.policy) {
             return None;
         }
-        let entry = resource.select(&received.fields, policy)?;
+        let entry = resource.select(&received.fields, route.policy)?;
+        let reason = self.hit_reason(entry, received, route, now)?;
+        Some((entry.clone(), reason))
+    }
+
+    /// Why a response answers at once, if it does.
+    fn hit_reason(&self, entry: &Entry, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<Reason> {
+        let CacheRoute { key, policy, .. } = *route;
         let is_good = entry.meta.is_under(policy) && entry.holds(key, &self.0.generations);
         if !is_good || !entry.body.is_in_memory() {
             return None;
@@ -125,7 +138,7 @@ impl Cache {
             Reuse::Stale(reason) => reason,
             Reuse::StaleWhileRevalidate | Reuse::Validate(_) => return None,
         };
-        self.covers(received, entry).then(|| (entry.clone(), reason))
+        self.covers(received, entry).then_some(reason)
     }
 
     /// Looks up a request.
@@ -441,6 +454,12 @@ impl Cache {
 /// Whether [`Cache::hit`] may stand for a look-up of the request that would be made of this one.
 fn may_hit(received: &RequestHead) -> bool {
     forwards_fields_unchanged(&received.fields) && may_look_up(received).is_ok()
+}
+
+/// Whether a request as it was received may select a response by these fields. Where a lifetime is granted, fields that the origin does
+/// not get select no variant.
+fn may_select<'n>(mut nominated: impl Iterator<Item = &'n str>, policy: &Policy) -> bool {
+    policy.grant.is_granting() || nominated.all(is_sent_as_received)
 }
 
 /// The judgement on what is stored for a request.

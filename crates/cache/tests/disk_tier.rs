@@ -83,7 +83,7 @@ impl Host {
     /// Whether the disk answers the request as it was received.
     fn is_hit_on_disk(&self, received: &RequestHead, now: Now) -> bool {
         let key = self.cache.key(format!("http://a.example{}", received.target));
-        self.cache.hit_on_disk(received, &CacheRoute::new(&key, &self.policy), now).is_some()
+        self.cache.hit_on_disk(received, &CacheRoute::new(&key, &self.policy), None, now).is_some()
     }
 
     /// Gets a page that is not stored, and waits until it is written or refused.
@@ -205,4 +205,30 @@ async fn what_is_on_disk_answers_the_request_as_it_was_received_if_it_needs_noth
     // The origin would get other fields than these, or the request may get nothing that is stored.
     assert_eq!(answers(get("/b").with("Connection", "x-any").with("X-Any", "1"), NOW), (false, false));
     assert_eq!(answers(RequestHead::new(Method::POST, "/b").with("Host", "a.example"), NOW), (false, false));
+}
+
+#[tokio::test]
+async fn what_is_on_disk_comes_into_a_full_memory_when_it_is_requested_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start(folder.path(), Admission::Always);
+    // More than memory holds.
+    for number in 0..300 {
+        host.get_new(&format!("/{number}"), 60_000).await;
+    }
+    let get = |number: u32| RequestHead::new(Method::GET, format!("/{number}")).with("Host", "a.example");
+    let key = |number: u32| host.cache.key(format!("http://a.example/{number}"));
+    let is_in_memory =
+        |number: u32| host.cache.hit(&get(number), &CacheRoute::new(&key(number), &host.policy), NOW).is_some();
+    let evicted: Vec<u32> = (0..300).filter(|number| !is_in_memory(*number)).collect();
+    let [first, second, purged, ..] = *evicted else { panic!("{evicted:?}") };
+    for number in [first, second, purged] {
+        assert!(host.is_hit_on_disk(&get(number), NOW) && !is_in_memory(number), "{number}");
+    }
+    let _ = host.cache.invalidate(&key(purged));
+    assert!(!host.is_hit_on_disk(&get(purged), NOW));
+    // Memory has only what was stored first. It lets something new stay that comes in for the second time.
+    for number in [first, second] {
+        assert!(host.is_hit_on_disk(&get(number), NOW) && host.is_hit_on_disk(&get(number), NOW), "{number}");
+        assert!(is_in_memory(number), "{number}");
+    }
 }

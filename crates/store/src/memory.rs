@@ -41,6 +41,11 @@ impl KeyHash {
     pub fn spread(self, count: usize) -> usize {
         (self.0 % count.max(1) as u128) as usize
     }
+
+    /// A part of the hash that tells keys apart which have the same place in a small table; never 0.
+    pub fn fingerprint(self) -> u64 {
+        (self.0 >> 64) as u64 | 1
+    }
 }
 
 /// Bytes that the index needs for one value; each value's weight includes them.

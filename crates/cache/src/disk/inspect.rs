@@ -188,7 +188,8 @@ impl Cache {
             objects.into_iter().filter_map(|object| self.response(object, query.now)).filter(is_missing).collect();
         found.sort_by_key(|found| found.object.stored_ms);
         let entry = |found: FoundResponse| {
-            let (meta, body) = found.with_body_and_wait()?.into_body(&self.0.budget);
+            let FoundResponse { meta, complete_length, body, .. } = found.with_body_and_wait()?;
+            let body = body.into_body(complete_length).charged(&self.0.budget);
             Some(Arc::new(Entry::new(Arc::new(meta), body, query.key, &self.0.budget)))
         };
         found.into_iter().filter_map(entry).collect()

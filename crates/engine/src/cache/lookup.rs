@@ -5,6 +5,7 @@
 
 use crate::cache::fetch;
 use crate::deliver::on_disk;
+use crate::deliver::stored::codings;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
@@ -46,8 +47,9 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     if is_blocked(exchange, routed) {
         return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuard).await;
     }
+    let route = routed.cache_route(&[]);
     if let Some((entry, reason)) =
-        exchange.worker.cache.hit_on_disk(&exchange.request.head, &routed.cache_route(&[]), now)
+        exchange.worker.cache.hit_on_disk(&exchange.request.head, &route, codings(exchange), now)
     {
         return Answer::hit(entry, reason, now);
     }
