@@ -125,7 +125,8 @@ def _said(objects, from_disk, steady):
     shares = [share for all_shares in from_disk.values() for share in all_shares]
     said = f"{objects.name}: {objects.connections} connections"
     if shares:
-        said += f"; of Kasoku's hits, the disk answered at least {min(shares):.1%}"
+        # Above 1, it also answered requests that were not over at the end of a turn.
+        said += f"; of Kasoku's hits, the disk answered at least {min(1, *shares):.1%}"
     return " ".join(filter(None, [said + ".", steady.said()]))
 
 
