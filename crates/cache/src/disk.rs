@@ -1,7 +1,7 @@
 //! The disk tier below the memory tier: what is stored is written there, and what memory does not have is looked for there.
 //!
 //! A look-up that finds nothing in memory asks the index of the disk tier. If there is an object, and the page cache has it, the response
-//! comes into memory at once, and the look-up goes on with it; a fresh one may answer a first time without that (`lately`). Otherwise the look-up ends with a [`Recall`]: the caller waits for the
+//! comes into memory at once, and the look-up goes on with it. Otherwise the look-up ends with a [`Recall`]: the caller waits for the
 //! disk, and looks up again. Requests for one key wait for one read.
 //!
 //! A response that is large stays on disk: what comes into memory is its head, and where the body is. The bytes are read when they are sent.
@@ -20,7 +20,6 @@ mod spool;
 
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
-use crate::represent::{CodingContext, Representations};
 use crate::resource::{BYTES_MIN, Resource};
 use crate::succession::Told;
 use crate::sync::Mutex;
@@ -63,12 +62,17 @@ pub(crate) struct DiskTier {
     recalls: Mutex<HashMap<KeyHash, Weak<SharedRead>>>,
 }
 
-/// What answers a request at once.
-pub(crate) enum Found {
-    /// All that is stored for the key, in memory.
-    Resource(Arc<Resource>),
-    /// A response that is on disk only, and that the request selects.
-    Entry(Arc<Entry>),
+/// A response that is on disk only.
+pub(crate) struct OnlyResponse {
+    found: FoundEntry,
+    /// Whether it should be in memory.
+    is_wanted: bool,
+}
+
+impl OnlyResponse {
+    pub(crate) fn entry(&self) -> &Arc<Entry> {
+        &self.found.entry
+    }
 }
 
 /// What the disk tier asks of the cache: its purge marks, and what is in memory.
@@ -108,16 +112,6 @@ impl Owner for DiskOwner {
 
     fn marks(&self) -> Vec<u8> {
         self.generations.write()
-    }
-}
-
-impl FoundEntry {
-    /// Whether the client gets all it wants of this response, also if that does not come into memory: it is selected, and need not be compressed.
-    fn is_enough(&self, fields: &Fields, policy: &Policy, codings: Option<CodingContext<'_>>) -> bool {
-        let Self { entry, .. } = self;
-        entry.body.is_in_memory()
-            && entry.meta.is_selected_by(fields, policy)
-            && Representations::of_stored(fields, codings, entry).wanted().is_none()
     }
 }
 
@@ -177,28 +171,12 @@ impl Cache {
         policy: &Policy,
         now: Now,
     ) -> Result<Option<Arc<Resource>>, Recall> {
-        let (stored, found) = self.find(key, fields, policy, now)?;
-        Ok(match found {
-            Some(found) => self.recalled(key, found),
-            None => stored,
-        })
-    }
-
-    /// What memory has for a request with these fields, and what the disk has, where memory does not answer. `Err`: the disk has to be waited
-    /// for.
-    fn find(
-        &self,
-        key: &Key,
-        fields: &Fields,
-        policy: &Policy,
-        now: Now,
-    ) -> Result<(Option<Arc<Resource>>, Option<FoundAll>), Recall> {
         let stored = self.0.memory.value(key.hash(), key.bytes());
-        let Some(tier) = &self.0.disk else { return Ok((stored, None)) };
+        let Some(tier) = &self.0.disk else { return Ok(stored) };
         let selected = stored.as_ref().and_then(|stored| stored.select(fields, policy));
         let is_evicted = selected.is_some_and(|selected| !selected.body.is_there());
         if selected.is_some() && !is_evicted {
-            return Ok((stored, None));
+            return Ok(stored);
         }
         let Finding::Objects(objects) = tier.disk.find(key.bytes()) else {
             return Err(self.recall(tier, key));
@@ -207,30 +185,47 @@ impl Cache {
         let is_selected =
             |found: &FoundResponse| policy.profile == Profile::Rfc || found.meta.is_selected_by(fields, policy);
         match FoundAll::new(objects, |object| self.response(object, now), is_selected).read_now() {
-            Some(found) if found.responses.is_empty() && !is_evicted => Ok((stored, None)),
-            Some(found) => Ok((stored, Some(found))),
+            Some(found) if found.responses.is_empty() && !is_evicted => Ok(stored),
+            Some(found) => Ok(self.recalled(key, found)),
             None => Err(self.recall(tier, key)),
         }
     }
 
-    /// What the disk has for a request, if that is in the page cache and answers at once. It comes into memory on its second use, or
-    /// if it is to be compressed for this client.
-    pub(crate) fn find_at_once(
+    /// The one response that the disk has for a key of which memory has none, if it `may_answer`, by its head, and is in the page cache.
+    pub(crate) fn only_response(
         &self,
         key: &Key,
-        fields: &Fields,
-        (policy, codings): (&Policy, Option<CodingContext<'_>>),
         now: Now,
-    ) -> Option<Found> {
+        may_answer: impl Fn(&Meta) -> bool,
+    ) -> Option<OnlyResponse> {
         let tier = self.0.disk.as_ref()?;
-        let (stored, found) = self.find(key, fields, policy, now).ok()?;
-        let Some(found) = found else { return stored.map(Found::Resource) };
-        let is_first = stored.is_none() && self.0.memory.evicted().values > 0 && !tier.lately.is_known(key.hash());
-        let entries = self.entries(tier, key, found);
-        match &*entries {
-            [only] if is_first && only.is_enough(fields, policy, codings) => Some(Found::Entry(only.entry.clone())),
-            _ => self.keep(tier, key, entries).map(Found::Resource),
+        if self.0.memory.value(key.hash(), key.bytes()).is_some() {
+            return None;
         }
+        let Finding::Objects(objects) = tier.disk.find(key.bytes()) else { return None };
+        let found = FoundAll::new(objects, |object| self.response(object, now), |_| true);
+        let [only] = &*found.responses else { return None };
+        if !matches!(only.body, FoundBody::Read(_)) || !may_answer(&only.meta) {
+            return None;
+        }
+        let found = self.entries(tier, key, found.read_now()?).pop()?;
+        let is_wanted = self.0.memory.evicted().values == 0 || tier.lately.is_known(key.hash());
+        Some(OnlyResponse { found, is_wanted })
+    }
+
+    /// A response answers. It comes into memory if it is wanted there: if memory is not full yet, or the response was requested a short time
+    /// ago; or if it is to be compressed for this client, for which it has to be kept.
+    pub(crate) fn answers(&self, key: &Key, response: OnlyResponse, is_to_be_coded: bool) -> Option<Arc<Entry>> {
+        let tier = self.0.disk.as_ref()?;
+        let OnlyResponse { found, is_wanted } = response;
+        let entry = found.entry.clone();
+        if is_wanted || is_to_be_coded {
+            // Purged meanwhile, if it is not kept.
+            let resource = self.keep(tier, key, vec![found])?;
+            return resource.has(&entry).then_some(entry);
+        }
+        found.count_hits(&tier.disk);
+        Some(entry)
     }
 
     /// The response in an object, still without its body; `None` where it is none, or where memory has no room for it.
@@ -269,19 +264,17 @@ impl Cache {
     fn entry(&self, tier: &DiskTier, key: &Key, found: FoundResponse, forms: &[FoundForm]) -> FoundEntry {
         let FoundResponse { object, meta, complete_length, body } = found;
         // What stays on disk is counted when it is sent.
-        if !matches!(body, FoundBody::OnDisk(_)) {
-            tier.disk.count_hit(&object);
-        }
+        let is_counted = !matches!(body, FoundBody::OnDisk(_));
         let body = body.into_body(complete_length).charged(&self.0.budget);
         let entry = Arc::new(Entry::new(Arc::new(meta), body, key, &self.0.budget));
         let is_of_this = |form: &&FoundForm| form.form.of == object.variant && tier.disk.has(&form.object);
         let mut forms = forms.iter().filter(is_of_this).peekable();
         let body_hash = forms.peek().map(|_| description::body_hash(&entry.body)).unwrap_or_default();
-        let mut outdated_forms = Vec::new();
+        let (mut coded_forms, mut outdated_forms) = (Vec::new(), Vec::new());
         for form in forms {
             match form.of_body(body_hash) {
                 Some((coding, coded)) => {
-                    tier.disk.count_hit(&form.object);
+                    coded_forms.push(form.object.clone());
                     entry.body.begin_coding(coding);
                     let coded = coded.charged_with(entry.prepared_bytes(), &self.0.budget);
                     entry.body.keep_coded(coding, coded);
@@ -289,7 +282,7 @@ impl Cache {
                 None => outdated_forms.push(form.object.variant),
             }
         }
-        FoundEntry { object, entry, outdated_forms }
+        FoundEntry { object, is_counted, entry, coded_forms, outdated_forms }
     }
 
     /// Puts entries into the memory tier, unless they were removed meanwhile. Returns all that is stored for the key then.
@@ -309,10 +302,12 @@ impl Cache {
             let is_present = |meta: &Meta| {
                 present.as_ref().is_some_and(|it| it.same_variant(meta).filter(|entry| is_there(entry)).is_some())
             };
-            for FoundEntry { object, entry, outdated_forms } in entries {
-                if is_present(&entry.meta) || !tier.disk.has(&object) {
+            for found in entries {
+                if is_present(&found.entry.meta) || !tier.disk.has(&found.object) {
                     continue;
                 }
+                found.count_hits(&tier.disk);
+                let FoundEntry { entry, outdated_forms, .. } = found;
                 outdated_forms.into_iter().for_each(|variant| tier.disk.hide(key.bytes(), variant));
                 if entry.memory_bytes() <= bytes_max {
                     add(entry);

@@ -10,12 +10,12 @@
 //! change ([`kasoku_store::Memory::update`]).
 
 use crate::collapse::FillStart;
-use crate::disk::{Found, Recall};
+use crate::disk::Recall;
 use crate::failing::RetryDecision;
 use crate::fill::FillReader;
 use crate::generations::Validity;
 use crate::query::CacheQuery;
-use crate::represent::CodingContext;
+use crate::represent::{CodingContext, Representations};
 use crate::resource::Resource;
 use crate::selection::{RequestedFor, Selection};
 use crate::shared_request::{CacheRoute, SharedRequest};
@@ -85,11 +85,16 @@ impl Cache {
     /// origin would get each field that selects a variant unchanged. Otherwise the result is `None`.
     pub fn hit(&self, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<(Arc<Entry>, Reason)> {
         may_hit(received).then_some(())?;
-        let resource = self.0.memory.value(route.key.hash(), route.key.bytes())?;
-        self.hit_among(&resource, received, route, now)
+        let CacheRoute { key, policy, .. } = *route;
+        let resource = self.0.memory.value(key.hash(), key.bytes())?;
+        may_select(resource.nominated(), policy).then_some(())?;
+        let entry = resource.select(&received.fields, policy)?;
+        let reason = self.reason_to_hit(entry, received, route, now)?;
+        Some((entry.clone(), reason))
     }
 
-    /// The same for a response that is on disk, and whose bytes are in the kernel's page cache. `codings`: those that are made for the client.
+    /// The stored response that may answer at once, where memory has none for the key, and the disk has one whose bytes are in the kernel's page
+    /// cache. It may come into memory. `codings`: those that are made for this route.
     pub fn hit_on_disk(
         &self,
         received: &RequestHead,
@@ -99,45 +104,28 @@ impl Cache {
     ) -> Option<(Arc<Entry>, Reason)> {
         may_hit(received).then_some(())?;
         let CacheRoute { key, policy, .. } = *route;
-        match self.find_at_once(key, &received.fields, (policy, codings), now)? {
-            Found::Resource(resource) => self.hit_among(&resource, received, route, now),
-            Found::Entry(entry) if may_select(entry.meta.nominated.iter().map(String::as_str), policy) => {
-                let reason = self.hit_reason(&entry, received, route, now)?;
-                Some((entry, reason))
-            }
-            Found::Entry(_) => None,
-        }
+        let fields = &received.fields;
+        let may_answer = |meta: &Meta| {
+            may_select(meta.nominated.iter().map(String::as_str), policy)
+                && meta.is_selected_by(fields, policy)
+                && meta.is_under(policy)
+                && hit_reason(meta, received, policy, now).is_some()
+        };
+        let response = self.only_response(key, now, may_answer)?;
+        let entry = response.entry();
+        let reason = self.reason_to_hit(entry, received, route, now)?;
+        let is_to_be_coded = Representations::of_stored(fields, codings, entry).wanted().is_some();
+        Some((self.answers(key, response, is_to_be_coded)?, reason))
     }
 
-    /// The response of a resource that may answer at once.
-    fn hit_among(
-        &self,
-        resource: &Resource,
-        received: &RequestHead,
-        route: &CacheRoute<'_>,
-        now: Now,
-    ) -> Option<(Arc<Entry>, Reason)> {
-        if !may_select(resource.nominated(), route.policy) {
-            return None;
-        }
-        let entry = resource.select(&received.fields, route.policy)?;
-        let reason = self.hit_reason(entry, received, route, now)?;
-        Some((entry.clone(), reason))
-    }
-
-    /// Why a response answers at once, if it does.
-    fn hit_reason(&self, entry: &Entry, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<Reason> {
+    /// Why a stored response answers at once, if it does.
+    fn reason_to_hit(&self, entry: &Entry, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<Reason> {
         let CacheRoute { key, policy, .. } = *route;
         let is_good = entry.meta.is_under(policy) && entry.holds(key, &self.0.generations);
         if !is_good || !entry.body.is_in_memory() {
             return None;
         }
-        let directives = request_directives(&received.fields);
-        let reason = match reuse(&entry.meta.freshness, &directives, policy, now) {
-            Reuse::Fresh => Reason::Hit,
-            Reuse::Stale(reason) => reason,
-            Reuse::StaleWhileRevalidate | Reuse::Validate(_) => return None,
-        };
+        let reason = hit_reason(&entry.meta, received, policy, now)?;
         self.covers(received, entry).then_some(reason)
     }
 
@@ -454,6 +442,15 @@ impl Cache {
 /// Whether [`Cache::hit`] may stand for a look-up of the request that would be made of this one.
 fn may_hit(received: &RequestHead) -> bool {
     forwards_fields_unchanged(&received.fields) && may_look_up(received).is_ok()
+}
+
+/// Why a response answers a request without a validation, if it does, by its head.
+fn hit_reason(meta: &Meta, received: &RequestHead, policy: &Policy, now: Now) -> Option<Reason> {
+    match reuse(&meta.freshness, &request_directives(&received.fields), policy, now) {
+        Reuse::Fresh => Some(Reason::Hit),
+        Reuse::Stale(reason) => Some(reason),
+        Reuse::StaleWhileRevalidate | Reuse::Validate(_) => None,
+    }
 }
 
 /// Whether a request as it was received may select a response by these fields. Where a lifetime is granted, fields that the origin does

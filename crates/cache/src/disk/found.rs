@@ -4,7 +4,7 @@ use super::description::CodedForm;
 use crate::{Body, Entry, ExternalBody, Meta};
 use bytes::Bytes;
 use kasoku_semantics::coding::Coding;
-use kasoku_store::disk::{StoredBody, StoredObject};
+use kasoku_store::disk::{Disk, StoredBody, StoredObject};
 use std::sync::Arc;
 
 /// A response that was found on disk.
@@ -141,7 +141,21 @@ impl FoundResponse {
 /// The entry that memory would have of a response that was found.
 pub(super) struct FoundEntry {
     pub(super) object: StoredObject,
+    /// Whether its hits are counted when it is found, and not when it is sent.
+    pub(super) is_counted: bool,
     pub(super) entry: Arc<Entry>,
+    /// The objects of its compressed forms.
+    pub(super) coded_forms: Vec<StoredObject>,
     /// The variants of the objects that are compressed forms of an earlier body.
     pub(super) outdated_forms: Vec<u64>,
+}
+
+impl FoundEntry {
+    /// The response answers a request.
+    pub(super) fn count_hits(&self, disk: &Disk) {
+        if self.is_counted {
+            disk.count_hit(&self.object);
+        }
+        self.coded_forms.iter().for_each(|form| disk.count_hit(form));
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::cache::fetch;
 use crate::deliver::on_disk;
-use crate::deliver::stored::codings;
+use crate::deliver::stored::codings_of;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
@@ -49,7 +49,7 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     }
     let route = routed.cache_route(&[]);
     if let Some((entry, reason)) =
-        exchange.worker.cache.hit_on_disk(&exchange.request.head, &route, codings(exchange), now)
+        exchange.worker.cache.hit_on_disk(&exchange.request.head, &route, codings_of(&routed.route), now)
     {
         return Answer::hit(entry, reason, now);
     }

@@ -8,6 +8,7 @@ use crate::door::{Follows, HeadWriter};
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
+use crate::sites::ActiveRoute;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::represent::{CodingContext, HeadContext, Multipart, Representations, Selected};
@@ -127,8 +128,13 @@ pub(crate) fn head_context<'a>(exchange: &'a Exchange, representations: &Represe
 
 /// The rules by which codings are made for a request; `None` where none are made.
 pub(crate) fn codings(exchange: &Exchange) -> Option<CodingContext<'_>> {
-    let route = exchange.route.as_deref().filter(|route| route.compression.is_enabled)?;
-    Some(CodingContext { rules: &route.compression, policy: &route.policy, mark: route.compression_mark })
+    codings_of(exchange.route.as_deref()?)
+}
+
+/// The same for requests of a route.
+pub(crate) fn codings_of(route: &ActiveRoute) -> Option<CodingContext<'_>> {
+    let is_enabled = route.compression.is_enabled;
+    is_enabled.then(|| CodingContext { rules: &route.compression, policy: &route.policy, mark: route.compression_mark })
 }
 
 /// Has the coding made that the client would prefer, for later requests.

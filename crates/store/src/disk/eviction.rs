@@ -5,11 +5,12 @@
 //! remembered goes to the other queue at once. There, the oldest segment goes too, and what was requested since its last move is moved
 //! once more. So a scan of objects that are requested once passes through the first queue and drives nothing else out.
 //!
-//! Objects that were replaced or removed leave their bytes behind. While these are more than half of what segments take, no object has to
-//! go: a segment that is taken has its objects moved, whether they were requested again or not, or is left where it is nearly full.
+//! Objects that were replaced or removed leave their bytes behind. While these are more than half of what segments of many objects take, none
+//! of the others has to go: the segment with the fewest bytes of objects is taken, of either queue, and its objects are moved, whether they
+//! were requested again or not.
 
 use super::segment::{Content, Segment};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The share of the room that is for new objects: one part of so many.
@@ -41,6 +42,19 @@ impl Queues {
     /// The number of segments.
     pub(super) fn len(&self) -> usize {
         self.new.len() + self.proven.len()
+    }
+
+    /// The segment with the fewest bytes of objects. `object_bytes`: how many each segment has, by its number.
+    pub(super) fn take_emptiest(&mut self, object_bytes: &HashMap<u32, u64>) -> Option<(QueueKind, Arc<Segment>)> {
+        let new = self.new.iter().map(|segment| (QueueKind::New, segment));
+        let proven = self.proven.iter().map(|segment| (QueueKind::Proven, segment));
+        let shared = new.chain(proven).filter(|(_, segment)| segment.content != Content::One);
+        let bytes_in = |segment: &Segment| object_bytes.get(&segment.number).copied().unwrap_or_default();
+        let (kind, emptiest) = shared.min_by_key(|(_, segment)| bytes_in(segment))?;
+        let emptiest = emptiest.clone();
+        let queue = if kind == QueueKind::New { &mut self.new } else { &mut self.proven };
+        queue.retain(|segment| segment.number != emptiest.number);
+        Some((kind, emptiest))
     }
 
     /// The bytes of the segments that have many objects.

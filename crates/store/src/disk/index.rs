@@ -350,12 +350,15 @@ impl Index {
         self.object_bytes.load(Ordering::Relaxed)
     }
 
-    /// The same for the objects of one segment.
-    pub(super) fn object_bytes_in(&self, segment: u32) -> u64 {
-        let of_part = |part: &Mutex<Part>| -> u64 {
-            lock(part).places.iter().filter(|place| place.segment == segment).map(Place::bytes).sum()
-        };
-        self.parts.iter().map(of_part).sum()
+    /// The same by segment.
+    pub(super) fn object_bytes_by_segment(&self) -> HashMap<u32, u64> {
+        let mut bytes = HashMap::new();
+        for part in &self.parts {
+            for place in &lock(part).places {
+                *bytes.entry(place.segment).or_default() += place.bytes();
+            }
+        }
+        bytes
     }
 
     /// The memory of the index, in bytes.

@@ -68,8 +68,7 @@ pub(super) struct Writer {
     in_memory: InMemory,
     /// The numbers of the segments of large objects that may not be complete.
     unfinished: HashSet<u32>,
-    /// Whether each segment has been looked at since room is wanted. Then none is kept as it is any more: not a large object that is in memory
-    /// as well, nor a segment that is nearly full.
+    /// Whether each large object has been kept once since room is wanted, and none is kept any more since it is in memory.
     is_pressed: bool,
     /// Keys that were seen once, where objects are written on their second request.
     seen: Option<Ghosts>,
@@ -285,16 +284,23 @@ impl Writer {
         if self.is_evicting {
             return Ok(());
         }
+        let wanted = bytes + self.segment_bytes;
+        self.evict_until(|writer| writer.used_bytes() + wanted <= writer.size_bytes)
+    }
+
+    fn evict_until(&mut self, has_room: impl Fn(&Self) -> bool) -> Result<(), Refused> {
         let segments = self.queues.len();
+        let mut evicted = Ok(());
         for number in 0..EVICTIONS_MAX {
-            if self.used_bytes() + bytes + self.segment_bytes <= self.size_bytes {
+            if evicted.is_err() || has_room(self) {
                 break;
             }
+            // Where all large objects are in memory as well, they would be kept for ever.
             self.is_pressed = number >= segments;
-            self.evict()?;
+            evicted = self.evict();
         }
         self.is_pressed = false;
-        Ok(())
+        evicted
     }
 
     /// The same; an error where there is no room after that.
@@ -449,10 +455,8 @@ impl Writer {
 
     /// Removes segments until the size is kept.
     pub(super) fn fit(&mut self) {
-        for _ in 0..EVICTIONS_MAX {
-            if !self.is_too_large() || self.evict().is_err() {
-                return;
-            }
+        if let Err(refused) = self.evict_until(|writer| !writer.is_too_large()) {
+            tracing::warn!(?refused, "the disk cache takes more than its size");
         }
     }
 
@@ -472,7 +476,13 @@ impl Writer {
 
     /// Removes a segment. What was requested again is moved.
     fn evict(&mut self) -> Result<(), Refused> {
-        let (queue, victim) = match self.queues.take(self.size_bytes) {
+        let emptiest = if self.is_half_free() {
+            self.queues.take_emptiest(&self.store.index.object_bytes_by_segment())
+        } else {
+            None
+        };
+        let keeps_all = emptiest.is_some();
+        let (queue, victim) = match emptiest.or_else(|| self.queues.take(self.size_bytes)) {
             Some(taken) => taken,
             None => {
                 let active = self.active.iter_mut().find_map(Option::take);
@@ -486,11 +496,6 @@ impl Writer {
         self.in_memory.refresh(&self.store, &*self.owner);
         if victim.content == Content::One && self.is_wanted_large(&victim) {
             self.queues.add_proven(victim);
-            return Ok(());
-        }
-        let keeps_all = !self.is_pressed && victim.content != Content::One && self.is_half_free();
-        if keeps_all && self.store.index.object_bytes_in(victim.number) > self.moved_bytes_max() {
-            self.queues.add(victim);
             return Ok(());
         }
         let (mut wanted, mut dropped) = (Vec::new(), Vec::new());
@@ -509,7 +514,7 @@ impl Writer {
         wanted.sort_by_key(|(is_in_memory, place)| std::cmp::Reverse((*is_in_memory, place.hits())));
         let (mut moved, mut moved_bytes) = (Vec::new(), 0);
         for (_, place) in wanted {
-            if moved_bytes + place.bytes() <= self.moved_bytes_max() {
+            if moved_bytes + place.bytes() <= self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1 {
                 moved_bytes += place.bytes();
                 moved.push((place, if queue == QueueKind::New { 0 } else { place.hits().saturating_sub(1) }));
             } else if self.store.index.remove_place(&place) {
@@ -538,12 +543,7 @@ impl Writer {
         Ok(())
     }
 
-    /// How much of a segment is moved at most, in bytes.
-    fn moved_bytes_max(&self) -> u64 {
-        self.segment_bytes * MOVED_SHARE.0 / MOVED_SHARE.1
-    }
-
-    /// Whether objects that were replaced or removed have left more than half of the segments free.
+    /// Whether objects that were replaced or removed have left more than half of the segments of many objects free.
     fn is_half_free(&self) -> bool {
         let index = &self.store.index;
         !index.is_loading() && 2 * index.object_bytes() < self.queues.shared_bytes()
