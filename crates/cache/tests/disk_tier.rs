@@ -84,6 +84,17 @@ impl Host {
         }
     }
 
+    /// With more pages than memory holds. Returns the numbers of those that it has no more as well.
+    async fn start_full(path: &Path) -> (Self, Vec<u32>) {
+        let host = Self::start(path, Admission::Always);
+        for number in 0..300 {
+            host.get_new(&format!("/{number}"), 60_000).await;
+        }
+        let evicted: Vec<u32> = (0..300).filter(|number| !host.is_hit(&page(*number), NOW)).collect();
+        assert!(evicted.len() >= 100, "{evicted:?}");
+        (host, evicted)
+    }
+
     /// Whether memory answers the request as it was received.
     fn is_hit(&self, received: &RequestHead, now: Now) -> bool {
         let key = self.cache.key(format!("http://a.example{}", received.target));
@@ -109,6 +120,10 @@ impl Host {
             self.cache.disk_status().unwrap().counts;
         stored_objects + refused_objects + unproven_objects
     }
+}
+
+fn page(number: u32) -> RequestHead {
+    RequestHead::new(Method::GET, format!("/{number}")).with("Host", "a.example")
 }
 
 fn until(is_so: impl Fn() -> bool) {
@@ -221,23 +236,17 @@ async fn what_is_on_disk_answers_the_request_as_it_was_received_if_it_needs_noth
 #[tokio::test]
 async fn what_is_on_disk_comes_into_a_full_memory_when_it_is_requested_again() {
     let folder = tempfile::tempdir().unwrap();
-    let host = Host::start(folder.path(), Admission::Always);
-    // More than memory holds.
-    for number in 0..300 {
-        host.get_new(&format!("/{number}"), 60_000).await;
-    }
-    let get = |number: u32| RequestHead::new(Method::GET, format!("/{number}")).with("Host", "a.example");
-    let is_in_memory = |number: u32| host.is_hit(&get(number), NOW);
-    let evicted: Vec<u32> = (0..300).filter(|number| !is_in_memory(*number)).collect();
+    let (host, evicted) = Host::start_full(folder.path()).await;
+    let is_in_memory = |number: u32| host.is_hit(&page(number), NOW);
     let [first, second, purged, ..] = *evicted else { panic!("{evicted:?}") };
     for number in [first, second, purged] {
-        assert!(host.is_hit_on_disk(&get(number), NOW) && !is_in_memory(number), "{number}");
+        assert!(host.is_hit_on_disk(&page(number), NOW) && !is_in_memory(number), "{number}");
     }
     let _ = host.cache.invalidate(&host.cache.key(format!("http://a.example/{purged}")));
-    assert!(!host.is_hit_on_disk(&get(purged), NOW));
+    assert!(!host.is_hit_on_disk(&page(purged), NOW));
     // Memory has only what was stored first. It may let something new stay only if that comes in for the second time.
     for number in [first, second] {
-        let uses = (0..2).filter(|_| !is_in_memory(number) && host.is_hit_on_disk(&get(number), NOW)).count();
+        let uses = (0..2).filter(|_| !is_in_memory(number) && host.is_hit_on_disk(&page(number), NOW)).count();
         assert!(is_in_memory(number) && uses > 0, "{number}: {uses}");
     }
 }
@@ -245,22 +254,16 @@ async fn what_is_on_disk_comes_into_a_full_memory_when_it_is_requested_again() {
 #[tokio::test]
 async fn what_is_to_be_compressed_comes_into_a_full_memory_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let host = Host::start(folder.path(), Admission::Always);
-    // More than memory holds.
-    for number in 0..300 {
-        host.get_new(&format!("/{number}"), 60_000).await;
-    }
-    let get = |number: u32| RequestHead::new(Method::GET, format!("/{number}")).with("Host", "a.example");
-    let evicted = (0..300).filter(|number| !host.is_hit(&get(*number), NOW)).collect::<Vec<_>>();
+    let (host, evicted) = Host::start_full(folder.path()).await;
     let changes = || host.cache.evicted().values;
     for number in &evicted[..5] {
         let before = changes();
-        assert!(host.is_hit_on_disk(&get(*number), NOW));
+        assert!(host.is_hit_on_disk(&page(*number), NOW));
         assert_eq!(changes(), before, "it stays on disk");
     }
     for number in &evicted[5..10] {
         let before = changes();
-        assert!(host.is_hit_on_disk(&get(*number).with("Accept-Encoding", "gzip"), NOW));
-        assert!(changes() > before || host.is_hit(&get(*number), NOW), "it was kept");
+        assert!(host.is_hit_on_disk(&page(*number).with("Accept-Encoding", "gzip"), NOW));
+        assert!(changes() > before || host.is_hit(&page(*number), NOW), "it was kept");
     }
 }

@@ -638,7 +638,7 @@ impl Shared {
     /// Gives the directory up, since a removal can't be written: makes it invalid, so that nobody finds in it what was removed. On the thread
     /// that writes removals.
     fn lose(&self, store: &Arc<Store>) -> Result<(), NotDurable> {
-        // Only once: its header is that of the next directory under this path.
+        // Only once: by now, another directory may have been made under this path, and a second time would make that one invalid.
         if store.is_invalid.load(Ordering::Relaxed) {
             return Ok(());
         }

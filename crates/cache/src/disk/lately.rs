@@ -1,7 +1,7 @@
 //! Remembers which keys the disk has answered a short time ago, without their responses coming into memory.
 //!
-//! What comes into a full memory drives something else out, so it should be worth that. A response that is requested again before as many
-//! others as memory has room for is; one that is not would have left memory before its next request.
+//! What comes into a full memory drives something else out. That is worth it only for a response that is requested again soon: otherwise it
+//! would have left memory before its next request.
 //!
 //! A table of fingerprints without chains and without locks: a newer key takes the place of an older one under the same number. If two
 //! threads note keys at the same time, one of them may be forgotten.

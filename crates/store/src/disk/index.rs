@@ -5,8 +5,8 @@
 //! answer for each other.
 //!
 //! A removal also meets the objects that wait to be written: they are not published. Stores and removals take their numbers from one
-//! sequence, under the lock of the part. A large object that comes slowly has two: by the one of its beginning it is older than what was
-//! stored meanwhile.
+//! sequence, under the lock of the part. A large object takes one when it begins and one when it is complete: by the first, it is older than
+//! what was stored meanwhile.
 
 use super::place::{PLACE_BYTES, Place};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};

@@ -242,8 +242,8 @@ impl Serving<'_> {
         }
     }
 
-    /// Keeps the size: it may have been set lower than it was. Each start adds a log and a journal, so a checkpoint may do, which takes
-    /// their predecessors away. It can be written, and an object that is wanted be told from others, once all objects are known.
+    /// Keeps the size at a start: it may have been set lower, and each start adds a log and a journal. A checkpoint removes the older ones,
+    /// so it comes first, and eviction only if that was not enough. Both have to wait until all objects are known.
     fn fit(&mut self) {
         if !self.writer.is_too_large() {
             return;
