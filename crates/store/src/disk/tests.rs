@@ -274,6 +274,26 @@ fn a_size_that_was_lowered_is_kept_at_once() {
 }
 
 #[test]
+fn what_was_requested_again_stays_where_the_size_is_lowered() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = loaded(Disk::start(options(folder.path(), 160 * MIB), owner()).unwrap());
+    let key = |number: u64| format!("{number}");
+    (0..2000).for_each(|number| put(&disk, object(&key(number), 1, &body(number, 60_000))));
+    assert!(disk.status().used_bytes > 110 * MIB);
+    // One in ten, so that each segment has some of them. A checkpoint has their hits.
+    let hot = || (0..2000).step_by(10);
+    for number in hot() {
+        let Finding::Objects(objects) = disk.find(key(number).as_bytes()) else { continue };
+        objects.iter().for_each(|object| disk.count_hit(object));
+    }
+    disk.stop();
+    let disk = start(folder.path());
+    until(|| disk.status().used_bytes <= 64 * MIB);
+    let lost: Vec<u64> = hot().filter(|number| found(&disk, &key(*number)).is_empty()).collect();
+    assert_eq!(lost, []);
+}
+
+#[test]
 fn marks_are_found_with_what_came_after_the_last_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let (running, left) = (folder.path().join("running"), folder.path().join("left"));

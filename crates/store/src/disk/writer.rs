@@ -73,6 +73,8 @@ pub(super) struct Writer {
     /// Keys that were seen once, where objects are written on their second request.
     seen: Option<Ghosts>,
     size_bytes: u64,
+    /// What segments may take while others are evicted: more than the size while the store is brought down to it.
+    limit_bytes: u64,
     segment_bytes: u64,
     next_segment: u32,
     previous_checkpoint: u64,
@@ -133,6 +135,7 @@ impl Writer {
             is_pressed: false,
             seen: (options.admission == Admission::SecondRequest).then(|| Ghosts::new(options.size_bytes / (16 << 10))),
             size_bytes: options.size_bytes,
+            limit_bytes: options.size_bytes,
             segment_bytes: segment_bytes(options.size_bytes),
             next_segment,
             is_evicting: false,
@@ -306,7 +309,7 @@ impl Writer {
     /// The same; an error where there is no room after that.
     fn make_room_for_more(&mut self, bytes: u64) -> Result<(), Refused> {
         self.make_room(bytes)?;
-        match self.used_bytes() + bytes <= self.size_bytes {
+        match self.used_bytes() + bytes <= self.limit_bytes {
             true => Ok(()),
             false => Err(Refused::Io(io::ErrorKind::StorageFull.into())),
         }
@@ -453,11 +456,13 @@ impl Writer {
         self.used_bytes() > self.size_bytes
     }
 
-    /// Removes segments until the size is kept.
+    /// Removes segments until the size is kept. What is wanted of them has to be moved first, into a segment that comes on top.
     pub(super) fn fit(&mut self) {
+        self.limit_bytes = self.used_bytes() + self.segment_bytes;
         if let Err(refused) = self.evict_until(|writer| !writer.is_too_large()) {
             tracing::warn!(?refused, "the disk cache takes more than its size");
         }
+        self.limit_bytes = self.size_bytes;
     }
 
     /// Removes a segment with all that is in it, so that the file system has room for a log or a checkpoint.
