@@ -113,7 +113,8 @@ impl Tiers {
     fn serve(&mut self, received: &RequestHead, key: &Key, bytes: u64) -> bool {
         let policy = self.policy.clone();
         let route = CacheRoute::new(key, &policy);
-        if self.cache.hit(received, &route, NOW).is_some() {
+        let in_memory = self.cache.hit(received, &route, NOW);
+        if in_memory.or_else(|| self.cache.hit_on_disk(received, &route, None, NOW)).is_some() {
             return true;
         }
         let request = SharedRequest::new(received, &route, &Peer::UNKNOWN);
