@@ -22,7 +22,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// The version of the format that this program writes, and the only one that it reads.
 pub(super) const FORMAT_VERSION: u32 = 1;
@@ -259,7 +259,7 @@ impl Header {
         bytes.extend_from_slice(&self.secret.to_le_bytes());
         bytes.extend_from_slice(&self.hash_key);
         bytes.resize(HEADER_BYTES - 8, 0);
-        let checksum = xxh3_64(&bytes);
+        let checksum = XxHash3_64::oneshot(&bytes);
         bytes.extend_from_slice(&checksum.to_le_bytes());
         bytes.try_into().unwrap_or([0; HEADER_BYTES])
     }
@@ -276,7 +276,7 @@ impl Header {
         }
         let mut read = || {
             let (written, checksum) = bytes.split_at_checked(HEADER_BYTES - 8)?;
-            let is_whole = checksum == xxh3_64(written).to_le_bytes();
+            let is_whole = checksum == XxHash3_64::oneshot(written).to_le_bytes();
             let is_valid = input.u32()? == 1;
             let secret = input.u64()?;
             let hash_key = input.bytes(16)?.try_into().ok()?;
@@ -325,7 +325,7 @@ fn said(path: &Path, file: File) -> Result<(File, Option<Header>), OpenError> {
                 // The version in a damaged copy is no version.
                 let is_whole = copy
                     .split_at_checked(HEADER_BYTES - 8)
-                    .is_some_and(|(written, checksum)| checksum == xxh3_64(written).to_le_bytes());
+                    .is_some_and(|(written, checksum)| checksum == XxHash3_64::oneshot(written).to_le_bytes());
                 if is_whole {
                     return Err(OpenError::Newer { path: path.to_owned(), version });
                 }
@@ -442,7 +442,7 @@ mod tests {
         let file = parent.path().join("directory");
         let mut bytes = fs::read(&file).unwrap();
         bytes[8] = 9;
-        let checksum = xxh3_64(&bytes[..HEADER_BYTES - 8]).to_le_bytes();
+        let checksum = XxHash3_64::oneshot(&bytes[..HEADER_BYTES - 8]).to_le_bytes();
         bytes[HEADER_BYTES - 8..HEADER_BYTES].copy_from_slice(&checksum);
         fs::write(&file, &bytes).unwrap();
         let error = Directory::open(parent.path()).unwrap_err();
