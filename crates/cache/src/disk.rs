@@ -234,7 +234,7 @@ impl Cache {
             description::read(&object.description, object.is_unconfirmed, now)?;
         let is_right = description::variant_number(&meta) == object.variant;
         let bytes = object.body_bytes();
-        let is_whole = complete_length == Some(bytes) && object.has_no_gaps();
+        let is_whole = complete_length == Some(bytes) && object.is_whole();
         // What memory does not take was written as a large object, whatever its length.
         let stays = STAYS_ON_DISK_BYTES.min(self.0.limits.object_bytes_max / 2);
         let stays = (is_whole && bytes > stays).then(|| object.stored_body()).flatten();

@@ -18,11 +18,12 @@
 //! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
 //! | `opening`, `changes`, `missed` | what an earlier process has left; what was removed or outdated before it was opened |
 //! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
-//! | `writer`, `large`, `eviction`, `ghosts`, `in_memory` | writes objects, and decides which go |
+//! | `writer`, `large`, `addition`, `eviction`, `ghosts`, `in_memory` | writes objects, and decides which go |
 //! | `threads`, `jobs` | the threads: one that writes, one for removals, some that read |
 //! | `breaker` | skips reads while the disk does not answer |
 //! | `inspect` | looks into a directory without using it |
 
+mod addition;
 mod body;
 mod breaker;
 mod changes;

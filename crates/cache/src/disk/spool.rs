@@ -34,7 +34,7 @@ impl Cache {
     /// Begins a body on disk.
     pub(crate) async fn spool(&self, key: &Key, meta: &Meta, length: Option<u64>) -> Result<Spool, LargeError> {
         let tier = self.0.disk.as_ref().ok_or(LargeError::Refused)?;
-        let writer = tier.disk.begin(key.bytes(), length).await?;
+        let writer = tier.disk.begin(key.bytes(), 0, length).await?;
         Ok(Spool { writer, chunk: BytesMut::new(), completion: Completion::new(meta, key) })
     }
 }
@@ -42,7 +42,7 @@ impl Cache {
 impl Spool {
     /// How many bytes were appended.
     pub(crate) fn taken_bytes(&self) -> u64 {
-        self.writer.body_bytes() + self.chunk.len() as u64
+        self.writer.position() + self.chunk.len() as u64
     }
 
     /// Appends some of these bytes; returns how many, and the chunk that is complete with them.
@@ -66,7 +66,7 @@ impl Spool {
         if !self.chunk.is_empty() {
             self.write_chunk().await?;
         }
-        let length = self.writer.body_bytes();
+        let length = self.writer.position();
         let meta = self.completion.of(meta);
         let described = description::write(&meta, Some(length), None).ok_or(LargeError::Refused)?;
         let (variant, stored_ms) = (description::variant_number(&meta), tier.now_ms());

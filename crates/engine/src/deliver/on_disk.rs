@@ -102,11 +102,7 @@ async fn send_range(
     range: ByteRange,
 ) -> Result<(), Interrupted> {
     if !exchange.settings.verifies_disk {
-        let Some((file, position)) = open.body.file_at(range.first) else {
-            return Err(Interrupted::Disk(Unreadable::Damaged));
-        };
-        let mut file = FileBody::of_immutable(file, position, range.length(), DISK_TIMEOUT);
-        return out.file(&mut file).await;
+        return send_unverified(open, out, range).await;
     }
     let mut at = range.first;
     while at <= range.last {
@@ -117,6 +113,22 @@ async fn send_range(
         piece.truncate(usize::try_from(range.last - at + 1).unwrap_or(usize::MAX));
         at += piece.len() as u64;
         out.piece(piece).await?;
+        // A client that takes all at once must not keep the others waiting.
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+/// Sends the bytes from the file, as many at a time as lie there one behind the other.
+async fn send_unverified(open: &OpenEntry, out: &mut Outgoing<'_>, range: ByteRange) -> Result<(), Interrupted> {
+    let mut at = range.first;
+    while at <= range.last {
+        let Some((file, position, length)) = open.body.run_at(at) else {
+            return Err(Interrupted::Disk(Unreadable::Damaged));
+        };
+        let length = length.min(range.last - at + 1);
+        out.file(&mut FileBody::of_immutable(file, position, length, DISK_TIMEOUT)).await?;
+        at += length;
         // A client that takes all at once must not keep the others waiting.
         tokio::task::yield_now().await;
     }

@@ -53,6 +53,32 @@ impl StoredBody {
         self.store.upgrade().is_some_and(|store| store.segment(self.place.segment).is_some())
     }
 
+    /// What of the body is stored, in order: the offset of the first byte of each part, and its length.
+    pub fn parts(&self) -> Vec<(u64, u64)> {
+        let mut parts: Vec<(u64, u64)> = Vec::new();
+        for chunk in self.chunks.iter() {
+            match parts.last_mut() {
+                Some((first, length)) if *first + *length == chunk.first => *length += u64::from(chunk.length),
+                _ => parts.push((chunk.first, chunk.length.into())),
+            }
+        }
+        parts
+    }
+
+    /// Whether the object has a segment of its own, so that bytes can be added to it.
+    pub fn can_be_extended(&self) -> bool {
+        let segment = self.store.upgrade().and_then(|store| store.segment(self.place.segment));
+        segment.is_some_and(|segment| segment.content == Content::One)
+    }
+
+    pub(super) fn is_in(&self, store: &Arc<Store>) -> bool {
+        std::ptr::eq(self.store.as_ptr(), Arc::as_ptr(store))
+    }
+
+    pub(super) fn segment_number(&self) -> u32 {
+        self.place.segment
+    }
+
     /// Memory held, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         (size_of::<Self>() + self.chunks.len() * size_of::<ChunkPlace>()) as u64
@@ -67,11 +93,22 @@ impl OpenBody {
         (offset < chunk.first + u64::from(chunk.length)).then(|| StoredChunk::new(self.source.clone(), chunk))
     }
 
-    /// The file, and where in it this byte of the body is. From there to the end, the bytes lie one behind the other. Who sends them
-    /// from there does not compare them with their checksums.
-    pub fn file_at(&self, offset: u64) -> Option<(Arc<File>, u64)> {
-        let chunk = self.chunk_at(offset)?.place();
-        Some((self.source.segment().shared_file(), chunk.offset + (offset - chunk.first)))
+    /// The file, where in it this byte of the body is, and how many bytes of the body lie one behind the other from there. Who sends them
+    /// does not compare them with their checksums.
+    pub fn run_at(&self, offset: u64) -> Option<(Arc<File>, u64, u64)> {
+        let behind = self.chunks.partition_point(|chunk| chunk.first <= offset);
+        let mut chunks = self.chunks.get(behind.checked_sub(1)?..)?.iter();
+        let chunk = chunks.next()?;
+        let from = offset - chunk.first;
+        let mut length = u64::from(chunk.length).checked_sub(from).filter(|length| *length > 0)?;
+        let position = chunk.offset + from;
+        for next in chunks {
+            if next.first != offset + length || next.offset != position + length {
+                break;
+            }
+            length += u64::from(next.length);
+        }
+        Some((self.source.segment().shared_file(), position, length))
     }
 
     /// Notes that the object answered a request.

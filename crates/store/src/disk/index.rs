@@ -251,6 +251,24 @@ impl Index {
         replaced.is_some()
     }
 
+    /// The place of the object of that variant, if it is in that segment.
+    pub(super) fn place_in(&self, segment: u32, hash: u64, variant: u64) -> Option<Place> {
+        let part = self.part(hash);
+        let is_that =
+            |place: &Place| place.hash == hash && place.segment == segment && Removal::Variant(variant).meets(place);
+        part.places.find(hash, is_that).copied()
+    }
+
+    /// Gives an object a place with more of its bytes; returns whether it was still at the old place. Its hits stay.
+    pub(super) fn extend(&self, old: &Place, mut new: Place) -> bool {
+        let mut part = self.part(old.hash);
+        let Some(found) = part.places.find_mut(old.hash, |other| is_same(other, old)) else { return false };
+        new.set_hits(found.hits());
+        self.discount(&std::mem::replace(found, new));
+        self.count(&new);
+        true
+    }
+
     /// Drops objects of a key. Returns the number of the removal, and whether there was anything to drop.
     pub(super) fn remove(&self, hash: u64, removal: Removal) -> (u64, bool) {
         let mut part = self.part(hash);

@@ -303,6 +303,14 @@ impl InspectedObject {
     pub fn body_bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| u64::from(chunk.length)).sum()
     }
+
+    /// Whether all bytes from 0 on are stored, up to the end of the last chunk.
+    pub fn is_whole(&self) -> bool {
+        let mut end = 0;
+        self.chunks
+            .iter()
+            .all(|chunk| chunk.first == std::mem::replace(&mut end, chunk.first.saturating_add(chunk.length.into())))
+    }
 }
 
 fn names(files: &[FileName]) -> BTreeSet<String> {

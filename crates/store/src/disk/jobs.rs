@@ -2,8 +2,10 @@
 
 use super::NewObject;
 use super::NotDurable;
+use super::addition::{Addition, BegunAddition, WantedAddition};
 use super::body::StoredBody;
 use super::journal::Removed;
+use super::layout::Head;
 use super::place::Place;
 use super::segment::Segment;
 use super::store::Store;
@@ -23,6 +25,18 @@ pub(super) enum Job {
     Grow { store: Arc<Store>, segment: Arc<Segment>, bytes: u64, done: oneshot::Sender<Result<(), LargeError>> },
     /// A large object is complete and can be found.
     Published { store: Arc<Store>, segment: Arc<Segment>, place: Place, sequence: u64 },
+    /// Make room for bytes that are added to a large object.
+    Extend { store: Arc<Store>, wanted: WantedAddition, done: oneshot::Sender<Result<BegunAddition, LargeError>> },
+    /// Write the head that names such bytes, which end at `end`, and return its place and number. The object is still at `old`.
+    WriteHead {
+        addition: Arc<Addition>,
+        old: Place,
+        head: Head,
+        end: u64,
+        done: oneshot::Sender<Result<(Place, u64), LargeError>>,
+    },
+    /// The object can be found with what was added to it.
+    Extended { store: Arc<Store>, place: Place, sequence: u64, bytes: u64 },
     /// Begin a new journal, say so, and take a checkpoint.
     Checkpoint(mpsc::Sender<()>),
 }

@@ -1,15 +1,17 @@
-//! A large object, written a chunk at a time while it comes, into a segment of its own.
+//! A large object, written a chunk at a time while it comes, into a segment of its own. It need not begin at the first byte of its body nor be
+//! without gaps. Later, more chunks can be added to it (`addition`).
 //!
 //! The thread that writes objects makes the room. The chunks are written by the threads that wait for the disk, each before the next one
 //! is taken, so a disk that is slow slows the source down. What has been written can be read at once. The head comes last: until it is
 //! there, the file is no object, and is removed if the process ends.
 
+use super::addition::{Addition, BegunAddition, WantedAddition, merged};
 use super::body::StoredBody;
 use super::jobs::Job;
-use super::layout::{ChunkPlace, FileKind, Head, head_bytes};
+use super::layout::{CHUNKS_MAX, ChunkPlace, FileKind, Head, head_bytes};
 use super::object::{CHUNK_BYTES_MAX, Source, StoredChunk};
 use super::place::{Location, Place, UNIT_BYTES};
-use super::segment::HEADER_BYTES;
+use super::segment::{HEADER_BYTES, Segment};
 use super::store::Store;
 use super::unfinished::{LargeError, Unfinished};
 use super::writer::LARGE_SHARE_OF_STORE;
@@ -27,28 +29,50 @@ const ROOM_SHARE: u64 = 32;
 /// The most by which it grows at once, in bytes.
 const GROWTH_BYTES_MAX: u64 = 256 << 20;
 
-/// Writes a large object while it comes. Dropping it removes what was written.
+/// Writes a large object, or what is added to one, while it comes. Dropping it removes what was written.
 pub struct LargeWriter {
     shared: Arc<Shared>,
-    file: Unfinished,
-    coming: Coming,
-    /// Where the next chunk goes.
+    to: Destination,
+    /// Where the next chunk goes in the file.
     offset: u64,
     /// The end of the room.
     room: u64,
     chunks: Vec<ChunkPlace>,
-    body_bytes: u64,
+    /// Where the next chunk belongs in the body.
+    position: u64,
 }
 
-/// A large object that is complete on disk, and not found yet. Dropping it removes it.
+/// Where the chunks go.
+enum Destination {
+    /// Into a new object.
+    New(Unfinished, Coming),
+    /// Into an object that is stored: this is its place, and its head.
+    Stored(Arc<Addition>, Place, Box<Head>),
+}
+
+/// A large object that is complete on disk, and not found yet. Dropping it removes it, or what was added to it.
 pub struct FinishedLarge {
     shared: Arc<Shared>,
-    file: Unfinished,
-    coming: Coming,
+    store: Arc<Store>,
+    segment: Arc<Segment>,
+    kind: FinishedKind,
     place: Place,
     chunks: Arc<[ChunkPlace]>,
     sequence: u64,
-    is_waiting: bool,
+}
+
+enum FinishedKind {
+    New {
+        file: Unfinished,
+        coming: Coming,
+        is_waiting: bool,
+    },
+    /// It is stored already, at this place, and so many bytes were added.
+    Extended {
+        addition: Arc<Addition>,
+        old: Place,
+        bytes: u64,
+    },
 }
 
 /// When a large object began. As long as this lives, the index remembers what is newer.
@@ -71,22 +95,46 @@ impl Drop for Coming {
 }
 
 impl Disk {
-    /// Begins a large object of this key with a body of `length` bytes, where that is known. What is stored from now on is newer.
+    /// Begins a large object of this key with `length` bytes of a body from the offset `first` on, where the length is known. What is stored
+    /// from now on is newer.
     ///
     /// # Errors
     /// See [`LargeError`].
-    pub async fn begin(&self, key: &[u8], length: Option<u64>) -> Result<LargeWriter, LargeError> {
+    pub async fn begin(&self, key: &[u8], first: u64, length: Option<u64>) -> Result<LargeWriter, LargeError> {
         let store = self.shared.store().ok_or(LargeError::Refused)?;
         let hash = store.hash(key);
         let coming = Coming::new(&store, hash);
         let unknown = || ROOM_BYTES.min(self.shared.options.size_bytes / ROOM_SHARE);
-        let room = HEADER_BYTES + length.unwrap_or_else(unknown);
+        let room = HEADER_BYTES.saturating_add(length.unwrap_or_else(unknown));
         let (done, receiver) = oneshot::channel();
         let job = Job::Begin { store, hash, bytes: room, done };
         self.shared.jobs.push(WAITING_OVERHEAD_BYTES, job).map_err(|_| LargeError::Refused)?;
         let file = receiver.await.map_err(|_| LargeError::Refused)??;
-        let shared = self.shared.clone();
-        Ok(LargeWriter { shared, file, coming, offset: HEADER_BYTES, room, chunks: Vec::new(), body_bytes: 0 })
+        let (shared, to) = (self.shared.clone(), Destination::New(file, coming));
+        Ok(LargeWriter { shared, to, offset: HEADER_BYTES, room, chunks: Vec::new(), position: first })
+    }
+
+    /// Begins to add at most `bytes` bytes to the large object with this body, from the offset `first` of the body on. Until that is
+    /// published, the object stays what it is.
+    ///
+    /// # Errors
+    /// See [`LargeError`]; [`LargeError::Refused`] also where the object is not stored any more, or others are adding to it.
+    pub async fn extend(
+        &self,
+        key: &[u8],
+        variant: u64,
+        body: &StoredBody,
+        (first, bytes): (u64, u64),
+    ) -> Result<LargeWriter, LargeError> {
+        let store = self.shared.store().filter(|store| body.is_in(store)).ok_or(LargeError::Refused)?;
+        let (done, receiver) = oneshot::channel();
+        let wanted = WantedAddition { key: key.into(), variant, segment: body.segment_number(), bytes };
+        let job = Job::Extend { store, wanted, done };
+        self.shared.jobs.push(WAITING_OVERHEAD_BYTES, job).map_err(|_| LargeError::Refused)?;
+        let begun = receiver.await.map_err(|_| LargeError::Refused)??;
+        let BegunAddition { addition, offset, place, head } = begun;
+        let (shared, to) = (self.shared.clone(), Destination::Stored(addition, place, Box::new(head)));
+        Ok(LargeWriter { shared, to, offset, room: offset + bytes, chunks: Vec::new(), position: first })
     }
 }
 
@@ -99,38 +147,74 @@ impl LargeWriter {
         let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= CHUNK_BYTES_MAX);
         let length = length.ok_or(LargeError::Refused)?;
         self.make_room(length.into()).await?;
-        let (segment, offset) = (self.file.segment.clone(), self.offset);
-        let checksums = self.file.store.directory.checksums;
+        let (store, segment, offset) = (self.store().clone(), self.segment().clone(), self.offset);
+        let (checksums, is_added) = (store.directory.checksums, matches!(self.to, Destination::Stored(..)));
         let write = move || {
-            segment.write(&bytes, offset)?;
-            Ok::<_, io::Error>(checksums.of(FileKind::Segment, segment.number.into(), offset, &bytes))
+            let is_written = if is_added {
+                segment.write_added(&bytes, offset)?
+            } else {
+                segment.write(&bytes, offset).map(|()| true)?
+            };
+            let checksum = checksums.of(FileKind::Segment, segment.number.into(), offset, &bytes);
+            Ok::<_, io::Error>(is_written.then_some(checksum))
         };
-        let checksum = self.file.store.reads.write(write).await?.inspect_err(|error| self.failed(error))?;
-        let chunk = ChunkPlace { first: self.body_bytes, offset, length, checksum };
+        let written = store.reads.write(write).await?.inspect_err(|error| self.failed(error))?;
+        let checksum = written.ok_or(LargeError::Refused)?;
+        let chunk = ChunkPlace { first: self.position, offset, length, checksum };
         self.chunks.push(chunk);
         self.offset += u64::from(length);
-        self.body_bytes += u64::from(length);
-        // It is no object yet, so there is none to be dropped if the chunk is damaged.
-        let at = Location { segment: self.file.segment.number, offset: 0 };
-        let nowhere = Place::new((self.coming.hash, 0), at, (0, 0), 0).ok_or(LargeError::Refused)?;
-        let source = Source::new(self.file.store.clone(), self.file.segment.clone(), nowhere);
-        Ok(StoredChunk::new(Arc::new(source), chunk))
+        self.position = self.position.checked_add(length.into()).ok_or(LargeError::Refused)?;
+        Ok(StoredChunk::new(Arc::new(self.source()?), chunk))
     }
 
-    /// The length of the body so far, in bytes.
-    pub fn body_bytes(&self) -> u64 {
-        self.body_bytes
+    /// Leaves out bytes of the body.
+    pub fn skip(&mut self, bytes: u64) {
+        self.position = self.position.saturating_add(bytes);
+    }
+
+    /// Where the next chunk belongs in the body: the offset of its first byte.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn store(&self) -> &Arc<Store> {
+        match &self.to {
+            Destination::New(file, _) => &file.store,
+            Destination::Stored(addition, ..) => addition.store(),
+        }
+    }
+
+    fn segment(&self) -> &Arc<Segment> {
+        match &self.to {
+            Destination::New(file, _) => &file.segment,
+            Destination::Stored(addition, ..) => addition.segment(),
+        }
+    }
+
+    /// Where readers find the chunks. They are in no object yet, so there is none to be dropped if a chunk is damaged.
+    fn source(&self) -> Result<Source, LargeError> {
+        let at = Location { segment: self.segment().number, offset: 0 };
+        let nowhere = |hash| Place::new((hash, 0), at, (0, 0), 0).ok_or(LargeError::Refused);
+        Ok(match &self.to {
+            Destination::New(file, coming) => {
+                Source::new(file.store.clone(), file.segment.clone(), nowhere(coming.hash)?)
+            }
+            Destination::Stored(addition, old, _) => Source::of_addition(addition, nowhere(old.hash)?),
+        })
     }
 
     async fn make_room(&mut self, bytes: u64) -> Result<(), LargeError> {
-        if self.offset + bytes <= self.room {
+        let end = self.offset.checked_add(bytes).ok_or(LargeError::Refused)?;
+        if end <= self.room {
             return Ok(());
         }
+        // Behind the room of an addition, another head may lie.
+        let Destination::New(file, _) = &self.to else { return Err(LargeError::Refused) };
         let limit = self.shared.options.size_bytes / LARGE_SHARE_OF_STORE;
         let wanted = self.room + self.room.min(GROWTH_BYTES_MAX);
-        let room = wanted.min(limit).max(self.offset + bytes);
+        let room = wanted.min(limit).max(end);
         let (done, receiver) = oneshot::channel();
-        let (store, segment) = (self.file.store.clone(), self.file.segment.clone());
+        let (store, segment) = (file.store.clone(), file.segment.clone());
         let job = Job::Grow { store, segment, bytes: room, done };
         self.shared.jobs.push(WAITING_OVERHEAD_BYTES, job).map_err(|_| LargeError::Refused)?;
         receiver.await.map_err(|_| LargeError::Refused)??;
@@ -144,63 +228,114 @@ impl LargeWriter {
     }
 
     /// Completes the object. It is not found before [`FinishedLarge::publish`]. From now on, an object of the same variant that is older than
-    /// [`Disk::begin`] is not found any more.
+    /// [`Disk::begin`] is not found any more. One to which bytes were added is found as it was.
     ///
     /// # Errors
     /// See [`LargeError`].
     pub async fn finish(
-        mut self,
+        self,
         key: Box<[u8]>,
         variant: u64,
         description: Box<[u8]>,
         stored_ms: u64,
     ) -> Result<FinishedLarge, LargeError> {
-        let (store, segment) = (self.file.store.clone(), self.file.segment.clone());
-        let length = head_bytes(&key, &description, self.chunks.len());
-        let at = Location { segment: segment.number, offset: self.offset.next_multiple_of(UNIT_BYTES) };
-        let hash = (self.coming.hash, variant);
-        let place = Place::new(hash, at, (length, length), stored_ms).ok_or(LargeError::Refused)?;
-        let sequence = store.index.wait_since(self.coming.hash, variant, self.coming.begun);
-        let chunks: Arc<[ChunkPlace]> = self.chunks.as_slice().into();
-        let head = Head { key, variant, sequence, stored_ms, description, chunks: std::mem::take(&mut self.chunks) };
-        let (shared, file, coming) = (self.shared.clone(), self.file, self.coming);
-        // Made before the head is written: dropping it says that the object waits no longer.
-        let finished = FinishedLarge { shared, file, coming, place, chunks, sequence, is_waiting: true };
-        let checksums = store.directory.checksums;
-        let write = move || segment.write_head(&head, at.offset, checksums);
-        store.reads.write(write).await?.inspect_err(|error| {
-            finished.shared.counters.io_errors.add(1);
-            tracing::warn!(%error, "a large object could not be written");
-        })?;
-        Ok(finished)
+        let Self { shared, to, offset, chunks, .. } = self;
+        match to {
+            Destination::New(file, coming) => {
+                let head = Head { key, variant, sequence: 0, stored_ms, description, chunks };
+                finish_new(shared, (file, coming), head, offset).await
+            }
+            Destination::Stored(addition, old, stored) => {
+                let chunks = merged(&stored.chunks, &chunks).filter(|_| stored.key == key && stored.variant == variant);
+                let chunks = chunks.filter(|chunks| chunks.len() <= CHUNKS_MAX as usize).ok_or(LargeError::Refused)?;
+                let head = Head { key, variant, sequence: 0, stored_ms, description, chunks };
+                finish_extended(shared, (addition, old), head, offset).await
+            }
+        }
     }
+}
+
+async fn finish_new(
+    shared: Arc<Shared>,
+    (file, coming): (Unfinished, Coming),
+    mut head: Head,
+    end: u64,
+) -> Result<FinishedLarge, LargeError> {
+    let (store, segment) = (file.store.clone(), file.segment.clone());
+    let length = head_bytes(&head.key, &head.description, head.chunks.len());
+    let at = Location { segment: segment.number, offset: end.next_multiple_of(UNIT_BYTES) };
+    let hash = (coming.hash, head.variant);
+    let place = Place::new(hash, at, (length, length), head.stored_ms).ok_or(LargeError::Refused)?;
+    head.sequence = store.index.wait_since(coming.hash, head.variant, coming.begun);
+    let (chunks, sequence): (Arc<[ChunkPlace]>, _) = (head.chunks.as_slice().into(), head.sequence);
+    // Made before the head is written: dropping it says that the object waits no longer.
+    let kind = FinishedKind::New { file, coming, is_waiting: true };
+    let finished = FinishedLarge { shared, store: store.clone(), segment, kind, place, chunks, sequence };
+    let (checksums, segment) = (store.directory.checksums, finished.segment.clone());
+    let write = move || segment.write_head(&head, at.offset, checksums);
+    store.reads.write(write).await?.inspect_err(|error| {
+        finished.shared.counters.io_errors.add(1);
+        tracing::warn!(%error, "a large object could not be written");
+    })?;
+    Ok(finished)
+}
+
+/// The same for an object to which bytes were added. The thread that gives objects other heads writes this one, too.
+async fn finish_extended(
+    shared: Arc<Shared>,
+    (addition, old): (Arc<Addition>, Place),
+    head: Head,
+    end: u64,
+) -> Result<FinishedLarge, LargeError> {
+    let (done, receiver) = oneshot::channel();
+    let chunks: Arc<[ChunkPlace]> = head.chunks.as_slice().into();
+    let weight = head_bytes(&head.key, &head.description, chunks.len()) + WAITING_OVERHEAD_BYTES;
+    let job = Job::WriteHead { addition: addition.clone(), old, head, end, done };
+    shared.jobs.push(weight, job).map_err(|_| LargeError::Refused)?;
+    let (place, sequence) = receiver.await.map_err(|_| LargeError::Refused)??;
+    let (store, segment) = (addition.store().clone(), addition.segment().clone());
+    let end_of = |place: &Place| place.location().offset + place.head_bytes();
+    let bytes = end_of(&place).saturating_sub(end_of(&old));
+    let kind = FinishedKind::Extended { addition, old, bytes };
+    Ok(FinishedLarge { shared, store, segment, kind, place, chunks, sequence })
 }
 
 impl FinishedLarge {
     /// The body, without its bytes.
     pub fn stored_body(&self) -> StoredBody {
-        StoredBody::new(&self.file.store, self.place, self.chunks.clone())
+        StoredBody::new(&self.store, self.place, self.chunks.clone())
     }
 
-    /// Lets the object be found; returns whether it is: not if it was removed meanwhile, or a newer one of its variant was stored.
+    /// Lets the object be found; returns whether it is: not if it was removed meanwhile, or a newer one of its variant was stored. One to
+    /// which bytes were added is not found with them if it was refreshed meanwhile, either.
     pub fn publish(mut self) -> bool {
-        self.is_waiting = false;
-        if !self.file.store.index.publish_since(self.place, self.sequence, self.coming.begun) {
-            return false;
-        }
-        self.file.is_kept = true;
-        let (store, segment) = (self.file.store.clone(), self.file.segment.clone());
-        let (place, sequence) = (self.place, self.sequence);
+        let (store, place, sequence) = (self.store.clone(), self.place, self.sequence);
+        let job = match &mut self.kind {
+            FinishedKind::New { file, coming, is_waiting } => {
+                *is_waiting = false;
+                if !store.index.publish_since(place, sequence, coming.begun) {
+                    return false;
+                }
+                file.is_kept = true;
+                Job::Published { store, segment: self.segment.clone(), place, sequence }
+            }
+            FinishedKind::Extended { addition, old, bytes } => {
+                if !addition.publish(old, place) {
+                    return false;
+                }
+                Job::Extended { store, place, sequence, bytes: *bytes }
+            }
+        };
         // Without a weight, so that it is refused only when the directory is given up: then the object is not found again.
-        let _ = self.shared.jobs.push(0, Job::Published { store, segment, place, sequence });
+        let _ = self.shared.jobs.push(0, job);
         true
     }
 }
 
 impl Drop for FinishedLarge {
     fn drop(&mut self) {
-        if self.is_waiting {
-            self.file.store.index.give_up(self.place.hash);
+        if let FinishedKind::New { is_waiting: true, .. } = self.kind {
+            self.store.index.give_up(self.place.hash);
         }
     }
 }

@@ -24,7 +24,7 @@ use super::place::{Location, UNIT_BYTES};
 use twox_hash::XxHash3_64;
 
 /// The most chunks of one object: 32 GiB in chunks of 256 KiB.
-const CHUNKS_MAX: u32 = 128 << 10;
+pub(super) const CHUNKS_MAX: u32 = 128 << 10;
 
 /// The longest head, in bytes.
 pub(super) const HEAD_BYTES_MAX: u64 = 16 << 20;

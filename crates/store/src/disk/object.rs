@@ -2,6 +2,7 @@
 //!
 //! What is read is compared with its checksum before a caller gets it. An object that is not as it was written is dropped and counted.
 
+use super::addition::{Addition, are_in_order};
 use super::layout::{ChunkPlace, FileKind, Head};
 use super::log::read_full;
 use super::place::Place;
@@ -54,11 +55,19 @@ pub(super) struct Source {
     store: Arc<Store>,
     segment: Arc<Segment>,
     place: Place,
+    /// Keeps the room of bytes that are being added to the object.
+    _addition: Option<Arc<Addition>>,
 }
 
 impl Source {
     pub(super) fn new(store: Arc<Store>, segment: Arc<Segment>, place: Place) -> Self {
-        Self { store, segment, place }
+        Self { store, segment, place, _addition: None }
+    }
+
+    /// Of bytes that are being added to an object.
+    pub(super) fn of_addition(addition: &Arc<Addition>, place: Place) -> Self {
+        let (store, segment) = (addition.store().clone(), addition.segment().clone());
+        Self { store, segment, place, _addition: Some(addition.clone()) }
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {
@@ -130,7 +139,7 @@ impl StoredObject {
         if key.is_some_and(|key| *key != *head.key) {
             return Ok(Attempt::Done(None));
         }
-        let source = Arc::new(Source { store: store.clone(), segment, place });
+        let source = Arc::new(Source::new(store.clone(), segment, place));
         let mut chunks = Vec::with_capacity(head.chunks.len());
         for chunk in &head.chunks {
             if chunk.length > CHUNK_BYTES_MAX {
@@ -155,8 +164,14 @@ impl StoredObject {
         Ok(Attempt::Done(Some(object)))
     }
 
-    /// Whether each chunk begins where the one before it ends, and the first one at 0.
-    pub fn has_no_gaps(&self) -> bool {
+    /// Whether each chunk begins behind the one before it. There may be gaps.
+    pub fn is_in_order(&self) -> bool {
+        let places: Vec<ChunkPlace> = self.chunks.iter().map(StoredChunk::place).collect();
+        are_in_order(&places)
+    }
+
+    /// Whether all bytes from 0 on are stored, up to the end of the last chunk.
+    pub fn is_whole(&self) -> bool {
         let mut end = 0;
         self.chunks.iter().all(|chunk| chunk.first() == std::mem::replace(&mut end, chunk.first() + chunk.length()))
     }
@@ -245,7 +260,7 @@ impl StoredChunk {
 
     /// The bytes, if they are as they were written.
     fn checked(&self, bytes: Bytes) -> Result<Bytes, ReadError> {
-        let Source { store, segment, place } = &*self.source;
+        let Source { store, segment, place, .. } = &*self.source;
         let checksums = store.directory.checksums;
         let checksum = checksums.of(FileKind::Segment, segment.number.into(), self.place.offset, &bytes);
         if checksum == self.place.checksum && bytes.len() == self.place.length as usize {

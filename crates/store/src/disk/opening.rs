@@ -17,9 +17,9 @@ use super::layout::{Head, TABLE_BYTES, head_length};
 use super::log::{LogContent, LogWriter, read_full};
 use super::place::{Location, Place, UNIT_BYTES};
 use super::reads::Reads;
-use super::segment::{Content, HEADER_BYTES, Segment, Usage};
+use super::segment::{Content, HEADER_BYTES, Segment, TRAILER_BYTES, Usage};
 use super::store::Store;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -264,7 +264,7 @@ impl FoundObjects {
             return false;
         }
         store.index.end_loading();
-        empty_unused(store, &self.large);
+        give_back_unfinished(store, &self.large);
         let (objects, directory) = (store.index.len(), store.directory.path().display());
         tracing::info!(%directory, objects, was_scanned = !is_whole, "the disk cache is loaded");
         true
@@ -300,14 +300,15 @@ impl FoundObjects {
     }
 }
 
-/// Gives back the room of large objects that were not complete when the earlier process ended.
-fn empty_unused(store: &Store, large: &[u32]) {
+/// Gives back the room of large objects, and of additions to them, that were not complete when the earlier process ended.
+fn give_back_unfinished(store: &Store, large: &[u32]) {
     let places = (0..).map_while(|part| store.index.part_of(part)).flatten();
-    let used: HashSet<u32> = places.map(|place| place.segment).collect();
-    let unused = large.iter().filter(|number| !used.contains(number)).filter_map(|number| store.segment(*number));
-    for segment in unused {
-        if let Err(error) = segment.empty_if_unfinished(store.directory.checksums) {
-            tracing::warn!(segment = segment.number, %error, "a segment of the disk cache could not be emptied");
+    let end = |place: &Place| place.location().offset + place.head_bytes() + TRAILER_BYTES;
+    let ends: HashMap<u32, u64> = places.map(|place| (place.segment, end(&place))).collect();
+    for segment in large.iter().filter_map(|number| store.segment(*number)) {
+        let end = ends.get(&segment.number).copied().unwrap_or_default();
+        if let Err(error) = segment.give_back_unfinished(end, store.directory.checksums) {
+            tracing::warn!(segment = segment.number, %error, "the end of a segment of the disk cache could not be given back");
         }
     }
 }

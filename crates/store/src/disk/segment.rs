@@ -1,7 +1,8 @@
 //! A segment: a file to which objects are appended, and in which nothing is ever overwritten.
 //!
 //! An object that is small beside a segment shares it with others: its head comes first, and its chunks follow. A large object has a
-//! segment of its own: its chunks come first, since the head names their checksums, and the file ends behind the head.
+//! segment of its own: its chunks come first, since the head names their checksums, and the file ends behind the head. More chunks may be
+//! added to it, with another head behind them; the head before that one stays as it was.
 //!
 //! A segment that is evicted loses its name at once. Its bytes count as used until its last reader has closed it, since the file
 //! system keeps them as long.
@@ -9,9 +10,10 @@
 use super::input::Input;
 use super::layout::{Checksums, FileKind, Head};
 use super::place::{Location, UNIT_BYTES};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,9 +57,20 @@ pub(super) struct Segment {
     /// What the file takes on disk.
     charged: AtomicU64,
     is_removed: AtomicBool,
-    /// Held while a head is written: until it is there, the file of a large object looks as if the object were not complete.
-    head: Mutex<()>,
+    /// Held while the end of a large object's file changes: until a head is there, the file looks as if the object were not complete.
+    tail: Mutex<Tail>,
     usage: Arc<Usage>,
+}
+
+/// What happens at the end of a large object's file.
+#[derive(Debug, Default)]
+struct Tail {
+    /// The room of the bytes that are being added.
+    adding: Option<Range<u64>>,
+    /// Whether another head lies behind that room.
+    has_head_behind: bool,
+    /// Another process may write to the file.
+    is_left: bool,
 }
 
 /// The name of a segment's file.
@@ -122,7 +135,7 @@ impl Segment {
             path,
             charged,
             is_removed: AtomicBool::new(false),
-            head: Mutex::default(),
+            tail: Mutex::default(),
             usage: usage.clone(),
         }
     }
@@ -146,12 +159,81 @@ impl Segment {
 
     /// Writes the head of a large object behind its chunks, and ends the file behind it.
     pub(super) fn write_head(&self, head: &Head, offset: u64, checksums: Checksums) -> io::Result<()> {
+        let mut tail = self.tail();
+        tail.has_head_behind = tail.adding.is_some();
+        self.write_head_and_end(head, offset, checksums)
+    }
+
+    fn write_head_and_end(&self, head: &Head, offset: u64, checksums: Checksums) -> io::Result<()> {
         let bytes = head.write(checksums, Location { segment: self.number, offset });
         let length = bytes.len() as u64;
-        let _head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
         self.write(&bytes, offset)?;
         self.write(&self.trailer(offset, length, checksums), offset + length)?;
         self.end(offset + length + TRAILER_BYTES)
+    }
+
+    /// Reserves room for bytes that are added to a large object; returns where it begins. `None` where others are being added.
+    pub(super) fn begin_adding(&self, bytes: u64) -> io::Result<Option<u64>> {
+        let mut tail = self.tail();
+        if tail.adding.is_some() || tail.is_left {
+            return Ok(None);
+        }
+        let begin = self.bytes();
+        let room = begin..begin.saturating_add(bytes);
+        if let Err(error) = self.grow(room.end) {
+            self.end(begin)?;
+            return Err(error);
+        }
+        *tail = Tail { adding: Some(room), ..Tail::default() };
+        Ok(Some(begin))
+    }
+
+    /// Whether bytes are being added.
+    pub(super) fn is_adding(&self) -> bool {
+        self.tail().adding.is_some()
+    }
+
+    /// Writes bytes into the room of those that are being added; returns whether they belong there.
+    pub(super) fn write_added(&self, bytes: &[u8], offset: u64) -> io::Result<bool> {
+        let tail = self.tail();
+        let end = offset.saturating_add(bytes.len() as u64);
+        if !tail.adding.as_ref().is_some_and(|room| room.start <= offset && end <= room.end) {
+            return Ok(false);
+        }
+        self.write(bytes, offset)?;
+        Ok(true)
+    }
+
+    /// Writes the head that names the bytes that were added. Returns whether it did: not if a head lies there.
+    pub(super) fn write_added_head(&self, head: &Head, offset: u64, checksums: Checksums) -> io::Result<bool> {
+        let tail = self.tail();
+        if tail.adding.is_none() || tail.has_head_behind {
+            return Ok(false);
+        }
+        self.write_head_and_end(head, offset, checksums)?;
+        Ok(true)
+    }
+
+    /// The bytes that were added are part of the object.
+    pub(super) fn end_adding(&self) {
+        self.tail().adding = None;
+    }
+
+    /// Gives back the room of bytes that will not be part of the object, and that nobody reads any more.
+    pub(super) fn give_up_adding(&self) -> io::Result<()> {
+        let mut tail = self.tail();
+        let Some(room) = tail.adding.take() else { return Ok(()) };
+        if tail.has_head_behind { Ok(()) } else { self.end(room.start) }
+    }
+
+    /// Writes nothing more into it, since another process may do so.
+    pub(super) fn leave(&self) {
+        *self.tail() = Tail { adding: None, has_head_behind: false, is_left: true };
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        // Each change under the lock is complete in itself.
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reserves more room on disk: so much in all.
@@ -168,11 +250,13 @@ impl Segment {
         Ok(())
     }
 
-    /// Gives back the room of a large object that is not complete, and that nobody writes any more.
-    pub(super) fn empty_if_unfinished(&self, checksums: Checksums) -> io::Result<()> {
-        // It may just be given another head.
-        let _head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.large_object(checksums).is_none() { self.end(0) } else { Ok(()) }
+    /// Gives back the room of what an earlier process has not completed: all that lies behind `end`, the end of the object's head; 0 where
+    /// there is no object.
+    pub(super) fn give_back_unfinished(&self, end: u64, checksums: Checksums) -> io::Result<()> {
+        // It may just be given another head, or more bytes.
+        let tail = self.tail();
+        let is_complete = tail.adding.is_some() || self.large_object(checksums).is_some();
+        if is_complete || self.bytes() <= end { Ok(()) } else { self.end(end) }
     }
 
     fn charge(&self, bytes: u64) {
@@ -290,12 +374,12 @@ mod tests {
                 }
             });
             while !writer.is_finished() {
-                segment.empty_if_unfinished(CHECKSUMS).unwrap();
+                segment.give_back_unfinished(0, CHECKSUMS).unwrap();
             }
         });
         assert!(segment.bytes() > 200 * 100_000, "nothing of it is lost");
         segment.end(segment.bytes() - 1).unwrap();
-        segment.empty_if_unfinished(CHECKSUMS).unwrap();
+        segment.give_back_unfinished(0, CHECKSUMS).unwrap();
         assert_eq!(segment.bytes(), 0);
     }
 

@@ -1,5 +1,6 @@
 //! The disk tier as its owner sees it.
 
+mod additions;
 mod large;
 
 use super::*;

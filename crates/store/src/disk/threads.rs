@@ -146,7 +146,8 @@ fn refuse(shared: &Shared, job: Job) {
             shared.counters.refused_objects.add(1);
         }
         // Who waits for an answer gets none, and gives up.
-        Job::Begin { .. } | Job::Grow { .. } | Job::Published { .. } | Job::Checkpoint(_) => {}
+        Job::Begin { .. } | Job::Grow { .. } | Job::Extend { .. } | Job::WriteHead { .. } => {}
+        Job::Published { .. } | Job::Extended { .. } | Job::Checkpoint(_) => {}
     }
 }
 
@@ -217,6 +218,8 @@ impl Serving<'_> {
                 // Whose caller has gone away.
                 Next::Item(Job::Begin { done, .. }) if done.is_closed() => {}
                 Next::Item(Job::Grow { done, .. }) if done.is_closed() => {}
+                Next::Item(Job::Extend { done, .. }) if done.is_closed() => {}
+                Next::Item(Job::WriteHead { done, .. }) if done.is_closed() => {}
                 Next::Item(Job::Begin { store, hash, bytes, done }) => {
                     let begun = self.large(&store, |writer| writer.begin_large(hash, bytes));
                     // If the caller has gone away, the segment goes too.
@@ -228,6 +231,18 @@ impl Serving<'_> {
                 Next::Item(Job::Published { store, segment, place, sequence }) => {
                     if Arc::ptr_eq(&store, self.writer.store()) {
                         self.writer.published_large(segment, &place, sequence, self.shared.owner.now_ms());
+                    }
+                }
+                Next::Item(Job::Extend { store, wanted, done }) => {
+                    let _ = done.send(self.large(&store, |writer| writer.extend(&wanted)));
+                }
+                Next::Item(Job::WriteHead { addition, old, head, end, done }) => {
+                    let write = |writer: &mut Writer| writer.write_added_head(&addition, &old, head, end);
+                    let _ = done.send(self.large(addition.store(), write));
+                }
+                Next::Item(Job::Extended { store, place, sequence, bytes }) => {
+                    if Arc::ptr_eq(&store, self.writer.store()) {
+                        self.writer.extended(&place, sequence, bytes, self.shared.owner.now_ms());
                     }
                 }
                 Next::Item(Job::Checkpoint(done)) => self.make_room(&done),
@@ -294,8 +309,9 @@ impl Serving<'_> {
             return Err(LargeError::Refused);
         }
         make(self.writer).inspect(|_| self.succeeded()).map_err(|refused| {
+            let error = if matches!(refused, Refused::Worn) { LargeError::Worn } else { LargeError::Refused };
             self.refused(refused);
-            LargeError::Refused
+            error
         })
     }
 
@@ -308,7 +324,7 @@ impl Serving<'_> {
         match refused {
             Refused::Removed | Refused::Gone => {}
             Refused::Unproven => counters.unproven_objects.add(1),
-            Refused::TooLarge => counters.refused_objects.add(1),
+            Refused::TooLarge | Refused::Worn => counters.refused_objects.add(1),
             Refused::Io(error) => {
                 counters.refused_objects.add(1);
                 self.failed(&error);

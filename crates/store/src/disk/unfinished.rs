@@ -12,6 +12,9 @@ pub enum LargeError {
     /// There is no room for it, or nothing is written at present.
     #[error("the disk cache does not take it")]
     Refused,
+    /// What was written for it before and is of no use any more takes too much room: it should be dropped, and fetched anew.
+    #[error("too much of the object's file is of no use any more")]
+    Worn,
     /// The disk failed.
     #[error(transparent)]
     Io(#[from] io::Error),

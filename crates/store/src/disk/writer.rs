@@ -1,5 +1,6 @@
 //! Writes objects into segments, makes room, and takes checkpoints. All of it on one thread, so that nothing here needs a lock.
 
+use super::addition::{Addition, BegunAddition, WantedAddition};
 use super::body::StoredBody;
 use super::checkpoint::{self, CheckpointWriter, Moment};
 use super::directory::{FileName, is_full};
@@ -14,7 +15,7 @@ use super::place::{Location, Place, UNIT_BYTES};
 use super::segment::{Content, HEADER_BYTES, Segment, TRAILER_BYTES};
 use super::store::Store;
 use super::{Admission, DiskOptions, NewObject, Owner};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -27,10 +28,10 @@ pub(super) const LARGE_SHARE_OF_STORE: u64 = 4;
 /// What all large objects together may take while they come: this part of the store.
 const UNFINISHED_SHARE_OF_STORE: u64 = 2;
 
-/// The heads that a large object was given one after the other may take this part of its body, and at least so many bytes. Then it is
-/// dropped, and fetched anew.
-const HEADS_SHARE: u64 = 8;
-const HEADS_BYTES_MIN: u64 = 1 << 20;
+/// The heads that a large object was given one after the other, and what was added to it in vain, may take this part of its body, and at
+/// least so many bytes. Then it is dropped, and fetched anew.
+const WASTE_SHARE: u64 = 8;
+const WASTE_BYTES_MIN: u64 = 1 << 20;
 
 /// How much of a segment is moved at most when it is evicted: the rest of it makes the room.
 const MOVED_SHARE: (u64, u64) = (3, 4);
@@ -68,6 +69,8 @@ pub(super) struct Writer {
     in_memory: InMemory,
     /// The numbers of the segments of large objects that may not be complete.
     unfinished: HashSet<u32>,
+    /// The bytes that are being added to large objects, by the numbers of their segments.
+    additions: HashMap<u32, u64>,
     /// Whether each large object has been kept once since room is wanted, and none is kept any more since it is in memory.
     is_pressed: bool,
     /// Keys that were seen once, where objects are written on their second request.
@@ -102,14 +105,25 @@ pub(super) enum Refused {
     TooLarge,
     /// It was removed while it waited.
     Removed,
-    /// The body that it shall keep has been evicted.
+    /// The body that it shall keep has been evicted, or the object to which it adds has changed.
     Gone,
+    /// Too much of the object's file is of no use any more.
+    Worn,
 }
 
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
+}
+
+/// Whether too much of a large object's file is of no use any more. `bytes`: the file with its next head, `body`: the bytes of its chunks.
+fn is_worn(bytes: u64, body: u64) -> bool {
+    bytes.saturating_sub(HEADER_BYTES + body) > (body / WASTE_SHARE).max(WASTE_BYTES_MIN)
+}
+
+fn body_bytes(chunks: &[ChunkPlace]) -> u64 {
+    chunks.iter().map(|chunk| u64::from(chunk.length)).sum()
 }
 
 /// The size of the segments of a store.
@@ -132,6 +146,7 @@ impl Writer {
             owner,
             in_memory: InMemory::default(),
             unfinished: HashSet::new(),
+            additions: HashMap::new(),
             is_pressed: false,
             seen: (options.admission == Admission::SecondRequest).then(|| Ghosts::new(options.size_bytes / (16 << 10))),
             size_bytes: options.size_bytes,
@@ -354,18 +369,90 @@ impl Writer {
     }
 
     /// Refuses what would make large objects that are not complete take so much that all others had to go for them.
-    fn has_room_for_unfinished(&self, bytes: u64) -> Result<(), Refused> {
-        let segments = self.unfinished.iter().filter_map(|number| self.store.segment(*number));
-        let sum: u64 = segments.map(|segment| segment.bytes()).sum();
+    fn has_room_for_unfinished(&mut self, bytes: u64) -> Result<(), Refused> {
+        let store = &self.store;
+        let is_adding = |number: &u32| store.segment(*number).is_some_and(|segment| segment.is_adding());
+        self.additions.retain(|number, _| is_adding(number));
+        let segments = self.unfinished.iter().filter_map(|number| store.segment(*number));
+        let sum = segments.map(|segment| segment.bytes()).sum::<u64>() + self.additions.values().sum::<u64>();
         if sum + bytes > self.size_bytes / UNFINISHED_SHARE_OF_STORE { Err(Refused::TooLarge) } else { Ok(()) }
     }
 
     /// Takes the names of large objects that are not complete from them. Who writes or reads one goes on. The next process, which may be
-    /// about to use the directory, finds nothing of them.
+    /// about to use the directory, finds nothing of them. Nothing more is added to the others: that process may do so.
     pub(super) fn leave_unfinished(&mut self) {
         for segment in self.unfinished.drain().filter_map(|number| self.store.segment(number)) {
             segment.remove();
         }
+        for segment in self.additions.drain().filter_map(|(number, _)| self.store.segment(number)) {
+            segment.leave();
+        }
+    }
+
+    /// Makes room for bytes that are added to a large object.
+    pub(super) fn extend(&mut self, wanted: &WantedAddition) -> Result<BegunAddition, Refused> {
+        let WantedAddition { key, variant, segment, bytes } = wanted;
+        let store = self.store.clone();
+        let segment = store.segment(*segment).filter(|segment| segment.content == Content::One).ok_or(Refused::Gone)?;
+        let place = store.index.place_in(segment.number, store.hash(key), *variant).ok_or(Refused::Gone)?;
+        let Some((head, _)) = opening::read_head(&store.directory, &segment, place.location().offset) else {
+            store.drop_damaged(&place);
+            return Err(Refused::Gone);
+        };
+        if head.key != *key || head.variant != *variant || segment.is_adding() {
+            return Err(Refused::Gone);
+        }
+        let body = body_bytes(&head.chunks) + bytes;
+        // The next head will be as long as this one, and somewhat longer.
+        if is_worn(segment.bytes() + bytes + place.head_bytes(), body) {
+            return Err(Refused::Worn);
+        }
+        if segment.bytes() + bytes > self.size_bytes / LARGE_SHARE_OF_STORE {
+            return Err(Refused::TooLarge);
+        }
+        self.has_room_for_unfinished(*bytes)?;
+        self.make_room_for_more(*bytes)?;
+        // Making room may have evicted it.
+        if segment.is_removed() {
+            return Err(Refused::Gone);
+        }
+        let offset = segment.begin_adding(*bytes)?.ok_or(Refused::Gone)?;
+        self.additions.insert(segment.number, *bytes);
+        Ok(BegunAddition { addition: Addition::new(&store, segment), offset, place, head })
+    }
+
+    /// Writes the head that names such bytes, which end at that offset.
+    pub(super) fn write_added_head(
+        &mut self,
+        addition: &Addition,
+        old: &Place,
+        mut head: Head,
+        end: u64,
+    ) -> Result<(Place, u64), Refused> {
+        let (store, segment) = (addition.store(), addition.segment());
+        let length = head_bytes(&head.key, &head.description, head.chunks.len());
+        let at = Location { segment: segment.number, offset: end.next_multiple_of(UNIT_BYTES) };
+        self.make_room_for_more(length + TRAILER_BYTES)?;
+        if segment.is_removed() || !store.index.has(old) {
+            return Err(Refused::Gone);
+        }
+        head.sequence = store.index.next_sequence();
+        let place =
+            Place::new((old.hash, head.variant), at, (length, length), head.stored_ms).ok_or(Refused::TooLarge)?;
+        match segment.write_added_head(&head, at.offset, store.directory.checksums)? {
+            true => Ok((place, head.sequence)),
+            false => Err(Refused::Gone),
+        }
+    }
+
+    /// A large object can be found with what was added to it.
+    pub(super) fn extended(&mut self, place: &Place, sequence: u64, bytes: u64, now_ms: u64) {
+        // It may have been removed or refreshed since: see `published_large`.
+        if self.store.index.has(place) {
+            self.log.stored(sequence, now_ms, place);
+        }
+        self.store.counters.stored_objects.add(1);
+        self.store.counters.stored_bytes.add(bytes);
     }
 
     /// Such an object is complete and can be found.
@@ -406,10 +493,10 @@ impl Writer {
         }
         let chunks: Vec<ChunkPlace> = open.chunks().map(|chunk| chunk.place()).collect();
         let length = head_bytes(&object.key, &object.description, chunks.len());
-        let (segment, end) = (open.segment(), chunks.last().map_or(0, |last| last.offset + u64::from(last.length)));
+        let segment = open.segment();
         let offset = segment.bytes().next_multiple_of(UNIT_BYTES);
         // Each refreshing leaves a head behind.
-        if offset + length - end > (end / HEADS_SHARE).max(HEADS_BYTES_MIN) {
+        if is_worn(offset + length, body_bytes(&chunks)) {
             return Err(Refused::TooLarge);
         }
         self.make_room_for_more(length + TRAILER_BYTES)?;
