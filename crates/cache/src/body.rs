@@ -6,7 +6,7 @@
 //! since a small piece of a read buffer would keep the whole buffer alive.
 //!
 //! A body may also be elsewhere: external, then it names the file that has the bytes (`external_body`), or on disk, then it says where the
-//! disk tier has them. A body on disk is whole.
+//! disk tier has them: then an extent has no chunks.
 //!
 //! A whole body also holds its compressed forms (`coding`), so that every entry with these bytes has them, a later entry after a 304
 //! included.
@@ -106,12 +106,12 @@ impl Body {
         Self { complete_length: Some(0), elsewhere, ..Self::default() }
     }
 
-    /// A complete body of this length that stays on disk.
-    pub(crate) fn on_disk(stored: StoredBody, length: u64) -> Self {
-        let extents = vec![Extent { first: 0, length, chunks: Vec::new() }];
+    /// A body, or parts of one, that stays on disk.
+    pub(crate) fn on_disk(stored: StoredBody, complete_length: u64) -> Self {
+        let extent = |(first, length)| Extent { first, length, chunks: Vec::new() };
         Self {
-            extents,
-            complete_length: Some(length),
+            extents: stored.parts().into_iter().map(extent).collect(),
+            complete_length: Some(complete_length),
             elsewhere: Some(Box::new(Elsewhere::Disk(stored))),
             ..Self::default()
         }
@@ -177,6 +177,11 @@ impl Body {
     pub fn ranges(&self) -> Vec<ByteRange> {
         let not_empty = self.extents.iter().filter(|extent| extent.length > 0);
         not_empty.map(|extent| ByteRange { first: extent.first, last: extent.end() - 1 }).collect()
+    }
+
+    /// How many bytes are stored.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.extents.iter().map(|extent| extent.length).sum()
     }
 
     /// Whether all bytes of `range` are stored.

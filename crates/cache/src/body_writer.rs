@@ -1,14 +1,16 @@
 //! The writing end of a fill's body: appends pieces within bounds, and stores the complete body.
 //!
-//! A body that is too large for memory goes to the disk tier, if that takes it. This crate has no timer, so a caller bounds the wait for
+//! A body that is too large for memory goes to the disk tier, if that takes it, and so does a part of a body that is there. This crate has no timer, so a caller bounds the wait for
 //! the disk: it calls [`BodyWriter::spool`] after each piece and [`BodyWriter::end_spooling`] when that takes too long.
 
-use crate::disk::{Spool, Spooled};
+use crate::disk::{DiskPart, Spool, Spooled};
 use crate::fill::{Fill, FillPhase, FillReader};
+use crate::pieces::Placement;
 use crate::refusals::StoreRefusal;
 use crate::save::{Finished, PartOf, Saved};
 use crate::{Cache, Meta, SharedRequest};
 use bytes::Bytes;
+use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::reuse::OriginFailure;
 use kasoku_semantics::time::Now;
@@ -71,7 +73,13 @@ impl BodyWriter {
         length: Option<u64>,
     ) -> Self {
         let bytes_max = cache.0.limits.object_bytes_max.saturating_sub(meta.memory_bytes());
-        fill.state().body.reserve(length.filter(|length| *length <= bytes_max).unwrap_or(0));
+        {
+            let mut state = fill.state();
+            match &part {
+                Some(PartOf::OnDisk(part)) => state.body.place(placement(part)),
+                _ => state.body.reserve(length.filter(|length| *length <= bytes_max).unwrap_or(0)),
+            }
+        }
         let spooling = Spooling::NotYet;
         Self { cache, fill, meta, part, request, bytes_max, length, spooling, is_ended: false }
     }
@@ -82,29 +90,29 @@ impl BodyWriter {
             return Ok(());
         }
         let (fills, budget) = (&self.cache.0.fills, &self.cache.0.budget);
-        // Readers of a part that completes a whole get the whole at its end. Its length is known and was admitted, so it goes on in any
+        // Readers of a part that completes a whole get the whole. In memory, its length is known and was admitted, so it goes on in any
         // case, and waits for no reader.
-        let promised = match &self.part {
-            Some(PartOf::Completing { part, .. }) => Some(part.range.length()),
-            _ => None,
-        };
-        let is_completing = promised.is_some();
+        let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
+        let promised = self.promised();
         let (was_storable, is_storable, is_longer) = self.fill.change(|state| {
             let was_storable = state.is_storable;
             let is_more_than_reserved = state.body.push(piece);
-            let has_place = if self.is_for_disk(state.body.end) {
+            let arrived = state.body.arrived_bytes();
+            let is_longer = promised.is_some_and(|promised| arrived > promised);
+            let has_place = if self.is_for_disk(arrived) {
                 // Only if the caller never spools can there be more.
                 state.body.end - state.body.spooled_end() <= self.bytes_max + WINDOW_BYTES
             } else {
                 let lacks_memory = is_more_than_reserved && budget.is_full();
-                state.body.end <= self.bytes_max && !lacks_memory
+                arrived <= self.bytes_max && !lacks_memory
             };
-            if !is_completing && !has_place {
+            let is_wrong = is_longer && matches!(self.part, Some(PartOf::OnDisk(_)));
+            if !is_completing && (!has_place || is_wrong) {
                 state.is_storable = false;
             }
-            (was_storable, state.is_storable, promised.is_some_and(|promised| state.body.end > promised))
+            (was_storable, state.is_storable, is_longer)
         });
-        if is_longer {
+        if is_longer && self.completes() {
             return Err(Abandoned::TooLong);
         }
         if was_storable && !is_storable {
@@ -114,6 +122,24 @@ impl BodyWriter {
         if is_storable { Ok(()) } else { self.keep_pace().await }
     }
 
+    /// The length of a part, as its Content-Range says.
+    fn promised(&self) -> Option<u64> {
+        match &self.part {
+            Some(PartOf::Completing { part, .. }) => Some(part.range.length()),
+            Some(PartOf::OnDisk(part)) => Some(part.part.range.length()),
+            Some(PartOf::Alone(_)) | None => None,
+        }
+    }
+
+    /// Whether readers get the whole, of which only a part is fetched.
+    pub fn completes(&self) -> bool {
+        match &self.part {
+            Some(PartOf::Completing { .. }) => true,
+            Some(PartOf::OnDisk(part)) => part.completes,
+            Some(PartOf::Alone(_)) | None => false,
+        }
+    }
+
     /// Whether a body of which `end` bytes have come goes to disk.
     fn is_for_disk(&self, end: u64) -> bool {
         match self.spooling {
@@ -121,7 +147,12 @@ impl BodyWriter {
             Spooling::Failed => false,
             Spooling::NotYet => {
                 let length = self.length.unwrap_or(end).max(end);
-                self.part.is_none() && length > self.bytes_max && self.cache.may_spool(length)
+                let is_for_disk = match &self.part {
+                    None => length > self.bytes_max,
+                    Some(PartOf::OnDisk(_)) => true,
+                    Some(PartOf::Alone(_) | PartOf::Completing { .. }) => false,
+                };
+                is_for_disk && self.cache.may_spool(length)
             }
         }
     }
@@ -130,33 +161,45 @@ impl BodyWriter {
     pub fn has_to_spool(&self) -> bool {
         let (end, is_storable) = {
             let state = self.fill.state();
-            (state.body.end, state.is_storable)
+            (state.body.arrived_bytes(), state.is_storable)
         };
         is_storable && self.is_for_disk(end)
     }
 
     /// Writes to disk what has come of a body that is too large for memory.
     pub async fn spool(&mut self) {
-        if self.spool_pieces().await.is_err() {
+        if let Err(error) = self.spool_pieces().await {
+            if let (LargeError::Worn, Some(PartOf::OnDisk(part))) = (error, &self.part)
+                && let Some(base) = &part.base
+            {
+                self.cache.remove(self.request.key(), &base.entry);
+            }
             self.end_spooling();
         }
     }
 
     async fn spool_pieces(&mut self) -> Result<(), LargeError> {
         if let Spooling::NotYet = self.spooling {
-            let spool = self.cache.spool(self.request.key(), &self.meta, self.length).await?;
+            let spool = match &self.part {
+                Some(PartOf::OnDisk(part)) => self.cache.spool_part(self.request.key(), part).await?,
+                _ => self.cache.spool(self.request.key(), &self.meta, self.length).await?,
+            };
             self.spooling = Spooling::Running(Box::new(spool));
         }
         let Spooling::Running(spool) = &mut self.spooling else { return Ok(()) };
-        let (budget, pieces) = (&self.cache.0.budget, self.fill.state().body.from(spool.taken_bytes()));
+        let (budget, pieces) = (&self.cache.0.budget, self.fill.state().body.from(spool.position()));
         for piece in pieces {
             let mut rest = &piece[..];
             while !rest.is_empty() {
                 let (taken, chunk) = spool.append(rest).await?;
                 rest = rest.get(taken..).unwrap_or_default();
-                let Some(chunk) = chunk else { continue };
+                let is_on_disk = spool.written_to() == spool.position();
+                if chunk.is_none() && !is_on_disk {
+                    continue;
+                }
                 self.fill.change(|state| {
-                    state.body.spooled(chunk);
+                    chunk.into_iter().for_each(|chunk| state.body.spooled(chunk));
+                    state.body.spooled_to(spool.written_to());
                     let kept = if budget.is_full() { 0 } else { AHEAD_BYTES };
                     let unneeded = state.body.spooled_end().min(state.body.end.saturating_sub(kept));
                     state.body.drop_before(unneeded);
@@ -170,8 +213,14 @@ impl BodyWriter {
     pub async fn complete_spooling(&mut self) {
         self.spool().await;
         match std::mem::replace(&mut self.spooling, Spooling::Failed) {
-            Spooling::Running(spool) if !self.fill.is_poisoned() => {
-                match spool.finish(&self.cache, self.request.key(), &self.meta).await {
+            Spooling::Running(spool)
+                if !self.fill.is_poisoned() && self.has_promised_length() && !self.is_outdone_on_disk() =>
+            {
+                let meta = match &self.part {
+                    Some(PartOf::OnDisk(part)) => &part.meta,
+                    _ => &self.meta,
+                };
+                match spool.finish(&self.cache, self.request.key(), meta).await {
                     Ok(spooled) => self.spooling = Spooling::Complete(Box::new(spooled)),
                     Err(_) => self.end_spooling(),
                 }
@@ -180,6 +229,19 @@ impl BodyWriter {
             Spooling::Running(_) => self.fill.change(|state| state.is_storable = false),
             other => self.spooling = other,
         }
+    }
+
+    /// Whether a fill that ended earlier has stored more of the same representation than this one has brought, which it would replace.
+    fn is_outdone_on_disk(&self) -> bool {
+        let Some(PartOf::OnDisk(part)) = &self.part else { return false };
+        let (key, range) = (self.request.key(), part.part.range);
+        part.base.is_none() && self.cache.has_more_on_disk(key, &part.meta, part.complete_length, range)
+    }
+
+    /// Whether as much has come as the head of a part has promised.
+    fn has_promised_length(&self) -> bool {
+        let arrived = self.fill.state().body.arrived_bytes();
+        self.promised().is_none_or(|promised| promised == arrived)
     }
 
     /// The disk does not take the body, or takes too long: it is not stored. Its readers get it all the same.
@@ -243,8 +305,10 @@ impl BodyWriter {
             // During the copy both copies exist, and one of them is charged.
             (state.body.to_vec(), state.is_storable, state.body.lend_charge())
         };
-        let is_storable = is_storable && !self.fill.is_poisoned();
+        let is_on_disk = matches!(self.part, Some(PartOf::OnDisk(_)));
+        let is_storable = is_storable && !is_on_disk && !self.fill.is_poisoned();
         let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
+        let ended = self.ended(trailers);
         // Stored before readers learn that it is complete, so that a client's next request finds it.
         let saved =
             if is_storable || is_completing { self.cache.save(self.finished(&pieces)) } else { Saved::default() };
@@ -260,7 +324,7 @@ impl BodyWriter {
                 state.body.take_back(charge);
             }
             state.phase = match (is_completing, saved.entry.clone()) {
-                (false, _) => FillPhase::Ended(self.meta.clone(), trailers),
+                (false, _) => ended,
                 (true, Some(entry)) => FillPhase::Settled(entry, Reason::PartialMiss),
                 // The bytes do not match the part's length.
                 (true, None) => FillPhase::Cut,
@@ -275,14 +339,28 @@ impl BodyWriter {
             Spooling::Complete(spooled) => {
                 let Spooled { entry, object } = *spooled;
                 let is_poisoned = || self.fill.is_poisoned();
-                self.cache.save_elsewhere(self.request.key(), &entry, is_poisoned, || object.publish())
+                self.cache.save_elsewhere(self.request.key(), &entry, is_poisoned, |lesser| match lesser {
+                    Some(lesser) => object.publish_instead_of(lesser),
+                    None => object.publish(),
+                })
             }
             _ => false,
         };
         self.cache.on_answered_fill(&self.fill);
         self.cache.0.fills.end(&self.fill);
-        self.fill.change(|state| state.phase = FillPhase::Ended(self.meta.clone(), trailers));
+        let ended = self.ended(trailers);
+        self.fill.change(|state| state.phase = ended);
         is_stored
+    }
+
+    /// How the fill ends for its readers.
+    fn ended(&self, trailers: Option<Fields>) -> FillPhase {
+        match (self.completes(), self.has_promised_length()) {
+            (false, _) => FillPhase::Ended(self.meta.clone(), trailers),
+            // The trailers are those of a part.
+            (true, true) => FillPhase::Ended(self.meta.clone(), None),
+            (true, false) => FillPhase::Cut,
+        }
     }
 
     fn finished<'a>(&'a self, pieces: &'a [Bytes]) -> Finished<'a> {
@@ -308,6 +386,19 @@ impl BodyWriter {
     /// A new reader of the fill.
     pub fn reader(&self) -> FillReader {
         self.fill.reader()
+    }
+}
+
+/// Where the bytes of a part belong.
+fn placement(part: &DiskPart) -> Placement {
+    let ByteRange { first, last } = part.part.range;
+    let base = part.base.as_ref().map(|base| base.open.clone());
+    match part.completes {
+        true => {
+            let around = Some((first..last.saturating_add(1), part.complete_length));
+            Placement { start: first, shift: 0, base, around }
+        }
+        false => Placement { start: 0, shift: first, base, around: None },
     }
 }
 

@@ -5,7 +5,8 @@
 //! disk, and looks up again. Requests for one key wait for one read.
 //!
 //! A response that is large stays on disk: what comes into memory is its head, and where the body is. The bytes are read when they are sent.
-//! The body of a fill that is too large for memory goes to disk while it comes (`spool`).
+//! The body of a fill that is too large for memory goes to disk while it comes (`spool`), and so does a part that is too large, or that
+//! belongs to a body on disk.
 //!
 //! Each change of what is stored for a key is made in both tiers under the lock of that key (`save`). So a response that is on its way
 //! from the disk into memory is dropped where the key was invalidated meanwhile. Purges of many keys are marks (`generations`), which are
@@ -32,7 +33,7 @@ use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
-use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredObject};
+use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
 pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
 pub use kasoku_store::disk::{OpenBody, ReadError};
 use kasoku_store::{KeyHash, Memory};
@@ -41,7 +42,7 @@ use lately::Lately;
 pub use recall::Recall;
 use recall::SharedRead;
 pub use spool::SpooledPiece;
-pub(crate) use spool::{Spool, Spooled};
+pub(crate) use spool::{DiskBase, DiskPart, Spool, Spooled};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -235,9 +236,11 @@ impl Cache {
         let is_right = description::variant_number(&meta) == object.variant;
         let bytes = object.body_bytes();
         let is_whole = complete_length == Some(bytes) && object.is_whole();
-        // What memory does not take was written as a large object, whatever its length.
+        // What memory does not take was written as a large object, whatever its length. Only to such a one parts can be added.
         let stays = STAYS_ON_DISK_BYTES.min(self.0.limits.object_bytes_max / 2);
-        let stays = (is_whole && bytes > stays).then(|| object.stored_body()).flatten();
+        let is_part = || complete_length.is_some_and(|length| object.is_part_of(length));
+        let can_stay = |stored: &StoredBody| is_whole || is_part() && stored.can_be_extended();
+        let stays = if bytes > stays { object.stored_body().filter(can_stay) } else { None };
         let has_room = || bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
         let body = match (external_body, stays) {
             (Some(external_body), _) => FoundBody::External(external_body),

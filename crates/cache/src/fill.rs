@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A body that is too large for memory goes to the disk tier while it comes, if there is one that takes it. Then only its latest bytes are
-//! in memory, and readers get earlier ones from disk.
+//! in memory, and readers get earlier ones from disk. So they get the stored bytes around a part that is added to a body on disk: for them,
+//! such a fill is that of the whole.
 //!
 //! The body is append-only while it may still be stored. It can't be stored once it is too large, or once all responses together fill the
 //! memory. From then on no request joins the fill, the writer goes at the pace of the fastest reader, and bytes that all readers have

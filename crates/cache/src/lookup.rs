@@ -254,7 +254,9 @@ impl Cache {
     fn usable(&self, asked: Decision<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
         match needed(asked.query.request, entry) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
-            Needed::More(_) if entry.body.complete_length() > Some(self.0.limits.object_bytes_max) => {
+            Needed::More(_)
+                if entry.body.is_in_memory() && entry.body.complete_length() > Some(self.0.limits.object_bytes_max) =>
+            {
                 self.begin_miss(asked, Miss::entry(entry), Reason::PartialMiss)
             }
             Needed::More(missing) => self.begin_completion(asked, entry, missing),

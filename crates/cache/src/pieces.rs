@@ -4,8 +4,9 @@ use crate::Body;
 use crate::budget::{Budget, Charge};
 use crate::disk::SpooledPiece;
 use bytes::Bytes;
-use kasoku_store::disk::StoredChunk;
+use kasoku_store::disk::{OpenBody, StoredChunk};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The charge for a piece besides its bytes, so that many small pieces are not free.
@@ -22,8 +23,24 @@ pub(crate) struct Pieces {
     reserved: u64,
     /// The stored body, once the bytes are stored: it carries the charge from then on.
     stored: Option<Arc<Body>>,
-    /// What the disk tier has of a body that is too large for memory: chunks from 0 on.
+    /// What the disk tier has of a body that is too large for memory, in order.
     spooled: Vec<StoredChunk>,
+    /// The offset behind the last byte that the disk tier has of what has arrived.
+    spooled_end: u64,
+    placement: Placement,
+}
+
+/// Where the bytes of a fill belong in the body. Readers count from the first byte of the response that they get.
+#[derive(Default)]
+pub(crate) struct Placement {
+    /// Where the first byte that arrives is for the readers.
+    pub(crate) start: u64,
+    /// Where the readers' first byte is in the body.
+    pub(crate) shift: u64,
+    /// What is stored of the body already.
+    pub(crate) base: Option<OpenBody>,
+    /// Where readers get bytes from `base` as well: the offsets of the bytes that arrive, and the length of the body.
+    pub(crate) around: Option<(Range<u64>, u64)>,
 }
 
 /// What a reader finds at an offset.
@@ -43,7 +60,20 @@ impl Pieces {
             reserved: 0,
             stored: None,
             spooled: Vec::new(),
+            spooled_end: 0,
+            placement: Placement::default(),
         }
+    }
+
+    /// Says where the bytes belong, before the first one arrives.
+    pub(crate) fn place(&mut self, placement: Placement) {
+        (self.end, self.spooled_end) = (placement.start, placement.start);
+        self.placement = placement;
+    }
+
+    /// How many bytes have arrived.
+    pub(crate) fn arrived_bytes(&self) -> u64 {
+        self.end - self.placement.start
     }
 
     /// Charges in advance for pieces of `bytes` bytes in all.
@@ -85,35 +115,52 @@ impl Pieces {
 
     /// The bytes from this offset to the end of their piece.
     pub(crate) fn at(&self, offset: u64) -> PieceAt {
-        if offset >= self.end {
-            return PieceAt::NotYet;
-        }
         let behind = self.pieces.partition_point(|(first, _)| *first <= offset);
-        let Some((first, piece)) = behind.checked_sub(1).and_then(|index| self.pieces.get(index)) else {
-            return self.spooled_at(offset).map_or(PieceAt::Gone, PieceAt::OnDisk);
-        };
-        // The offset lies within this piece, so the distance fits in usize.
-        PieceAt::Piece(piece.slice((offset - first) as usize..))
+        if offset < self.end
+            && let Some((first, piece)) = behind.checked_sub(1).and_then(|index| self.pieces.get(index))
+        {
+            // The offset lies within this piece, so the distance fits in usize.
+            return PieceAt::Piece(piece.slice((offset - first) as usize..));
+        }
+        if let Some(piece) = self.on_disk_at(offset) {
+            return PieceAt::OnDisk(piece);
+        }
+        let is_none = |(arriving, length): &(Range<u64>, u64)| !arriving.contains(&offset) && offset < *length;
+        let is_gone = offset < self.end || self.placement.around.as_ref().is_some_and(is_none);
+        if is_gone { PieceAt::Gone } else { PieceAt::NotYet }
     }
 
-    fn spooled_at(&self, offset: u64) -> Option<SpooledPiece> {
-        let behind = self.spooled.partition_point(|chunk| chunk.first() <= offset);
-        let chunk = self.spooled.get(behind.checked_sub(1)?)?;
-        (offset < chunk.first() + chunk.length()).then(|| SpooledPiece::new(chunk, offset))
+    fn on_disk_at(&self, offset: u64) -> Option<SpooledPiece> {
+        let at = offset.checked_add(self.placement.shift)?;
+        let behind = self.spooled.partition_point(|chunk| chunk.first() <= at);
+        let spooled = behind.checked_sub(1).and_then(|index| self.spooled.get(index));
+        if let Some(chunk) = spooled.filter(|chunk| at < chunk.first() + chunk.length()) {
+            return Some(SpooledPiece::new(chunk, at));
+        }
+        let is_arriving = self.placement.around.is_none() && offset >= self.end;
+        let chunk = self.placement.base.as_ref().filter(|_| !is_arriving)?.chunk_at(at)?;
+        Some(SpooledPiece::new(&chunk, at))
     }
 
     /// The disk tier has one more chunk.
     pub(crate) fn spooled(&mut self, chunk: StoredChunk) {
+        self.spooled_to(chunk.first() + chunk.length());
         self.spooled.push(chunk);
+    }
+
+    /// The disk tier has all that has arrived before this offset of the body.
+    pub(crate) fn spooled_to(&mut self, end: u64) {
+        self.spooled_end = self.spooled_end.max(end.saturating_sub(self.placement.shift));
     }
 
     /// The offset behind the last byte that the disk tier has.
     pub(crate) fn spooled_end(&self) -> u64 {
-        self.spooled.last().map_or(0, |chunk| chunk.first() + chunk.length())
+        self.spooled_end
     }
 
-    /// The pieces from this offset on.
-    pub(crate) fn from(&self, offset: u64) -> Vec<Bytes> {
+    /// The pieces from this offset of the body on.
+    pub(crate) fn from(&self, position: u64) -> Vec<Bytes> {
+        let offset = position.saturating_sub(self.placement.shift);
         let later = self.pieces.iter().filter(|(first, piece)| first + piece.len() as u64 > offset);
         later.map(|(first, piece)| piece.slice(offset.saturating_sub(*first) as usize..)).collect()
     }

@@ -6,6 +6,7 @@
 
 use crate::budget::Budget;
 use crate::completed::Completion;
+use crate::disk::DiskPart;
 use crate::fill::Fill;
 use crate::generations::Epoch;
 use crate::invalidated::Invalidated;
@@ -15,9 +16,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use kasoku_semantics::partial::{PartialContent, combinable};
 use kasoku_semantics::policy::Policy;
+use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::combined_head;
 use kasoku_store::KeyHash;
+use kasoku_store::disk::StoredBody;
 use kasoku_wire::ResponseHead;
 use std::sync::Arc;
 
@@ -27,6 +30,8 @@ pub(crate) enum PartOf {
     Alone(PartialContent),
     /// Combined with the stored response `base`; readers wait for the whole.
     Completing { base: Arc<Entry>, part: PartialContent },
+    /// On disk, alone or added to a stored response.
+    OnDisk(Box<DiskPart>),
 }
 
 /// A finished fill.
@@ -62,8 +67,10 @@ impl Cache {
                 .filter(|_| finished.part.is_some())
                 .and_then(|stored| combined(finished, stored, &brought, &self.0.budget));
             // The response whose head came later is the more recent one, whichever fill ended first.
-            let is_outdone =
-                combined.is_none() && stored.is_some_and(|stored| stored.meta.is_later_than(&brought.meta));
+            let is_outdone = combined.is_none()
+                && stored.is_some_and(|stored| {
+                    stored.meta.is_later_than(&brought.meta) || has_other_parts_on_disk(finished, stored, &brought)
+                });
             let entry = Arc::new(combined.unwrap_or(brought));
             saved.entry = Some(entry.clone());
             if finished.fill.is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max {
@@ -159,20 +166,24 @@ impl Cache {
     }
 
     /// Stores a response whose body is not in memory. `to_disk` does what the disk tier has to know of it; it returns whether the response
-    /// may be stored. Returns whether it was stored.
+    /// may be stored. It is told of the stored response that has fewer bytes of the same representation in another object on disk. Returns
+    /// whether it was stored.
     pub(crate) fn save_elsewhere(
         &self,
         key: &Key,
         entry: &Arc<Entry>,
         is_poisoned: impl Fn() -> bool,
-        to_disk: impl FnOnce() -> bool,
+        to_disk: impl FnOnce(Option<&StoredBody>) -> bool,
     ) -> bool {
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut is_stored = false;
         self.update(key.hash(), key.bytes(), |resource| {
             let stored = resource.as_ref().and_then(|resource| resource.same_variant(&entry.meta));
-            let is_outdone = stored.is_some_and(|stored| stored.meta.is_later_than(&entry.meta));
-            if is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max || !to_disk() {
+            let lesser = stored.filter(|stored| are_of_one(stored, entry) && has_more(&entry.body, &stored.body));
+            let is_other = |it: &&StoredBody| !entry.body.stored_body().is_some_and(|own| own.is_of_same_object(it));
+            let lesser = lesser.and_then(|stored| stored.body.stored_body()).filter(is_other);
+            let is_outdone = lesser.is_none() && stored.is_some_and(|stored| stored.meta.is_later_than(&entry.meta));
+            if is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max || !to_disk(lesser) {
                 return resource;
             }
             is_stored = true;
@@ -187,6 +198,23 @@ impl Cache {
         }
         is_stored
     }
+
+    /// Whether the stored response has these bytes, or more than these, of the same representation on disk.
+    pub(crate) fn has_more_on_disk(&self, key: &Key, meta: &Meta, complete_length: u64, part: ByteRange) -> bool {
+        let resource = self.0.memory.value(key.hash(), key.bytes());
+        let stored = resource.as_ref().and_then(|resource| resource.same_variant(meta));
+        stored.is_some_and(|stored| {
+            let is_of_one = stored.meta.rules == meta.rules
+                && combinable(&stored.meta.head, stored.body.complete_length(), &meta.head, Some(complete_length));
+            let has_more = stored.body.covers(part) || stored.body.stored_bytes() > part.length();
+            stored.body.stored_body().is_some() && stored.body.is_there() && is_of_one && has_more
+        })
+    }
+}
+
+/// Whether a body has all that the other one has, or more bytes.
+fn has_more(body: &Body, other: &Body) -> bool {
+    body.stored_bytes() > other.stored_bytes() || other.ranges().into_iter().all(|range| body.covers(range))
 }
 
 /// The response that a fill has brought, or `None` where its length is not what the head promised. A part that was fetched to complete a
@@ -212,30 +240,45 @@ fn brought(finished: Finished<'_>, budget: &Arc<Budget>) -> Option<Entry> {
         Some(PartOf::Completing { base, part }) => {
             alone(part).map(|entry| combined(finished, base, &entry, budget).unwrap_or(entry))
         }
+        // It is in memory only if the disk did not take it.
+        Some(PartOf::OnDisk(_)) => None,
     }
+}
+
+/// Whether both are parts of one representation under the same rules.
+fn are_of_one(stored: &Entry, entry: &Entry) -> bool {
+    let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
+    let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
+    is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length)
+}
+
+/// Whether the part would take the place of a stored response that has other parts of the same representation on disk. Only a fill that knew
+/// of them adds to them.
+fn has_other_parts_on_disk(finished: Finished<'_>, stored: &Entry, entry: &Entry) -> bool {
+    finished.part.is_some() && stored.body.stored_body().is_some() && are_of_one(stored, entry)
 }
 
 /// `entry` with the bytes of `stored` added, if both are of one representation.
 fn combined(finished: Finished<'_>, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
-    let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
-    let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
-    let are_of_one = is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
-    are_of_one.then(|| {
-        // A body on disk is whole, so the part adds nothing to it.
-        let body = match stored.body.stored_body() {
-            Some(_) => stored.body.clone(),
-            None => entry.body.combined(&stored.body).charged(budget),
-        };
-        let response_time = entry.meta.freshness.response_time;
-        let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, finished.policy);
-        let epoch = stored.meta.epoch.min(entry.meta.epoch);
-        let meta = without_range(&Meta { head, epoch, ..(*entry.meta).clone() });
-        Entry::new(Arc::new(meta), body, finished.key, budget)
-    })
+    let is_on_disk = stored.body.stored_body().is_some();
+    let has_all = || entry.body.ranges().into_iter().all(|range| stored.body.covers(range));
+    if !are_of_one(stored, entry) || is_on_disk && !has_all() {
+        return None;
+    }
+    let body = if is_on_disk { stored.body.clone() } else { entry.body.combined(&stored.body).charged(budget) };
+    let meta = combined_meta(&stored.meta, &entry.meta, finished.policy);
+    Some(Entry::new(Arc::new(meta), body, finished.key, budget))
+}
+
+/// The stored response with the fields and the times of a part of the same representation.
+pub(crate) fn combined_meta(stored: &Meta, part: &Meta, policy: &Policy) -> Meta {
+    let head = combined_head(&stored.head, &part.head, part.freshness.response_time, policy);
+    let epoch = stored.epoch.min(part.epoch);
+    without_range(&Meta { head, epoch, ..part.clone() })
 }
 
 /// The head of a part as a head of the whole: the deliverer writes ranges and lengths.
-fn without_range(meta: &Meta) -> Meta {
+pub(crate) fn without_range(meta: &Meta) -> Meta {
     let mut head = ResponseHead { version: meta.head.version, ..ResponseHead::new(StatusCode::OK) };
     head.fields = meta.head.fields.clone();
     head.fields.remove("content-range");

@@ -6,11 +6,12 @@
 mod external_body;
 mod head;
 
+use crate::disk::{DiskBase, DiskPart};
 use crate::failing::was_never_sent;
 use crate::fill::Fill;
 use crate::generations::Epoch;
 use crate::refusals::StoreRefusal;
-use crate::save::PartOf;
+use crate::save::{PartOf, combined_meta, without_range};
 use crate::selection::{FillId, RequestedFor, Selection};
 use crate::shared_request::SharedRequest;
 use crate::tags::Tags;
@@ -186,7 +187,15 @@ impl FillWriter {
 
     /// Whether the response would be stored, as far as its head tells.
     pub fn would_store(&self, exchange: &OriginExchange<'_>) -> bool {
-        exchange.response.status != StatusCode::NOT_MODIFIED && self.may_store(exchange).is_ok()
+        match exchange.response.status {
+            StatusCode::NOT_MODIFIED => false,
+            // Whether a part goes to disk depends on the parts that are stored.
+            StatusCode::PARTIAL_CONTENT => self.storable_meta(exchange).is_ok_and(|meta| {
+                let may_spool = self.cache.may_spool(exchange.body_length.unwrap_or(0));
+                may_spool || self.cache.has_place_for(&meta, exchange).is_ok()
+            }),
+            _ => self.may_store(exchange).is_ok(),
+        }
     }
 
     /// Notes that the page was scanned and contains the exception texts of these tag templates.
@@ -385,15 +394,7 @@ impl FillWriter {
                         && belongs(&base, (self.sent(), exchange.response), self.policy(), &part) =>
                 {
                     let body_length = Some(part.range.length());
-                    match self.may_store(&OriginExchange { body_length, ..*exchange }) {
-                        Ok(meta) => {
-                            let (nominated, variant) = (base.meta.nominated.clone(), base.meta.variant.clone());
-                            let epoch = base.meta.epoch.min(meta.epoch);
-                            let meta = Arc::new(Meta { nominated, variant, epoch, ..meta });
-                            self.write(meta, Some(PartOf::Completing { base, part }), body_length)
-                        }
-                        Err(_) => self.ask_again(),
-                    }
+                    self.complete(base, part, &OriginExchange { body_length, ..*exchange })
                 }
                 _ => self.ask_again(),
             };
@@ -404,10 +405,68 @@ impl FillWriter {
             Err(reason) => return self.private(exchange, reason),
         };
         let body_length = Some(part.range.length());
-        match self.may_store(&OriginExchange { body_length, ..*exchange }) {
-            Ok(meta) => self.start(meta, Some(PartOf::Alone(part)), body_length),
+        let exchange = &OriginExchange { body_length, ..*exchange };
+        let meta = match self.storable_meta(exchange) {
+            Ok(meta) => meta,
+            Err(reason) => return self.private(exchange, reason),
+        };
+        if let Some(part) = self.part_on_disk(&meta, exchange.response, part) {
+            return self.start(meta, Some(PartOf::OnDisk(Box::new(part))), body_length);
+        }
+        match self.cache.has_place_for(&meta, exchange) {
+            Ok(()) => self.start(meta, Some(PartOf::Alone(part)), body_length),
             Err(reason) => self.private(exchange, reason),
         }
+    }
+
+    /// The origin has sent the bytes that the stored response lacks.
+    fn complete(self, base: Arc<Entry>, part: PartialContent, exchange: &OriginExchange<'_>) -> Verdict {
+        let is_on_disk = base.body.stored_body().is_some();
+        let may_store = if is_on_disk { self.storable_meta(exchange) } else { self.may_store(exchange) };
+        let Ok(meta) = may_store else { return self.ask_again() };
+        let (nominated, variant) = (base.meta.nominated.clone(), base.meta.variant.clone());
+        let epoch = base.meta.epoch.min(meta.epoch);
+        let meta = Meta { nominated, variant, epoch, ..meta };
+        if !is_on_disk {
+            return self.write(Arc::new(meta), Some(PartOf::Completing { base, part }), exchange.body_length);
+        }
+        let is_taken = self.cache.may_spool(part.range.length());
+        let base = DiskBase::open(&base).filter(|_| is_taken).zip(part.complete_length);
+        let Some((base, complete_length)) = base else { return self.ask_again() };
+        base.open.count_hit();
+        let meta = of_length(combined_meta(&base.entry.meta, &meta, self.policy()), complete_length);
+        let base = Some(base);
+        let part = DiskPart { part, complete_length, base, meta: Arc::new(meta.clone()), completes: true };
+        self.start(meta, Some(PartOf::OnDisk(Box::new(part))), exchange.body_length)
+    }
+
+    /// The part as it goes to disk, if it does: where other parts of the representation are there, and where memory does not take it.
+    fn part_on_disk(&self, meta: &Meta, response: &ResponseHead, part: PartialContent) -> Option<DiskPart> {
+        let (complete_length, bytes) = (part.complete_length?, part.range.length());
+        if !self.cache.may_spool(bytes) || meta.validators() != Validators::Any {
+            return None;
+        }
+        let resource = self.cache.0.memory.value(self.key().hash(), self.key().bytes());
+        let is_of_one = |stored: &&Arc<Entry>| {
+            stored.meta.is_under(self.policy())
+                && stored.holds(self.key(), &self.cache.0.generations)
+                && belongs(stored, (self.sent(), response), self.policy(), &part)
+        };
+        let stored = resource.as_ref().and_then(|resource| resource.same_variant(meta)).filter(is_of_one);
+        let base = stored.and_then(DiskBase::open);
+        // Small parts of a large representation are in memory until they are too many.
+        let in_memory =
+            stored.filter(|stored| stored.body.is_in_memory()).map_or(0, |stored| stored.body.stored_bytes());
+        let bytes_max = self.cache.0.limits.object_bytes_max.saturating_sub(meta.memory_bytes());
+        if base.is_none() && bytes.max(in_memory.saturating_add(bytes).min(complete_length)) <= bytes_max {
+            return None;
+        }
+        let stored_meta = match &base {
+            Some(base) => combined_meta(&base.entry.meta, meta, self.policy()),
+            None => without_range(meta),
+        };
+        let meta = Arc::new(of_length(stored_meta, complete_length));
+        Some(DiskPart { part, complete_length, base, meta, completes: false })
     }
 
     //= RFC 9111 section 4.3.3
@@ -423,10 +482,16 @@ impl FillWriter {
     }
 
     pub(crate) fn may_store(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {
+        let meta = self.storable_meta(exchange)?;
+        self.cache.has_place_for(&meta, exchange)?;
+        Ok(meta)
+    }
+
+    /// The same, wherever there may be a place for it.
+    fn storable_meta(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {
         let tags = self.tags().map(|tags| tags.of_page(self.excepted));
         let meta = Meta { tags, ..meta(self.sent(), exchange, self.policy(), self.epoch()) };
         storable(self.sent(), exchange.response, &meta.freshness, self.policy())?;
-        self.cache.has_place_for(&meta, exchange)?;
         Ok(meta)
     }
 
@@ -532,12 +597,20 @@ impl Cache {
         let body_length = exchange.body_length.unwrap_or(0);
         let length = body_length.saturating_add(meta.memory_bytes());
         if length > self.0.limits.object_bytes_max {
-            // A part is put together with other parts in memory.
+            // Of a part on disk, the length of the whole must be known.
             let is_part = exchange.response.status == StatusCode::PARTIAL_CONTENT;
-            return if !is_part && self.may_spool(body_length) { Ok(()) } else { Err(Reason::ObjectTooLarge) };
+            let is_known = || part(exchange.response, None).is_ok_and(|part| part.complete_length.is_some());
+            let may_spool = self.may_spool(body_length) && (!is_part || is_known());
+            return if may_spool { Ok(()) } else { Err(Reason::ObjectTooLarge) };
         }
         if self.0.budget.has_room_for(length) { Ok(()) } else { Err(Reason::MemoryFull) }
     }
+}
+
+/// The response with this length, for readers of a fill and for the answer to a HEAD.
+fn of_length(mut meta: Meta, complete_length: u64) -> Meta {
+    meta.head.fields.set("Content-Length", complete_length.to_string());
+    meta
 }
 
 /// Fields that describe the stored bytes, which a 304 does not replace, and Age, which the cache writes itself.

@@ -19,7 +19,7 @@ pub(super) struct FoundResponse {
 pub(super) enum FoundBody {
     /// The chunks that were read, each with the offset of its first byte.
     Read(Vec<(u64, Bytes)>),
-    /// It is large, and stays on disk.
+    /// It is large, or a part of a large one, and stays on disk.
     OnDisk(StoredBody),
     /// It is a file outside the cache.
     External(ExternalBody),

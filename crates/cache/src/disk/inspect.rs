@@ -153,7 +153,7 @@ impl DiskResponse {
 
     /// Whether all of its body is stored.
     pub fn is_complete(&self) -> bool {
-        self.complete_length == Some(self.object.body_bytes())
+        self.complete_length == Some(self.object.body_bytes()) && self.object.is_whole()
     }
 }
 

@@ -30,7 +30,7 @@ impl FillWriter {
             &key,
             &entry,
             || self.is_poisoned(),
-            || {
+            |_| {
                 cache.put_on_disk(key.bytes(), &entry);
                 true
             },

@@ -7,6 +7,8 @@
 
 use crate::deliver::outgoing::{HeldMemory, Interrupted, Outgoing};
 use crate::deliver::stored::{Content, begin, codings};
+use crate::deliver::synthetic::own;
+use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
 use crate::exchange::open_entry::{OpenEntry, Unreadable};
@@ -19,6 +21,7 @@ use kasoku_cache::represent::{Representations, Selected};
 use kasoku_programs::FileBody;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::range::ByteRange;
+use kasoku_semantics::reason::Reason;
 use std::iter;
 use std::sync::Arc;
 
@@ -56,6 +59,10 @@ pub(crate) async fn send(exchange: &Exchange, mut open: OpenEntry, status: Cache
     let request = &exchange.request.head;
     let representations = Representations::of_stored(&request.fields, codings(exchange), &entry);
     let selected = representations.select(request, &entry, exchange.now());
+    // The look-up has made sure that all requested bytes are here. If one is missing after all, a part must not go out as the whole.
+    if matches!(selected, Selected::Incomplete) {
+        return own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status)).await;
+    }
     let (out, content) = begin(exchange, &entry, &representations, selected, status);
     let mut out = out.holding(HeldMemory::Fill);
     let length = entry.body.complete_length().unwrap_or_default();

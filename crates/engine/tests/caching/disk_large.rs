@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use tempfile::TempDir;
 
 /// A body whose bytes say where they are.
-fn body(bytes: usize) -> String {
+pub(crate) fn body(bytes: usize) -> String {
     let mut body = String::with_capacity(bytes + 16);
     while body.len() < bytes {
         body.push_str(&format!("{:015},", body.len()));
@@ -18,11 +18,11 @@ fn body(bytes: usize) -> String {
 }
 
 /// More than memory takes: `object-bytes-max` is 256 KiB.
-fn small_memory(folder: &TempDir) -> Setup {
+pub(crate) fn small_memory(folder: &TempDir) -> Setup {
     setup(folder).options(|options| options.object_bytes_max = 256 << 10)
 }
 
-fn range(client: &mut Client, first: usize, last: usize) -> Response {
+pub(crate) fn range(client: &mut Client, first: usize, last: usize) -> Response {
     client.get_with("/", &[&format!("Range: bytes={first}-{last}")])
 }
 

@@ -9,6 +9,7 @@ mod conditional;
 mod cookies_and_credentials;
 mod disk;
 mod disk_large;
+mod disk_parts;
 mod freshness;
 mod invalidation;
 mod partial;

@@ -71,6 +71,11 @@ impl StoredBody {
         segment.is_some_and(|segment| segment.content == Content::One)
     }
 
+    /// Whether both are of one object, perhaps at different times.
+    pub fn is_of_same_object(&self, other: &Self) -> bool {
+        self.store.ptr_eq(&other.store) && self.place.segment == other.place.segment
+    }
+
     pub(super) fn is_in(&self, store: &Arc<Store>) -> bool {
         std::ptr::eq(self.store.as_ptr(), Arc::as_ptr(store))
     }

@@ -259,7 +259,8 @@ impl Index {
         part.places.find(hash, is_that).copied()
     }
 
-    /// Gives an object a place with more of its bytes; returns whether it was still at the old place. Its hits stay.
+    /// Gives an object a place with more of its bytes; returns whether it was still at the old place. Its hits stay. As with
+    /// [`Index::relocate`], whatever removed or replaced it meanwhile has taken the old place away.
     pub(super) fn extend(&self, old: &Place, mut new: Place) -> bool {
         let mut part = self.part(old.hash);
         let Some(found) = part.places.find_mut(old.hash, |other| is_same(other, old)) else { return false };

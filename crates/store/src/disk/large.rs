@@ -309,22 +309,45 @@ impl FinishedLarge {
     /// Lets the object be found; returns whether it is: not if it was removed meanwhile, or a newer one of its variant was stored. One to
     /// which bytes were added is not found with them if it was refreshed meanwhile, either.
     pub fn publish(mut self) -> bool {
+        let (place, sequence) = (self.place, self.sequence);
+        match &mut self.kind {
+            FinishedKind::New { coming, is_waiting, .. } => {
+                *is_waiting = false;
+                let is_published = self.store.index.publish_since(place, sequence, coming.begun);
+                self.note(is_published)
+            }
+            FinishedKind::Extended { addition, old, .. } => {
+                let is_published = addition.publish(old, place);
+                self.note(is_published)
+            }
+        }
+    }
+
+    /// The same for one that has more bytes of the same as the object with that body: it takes its place, even if that began later.
+    pub fn publish_instead_of(mut self, other: &StoredBody) -> bool {
+        let (index, place) = (&self.store.index, self.place);
+        let FinishedKind::New { is_waiting, .. } = &mut self.kind else { return self.publish() };
+        let Some(old) = index.place_in(other.segment_number(), place.hash, place.variant.into()) else {
+            return self.publish();
+        };
+        *is_waiting = false;
+        let is_published = index.extend(&old, place);
+        index.give_up(place.hash);
+        self.note(is_published)
+    }
+
+    /// Tells the thread that writes objects that this one was published, if it was.
+    fn note(mut self, is_published: bool) -> bool {
+        if !is_published {
+            return false;
+        }
         let (store, place, sequence) = (self.store.clone(), self.place, self.sequence);
         let job = match &mut self.kind {
-            FinishedKind::New { file, coming, is_waiting } => {
-                *is_waiting = false;
-                if !store.index.publish_since(place, sequence, coming.begun) {
-                    return false;
-                }
+            FinishedKind::New { file, .. } => {
                 file.is_kept = true;
                 Job::Published { store, segment: self.segment.clone(), place, sequence }
             }
-            FinishedKind::Extended { addition, old, bytes } => {
-                if !addition.publish(old, place) {
-                    return false;
-                }
-                Job::Extended { store, place, sequence, bytes: *bytes }
-            }
+            FinishedKind::Extended { bytes, .. } => Job::Extended { store, place, sequence, bytes: *bytes },
         };
         // Without a weight, so that it is refused only when the directory is given up: then the object is not found again.
         let _ = self.shared.jobs.push(0, job);

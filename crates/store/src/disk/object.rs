@@ -164,10 +164,11 @@ impl StoredObject {
         Ok(Attempt::Done(Some(object)))
     }
 
-    /// Whether each chunk begins behind the one before it. There may be gaps.
-    pub fn is_in_order(&self) -> bool {
+    /// Whether its chunks are parts of a body of that length: each begins behind the one before it.
+    pub fn is_part_of(&self, complete_length: u64) -> bool {
         let places: Vec<ChunkPlace> = self.chunks.iter().map(StoredChunk::place).collect();
-        are_in_order(&places)
+        let end = self.chunks.last().map_or(0, |last| last.first().saturating_add(last.length()));
+        are_in_order(&places) && end <= complete_length
     }
 
     /// Whether all bytes from 0 on are stored, up to the end of the last chunk.

@@ -96,7 +96,11 @@ impl FillTask {
                 Verdict::Write(body) => {
                     // The client that began the fill may have left; others may wait, and the response is worth storing.
                     let dropped = DroppedCookies::of(&request, &response.head, &body.meta().freshness, &self.route);
-                    let head = shared_head(&request, &response.head, body.meta(), &self.route);
+                    let head = match body.completes() {
+                        // The client gets the whole, and the origin's head is that of a part.
+                        true => body.meta().head.clone(),
+                        false => shared_head(&request, &response.head, body.meta(), &self.route),
+                    };
                     let _ = events.send(FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
                     return pump(self.worker, response, body, self.fetch_context.time).await;
                 }
