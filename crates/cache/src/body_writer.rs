@@ -1,7 +1,8 @@
 //! The writing end of a fill's body: appends pieces within bounds, and stores the complete body.
 //!
-//! A body that is too large for memory goes to the disk tier, if that takes it, and so does a part of a body that is there. This crate has no timer, so a caller bounds the wait for
-//! the disk: it calls [`BodyWriter::spool`] after each piece and [`BodyWriter::end_spooling`] when that takes too long.
+//! A body that is too large for memory goes to the disk tier, if that takes it, and so does a part of a body that is there. This crate has
+//! no timer, so a caller bounds the wait for the disk: it calls [`BodyWriter::spool`] after each piece and [`BodyWriter::end_spooling`] when
+//! that takes too long.
 
 use crate::disk::{DiskPart, Spool, Spooled};
 use crate::fill::{Fill, FillPhase, FillReader};
@@ -234,8 +235,40 @@ impl BodyWriter {
     /// Whether a fill that ended earlier has stored more of the same representation than this one has brought, which it would replace.
     fn is_outdone_on_disk(&self) -> bool {
         let Some(PartOf::OnDisk(part)) = &self.part else { return false };
-        let (key, range) = (self.request.key(), part.part.range);
-        part.base.is_none() && self.cache.has_more_on_disk(key, &part.meta, part.complete_length, range)
+        let (first, arrived) = (part.part.range.first, self.fill.state().body.arrived_bytes());
+        let came = ByteRange { first, last: first.saturating_add(arrived).saturating_sub(1) };
+        part.base.is_none() && self.cache.has_more_on_disk(self.request.key(), &part.meta, part.complete_length, came)
+    }
+
+    /// Whether what has come of the body can be stored although the origin has broken off.
+    pub fn can_keep_what_came(&self) -> bool {
+        matches!(self.part, Some(PartOf::OnDisk(_))) && self.has_to_spool()
+    }
+
+    /// The origin has broken off: stores what has come of a part that goes to disk. To be called before [`BodyWriter::fail`]. Returns whether
+    /// it was stored.
+    pub async fn keep_what_came(&mut self) -> bool {
+        self.spool().await;
+        let Some(PartOf::OnDisk(part)) = &self.part else { return false };
+        let arrived = self.fill.state().body.arrived_bytes();
+        let is_wrong = arrived == 0 || arrived > part.part.range.length();
+        if is_wrong || self.fill.is_poisoned() || self.is_outdone_on_disk() {
+            return false;
+        }
+        let Spooling::Running(spool) = std::mem::replace(&mut self.spooling, Spooling::Failed) else { return false };
+        match spool.finish(&self.cache, self.request.key(), &part.meta).await {
+            Ok(spooled) => self.save_spooled(spooled),
+            Err(_) => false,
+        }
+    }
+
+    fn save_spooled(&self, spooled: Spooled) -> bool {
+        let Spooled { entry, object } = spooled;
+        let is_poisoned = || self.fill.is_poisoned();
+        self.cache.save_elsewhere(self.request.key(), &entry, is_poisoned, |lesser| match lesser {
+            Some(lesser) => object.publish_instead_of(lesser),
+            None => object.publish(),
+        })
     }
 
     /// Whether as much has come as the head of a part has promised.
@@ -336,14 +369,7 @@ impl BodyWriter {
     /// The same for a body that is on disk.
     fn finish_spooled(mut self, trailers: Option<Fields>) -> bool {
         let is_stored = match std::mem::replace(&mut self.spooling, Spooling::Failed) {
-            Spooling::Complete(spooled) => {
-                let Spooled { entry, object } = *spooled;
-                let is_poisoned = || self.fill.is_poisoned();
-                self.cache.save_elsewhere(self.request.key(), &entry, is_poisoned, |lesser| match lesser {
-                    Some(lesser) => object.publish_instead_of(lesser),
-                    None => object.publish(),
-                })
-            }
+            Spooling::Complete(spooled) => self.save_spooled(*spooled),
             _ => false,
         };
         self.cache.on_answered_fill(&self.fill);
@@ -373,7 +399,7 @@ impl BodyWriter {
         self.fill.change(|state| state.is_poisoned = true);
     }
 
-    /// The origin failed within the body: nothing is stored, readers are cut, and the back-off begins.
+    /// The origin failed within the body: nothing more is stored, readers are cut, and the back-off begins.
     pub fn fail(self, reason: Reason, now: Now) {
         self.cache.on_failed_fill(&self.fill, OriginFailure::Disconnected, reason, self.request.policy(), now);
     }

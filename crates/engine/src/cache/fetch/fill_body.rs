@@ -1,4 +1,5 @@
-//! Carries the body of an origin's response into a fill. Where the origin closes early, nothing is stored, and readers are cut.
+//! Carries the body of an origin's response into a fill. Where the origin closes early, readers are cut, and nothing is stored, apart from
+//! what has come of a part that goes to disk.
 
 use crate::error::reason;
 use crate::observe::timing::OriginTime;
@@ -38,11 +39,14 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                 }
                 return;
             }
-            // A body that the origin closes early is never stored: the fill fails, and its readers are cut.
+            // A body that the origin closes early is never stored as a whole: the fill fails, and its readers are cut.
             Err(error) => {
                 time.has_ended(worker.moment().mono_us);
                 worker.cells.count(Counter::OriginErrors);
                 tracing::debug!(%error, "origin");
+                if body.can_keep_what_came() && timeout(DISK_TIMEOUT, body.keep_what_came()).await == Ok(true) {
+                    worker.cells.count(Counter::Stored);
+                }
                 return body.fail(reason(&error), worker.now());
             }
         }
