@@ -3,6 +3,7 @@
 use super::{DirectoryFlags, DiskError, Outcome, short_time};
 use crate::top::format::{binary_bytes, plain};
 use clap::Args;
+use http::StatusCode;
 use kasoku_cache::disk::{DiskResponse, Read};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
@@ -68,9 +69,11 @@ fn line(response: &DiskResponse) -> String {
         media.truncate(MEDIA_BYTES_MAX - 1);
         media.push('~');
     }
+    // As a request for what is stored would be answered.
+    let status = if response.is_complete() { response.head.status } else { StatusCode::PARTIAL_CONTENT };
     format!(
         "{:>6} {:>8} {:>5} {:>7} {:>4} {:<16} {}",
-        response.head.status.as_u16(),
+        status.as_u16(),
         binary_bytes(response.object.body_bytes() as f64),
         short_time(response.age()),
         left,
@@ -87,6 +90,7 @@ fn as_json(response: &DiskResponse) -> Value {
         "content_type": media_type(response),
         "body_bytes": response.object.body_bytes(),
         "complete_length": response.complete_length,
+        "is_complete": response.is_complete(),
         "varies_by": response.nominated,
         "stored_unix_ms": response.object.stored_ms,
         "age": response.age(),
