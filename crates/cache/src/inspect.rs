@@ -181,7 +181,7 @@ impl Cache {
         }
         match (reuse, entry.body.complete_length()) {
             (Reuse::StaleWhileRevalidate, _) => self.validation(query, directives, entry, Reason::Stale),
-            (_, Some(length)) if length <= self.0.limits.object_bytes_max => {
+            (_, Some(length)) if !entry.body.is_in_memory() || length <= self.0.limits.object_bytes_max => {
                 asking(query.request, directives, Reason::PartialMiss)
             }
             _ => self.miss(query, directives, Some(entry), variant, Reason::PartialMiss),
