@@ -325,6 +325,8 @@ fn segments(directory: &Directory, numbers: &[u32]) -> (BTreeMap<u32, u64>, Disk
         let mut large = 0;
         match Segment::open(&directory.segments(), number, directory.checksums, &usage) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // Its object was not complete when a process ended, and the next one has given its room back.
+            Ok(None) if is_empty(directory, number) => continue,
             Ok(None) | Err(_) => summary.damaged_segments += 1,
             Ok(Some(segment)) => {
                 let (count, bytes) = match segment.content {
@@ -341,6 +343,11 @@ fn segments(directory: &Directory, numbers: &[u32]) -> (BTreeMap<u32, u64>, Disk
         present.insert(number, large);
     }
     (present, summary)
+}
+
+/// Whether the file of a segment has no byte.
+fn is_empty(directory: &Directory, number: u32) -> bool {
+    std::fs::metadata(directory.segments().join(file_name(number))).is_ok_and(|file| file.len() == 0)
 }
 
 /// Adds the objects that the segments have, where the checkpoint is damaged: see `opening`.

@@ -77,6 +77,8 @@ fn what_was_not_complete_when_the_process_ended_takes_no_room() {
     let disk = start(left.path());
     assert_eq!(found(&disk, "a"), []);
     until(|| disk.status().used_bytes == 0);
+    let image = DiskImage::open(left.path(), 1_700_000_000_000).unwrap();
+    assert_eq!((segments(left.path()), image.summary().damaged_segments), (vec![0], 0), "it is no damage");
 }
 
 #[test]
