@@ -49,14 +49,17 @@ impl Addition {
         &self.segment
     }
 
-    /// Lets the object be found with what was added to it, if it is still at the old place. Returns whether it is found so.
+    /// Lets the object be found with what was added to it, if it is still at the old place. Returns whether it is found so. Then the thread
+    /// that writes objects has to call [`Addition::end`]: that may wait for the disk.
     pub(super) fn publish(&self, old: &Place, new: Place) -> bool {
-        if !self.segment.is_adding() || !self.store.index.extend(old, new) {
-            return false;
-        }
-        self.is_published.store(true, Ordering::Relaxed);
+        let is_published = self.store.index.extend(old, new);
+        self.is_published.store(is_published, Ordering::Relaxed);
+        is_published
+    }
+
+    /// More may be added from now on.
+    pub(super) fn end(&self) {
         self.segment.end_adding();
-        true
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Job {
         done: oneshot::Sender<Result<(Place, u64), LargeError>>,
     },
     /// The object can be found with what was added to it.
-    Extended { store: Arc<Store>, place: Place, sequence: u64, bytes: u64 },
+    Extended { addition: Arc<Addition>, place: Place, sequence: u64, bytes: u64 },
     /// Begin a new journal, say so, and take a checkpoint.
     Checkpoint(mpsc::Sender<()>),
 }

@@ -1,5 +1,5 @@
-//! A large object, written a chunk at a time while it comes, into a segment of its own. It need not begin at the first byte of its body nor be
-//! without gaps. Later, more chunks can be added to it (`addition`).
+//! A large object, written a chunk at a time while it comes, into a segment of its own. It may begin anywhere in its body, and have gaps.
+//! Later, more chunks can be added to it (`addition`).
 //!
 //! The thread that writes objects makes the room. The chunks are written by the threads that wait for the disk, each before the next one
 //! is taken, so a disk that is slow slows the source down. What has been written can be read at once. The head comes last: until it is
@@ -347,7 +347,9 @@ impl FinishedLarge {
                 file.is_kept = true;
                 Job::Published { store, segment: self.segment.clone(), place, sequence }
             }
-            FinishedKind::Extended { bytes, .. } => Job::Extended { store, place, sequence, bytes: *bytes },
+            FinishedKind::Extended { addition, bytes, .. } => {
+                Job::Extended { addition: addition.clone(), place, sequence, bytes: *bytes }
+            }
         };
         // Without a weight, so that it is refused only when the directory is given up: then the object is not found again.
         let _ = self.shared.jobs.push(0, job);

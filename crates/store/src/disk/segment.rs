@@ -384,6 +384,40 @@ mod tests {
     }
 
     #[test]
+    fn a_head_that_is_written_while_bytes_are_added_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Arc::<Usage>::default();
+        let segment = Segment::create(folder.path(), 1, Content::One, 4096, CHECKSUMS, &usage).unwrap();
+        let head = |sequence| Head {
+            key: b"key".as_slice().into(),
+            variant: 1,
+            sequence,
+            stored_ms: 0,
+            description: b"described".as_slice().into(),
+            chunks: Vec::new(),
+        };
+        let head_at = |segment: &Segment| segment.large_object(CHECKSUMS).unwrap().0.offset;
+        segment.write_head(&head(1), HEADER_BYTES, CHECKSUMS).unwrap();
+        let end = segment.bytes();
+        assert_eq!(segment.begin_adding(800).unwrap(), Some(end));
+        assert_eq!(segment.begin_adding(8).unwrap(), None, "one at a time");
+        assert!(segment.write_added(&[1; 800], end).unwrap());
+        assert!(!segment.write_added(&[1; 8], end + 800).unwrap(), "it has no room");
+        segment.give_back_unfinished(end, CHECKSUMS).unwrap();
+        segment.write_head(&head(2), end + 800, CHECKSUMS).unwrap();
+        assert!(!segment.write_added_head(&head(3), end + 800, CHECKSUMS).unwrap());
+        segment.give_up_adding().unwrap();
+        assert_eq!((head_at(&segment), segment.is_adding()), (end + 800, false));
+        // Without another head, its room is given back.
+        let end = segment.bytes();
+        assert_eq!(segment.begin_adding(800).unwrap(), Some(end));
+        segment.give_up_adding().unwrap();
+        assert_eq!(segment.bytes(), end);
+        segment.leave();
+        assert_eq!(segment.begin_adding(800).unwrap(), None);
+    }
+
+    #[test]
     fn a_removed_segment_counts_until_its_last_reader_has_left() {
         let folder = tempfile::tempdir().unwrap();
         let usage = Arc::<Usage>::default();

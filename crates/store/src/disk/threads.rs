@@ -240,9 +240,9 @@ impl Serving<'_> {
                     let write = |writer: &mut Writer| writer.write_added_head(&addition, &old, head, end);
                     let _ = done.send(self.large(addition.store(), write));
                 }
-                Next::Item(Job::Extended { store, place, sequence, bytes }) => {
-                    if Arc::ptr_eq(&store, self.writer.store()) {
-                        self.writer.extended(&place, sequence, bytes, self.shared.owner.now_ms());
+                Next::Item(Job::Extended { addition, place, sequence, bytes }) => {
+                    if Arc::ptr_eq(addition.store(), self.writer.store()) {
+                        self.writer.extended(&addition, (&place, sequence), bytes, self.shared.owner.now_ms());
                     }
                 }
                 Next::Item(Job::Checkpoint(done)) => self.make_room(&done),

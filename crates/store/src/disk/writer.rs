@@ -446,7 +446,8 @@ impl Writer {
     }
 
     /// A large object can be found with what was added to it.
-    pub(super) fn extended(&mut self, place: &Place, sequence: u64, bytes: u64, now_ms: u64) {
+    pub(super) fn extended(&mut self, addition: &Addition, (place, sequence): (&Place, u64), bytes: u64, now_ms: u64) {
+        addition.end();
         // It may have been removed or refreshed since: see `published_large`.
         if self.store.index.has(place) {
             self.log.stored(sequence, now_ms, place);

@@ -154,6 +154,24 @@ fn a_crash_while_bytes_are_added_leaves_the_object_as_it_was() {
 }
 
 #[test]
+fn a_head_that_was_lost_with_the_power_costs_the_object_and_shows_no_other_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    let body = body(1, BODY_BYTES);
+    let stored = stored(&disk, "a", &body, 0..1_000_000);
+    let before = segments(folder.path());
+    add(&disk, &stored, &body, 1_000_000..2_000_000);
+    logged(folder.path(), 2);
+    let killed = tempfile::tempdir().unwrap();
+    copy(folder.path(), killed.path());
+    let file = fs::read_dir(killed.path().join("segments")).unwrap().next().unwrap().unwrap();
+    fs::OpenOptions::new().write(true).open(file.path()).unwrap().set_len(before[0]).unwrap();
+    let after = start(killed.path());
+    assert!(ranges(&after, &body).is_empty());
+    assert_eq!(after.status().counts.damaged_objects, 1);
+}
+
+#[test]
 fn one_addition_at_a_time_and_no_byte_twice() {
     let folder = tempfile::tempdir().unwrap();
     let disk = start(folder.path());
