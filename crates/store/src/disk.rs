@@ -311,12 +311,19 @@ impl Disk {
     /// The objects of a key.
     pub async fn retrieve(&self, key: &[u8]) -> Result<Vec<StoredObject>, ReadError> {
         let Some(store) = self.shared.store() else { return Ok(Vec::new()) };
-        let key: Box<[u8]> = key.into();
-        let read = move || match find(&store, &key, Wait::Yes) {
-            Finding::Objects(objects) => objects,
-            Finding::OnDisk => Vec::new(),
+        let reads = async {
+            let mut objects = Vec::new();
+            for place in store.index.find(store.hash(key)).places {
+                match StoredObject::retrieve(&store, place, key).await {
+                    Ok(object) => objects.extend(object),
+                    // It has been dropped.
+                    Err(ReadError::Damaged) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(objects)
         };
-        self.shared.reads.run(read).await
+        self.shared.reads.make(reads).await
     }
 
     /// The objects of a key. For threads that may wait for the disk.

@@ -4,9 +4,8 @@
 
 use super::addition::{Addition, are_in_order};
 use super::layout::{ChunkPlace, FileKind, Head};
-use super::log::read_full;
 use super::place::Place;
-use super::reads::ReadError;
+use super::reads::{ReadError, read_and_wait};
 use super::segment::Segment;
 use super::store::Store;
 use bytes::Bytes;
@@ -70,6 +69,15 @@ impl Source {
         Self { store, segment, place, _addition: Some(addition.clone()) }
     }
 
+    /// The one of that place; `None` where its segment has been evicted since the place was found.
+    fn of(store: &Arc<Store>, place: Place) -> Option<Arc<Self>> {
+        let segment = store.segment(place.segment);
+        if segment.is_none() {
+            store.index.remove_place(&place);
+        }
+        Some(Arc::new(Self::new(store.clone(), segment?, place)))
+    }
+
     pub(super) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -80,6 +88,13 @@ impl Source {
 
     pub(super) fn place(&self) -> Place {
         self.place
+    }
+}
+
+/// The file of the segment. Who holds the source keeps the segment's bytes counted as used.
+impl AsRef<File> for Source {
+    fn as_ref(&self) -> &File {
+        self.segment.file()
     }
 }
 
@@ -116,38 +131,46 @@ impl StoredObject {
         key: Option<&[u8]>,
         wait: Wait,
     ) -> Result<Attempt<Option<Self>>, ReadError> {
-        // The segment may have been evicted since the place was found.
-        let Some(segment) = store.segment(place.segment) else {
-            store.index.remove_place(&place);
-            return Ok(Attempt::Done(None));
-        };
+        let Some(source) = Source::of(store, place) else { return Ok(Attempt::Done(None)) };
+        match read_bytes(source.segment.file(), place.location().offset, lengths(&place), wait) {
+            Ok(Attempt::NotYet) => Ok(Attempt::NotYet),
+            Ok(Attempt::Done(bytes)) => Self::of_bytes(&source, key, Ok(bytes)).map(Attempt::Done),
+            Err(error) => Self::of_bytes(&source, key, Err(error)).map(Attempt::Done),
+        }
+    }
+
+    /// The same after a wait for the disk. Within [`Reads::make`](super::reads::Reads::make).
+    pub(super) async fn retrieve(store: &Arc<Store>, place: Place, key: &[u8]) -> Result<Option<Self>, ReadError> {
+        let Some(source) = Source::of(store, place) else { return Ok(None) };
+        let read = store.reads.read(&source, place.location().offset, lengths(&place)).await?;
+        Self::of_bytes(&source, Some(key), read)
+    }
+
+    /// The object that was read by [`lengths`], if it is one of this key.
+    fn of_bytes(
+        source: &Arc<Source>,
+        key: Option<&[u8]>,
+        read: io::Result<[Bytes; 2]>,
+    ) -> Result<Option<Self>, ReadError> {
+        let Source { store, place, .. } = &**source;
         let (at, checksums) = (place.location(), store.directory.checksums);
-        let is_whole = place.bytes() <= WHOLE_BYTES_MAX;
-        let behind_head = if is_whole { place.bytes().saturating_sub(place.head_bytes()) } else { 0 };
-        let read = match read_bytes(segment.file(), at.offset, [place.head_bytes(), behind_head], wait) {
-            Ok(Attempt::NotYet) => return Ok(Attempt::NotYet),
-            Ok(Attempt::Done([head, body])) => Head::read(&head, checksums, at).map(|head| (head, body)),
-            Err(error) => {
-                failed(store, &error);
-                None
-            }
-        };
+        let read = read.inspect_err(|error| failed(store, error)).ok();
+        let read = read.and_then(|[head, body]| Some((Head::read(&head, checksums, at)?, body)));
         let Some((head, body)) = read else {
-            store.drop_damaged(&place);
+            store.drop_damaged(place);
             return Err(ReadError::Damaged);
         };
         if key.is_some_and(|key| *key != *head.key) {
-            return Ok(Attempt::Done(None));
+            return Ok(None);
         }
-        let source = Arc::new(Source::new(store.clone(), segment, place));
         let mut chunks = Vec::with_capacity(head.chunks.len());
         for chunk in &head.chunks {
             if chunk.length > CHUNK_BYTES_MAX {
-                store.drop_damaged(&place);
+                store.drop_damaged(place);
                 return Err(ReadError::Damaged);
             }
             let mut stored = StoredChunk::new(source.clone(), *chunk);
-            if is_whole {
+            if is_whole(place) {
                 let begin = chunk.offset.checked_sub(at.offset + place.head_bytes());
                 let begin = begin.and_then(|begin| usize::try_from(begin).ok());
                 let inside = begin.filter(|begin| begin + chunk.length as usize <= body.len());
@@ -160,8 +183,7 @@ impl StoredObject {
         }
         let Head { key, variant, description, stored_ms, sequence, .. } = head;
         let is_unconfirmed = place.is_unconfirmed();
-        let object = Self { key, variant, description, stored_ms, is_unconfirmed, chunks, sequence, place };
-        Ok(Attempt::Done(Some(object)))
+        Ok(Some(Self { key, variant, description, stored_ms, is_unconfirmed, chunks, sequence, place: *place }))
     }
 
     /// Whether its chunks are parts of a body of that length: each begins behind the one before it.
@@ -213,11 +235,9 @@ impl StoredChunk {
         if let Some(bytes) = self.bytes_now()? {
             return Ok(bytes);
         }
-        let chunk = self.clone();
-        match self.source.store.reads.run(move || chunk.read(Wait::Yes)).await?? {
-            Attempt::Done(bytes) => Ok(bytes),
-            Attempt::NotYet => Err(ReadError::Busy),
-        }
+        let reads = &self.source.store.reads;
+        let read = reads.make(reads.read(&self.source, self.place.offset, self.lengths())).await?;
+        self.of_bytes(read)
     }
 
     /// The same, for threads that may wait for the disk.
@@ -247,13 +267,25 @@ impl StoredChunk {
         if let Some(bytes) = &self.bytes {
             return Ok(Attempt::Done(bytes.clone()));
         }
-        let source = &self.source;
-        match read_bytes(source.segment.file(), self.place.offset, [self.length(), 0], wait) {
-            Ok(Attempt::Done([bytes, _])) => Ok(Attempt::Done(self.checked(bytes)?)),
+        match read_bytes(self.source.segment.file(), self.place.offset, self.lengths(), wait) {
             Ok(Attempt::NotYet) => Ok(Attempt::NotYet),
+            Ok(Attempt::Done(bytes)) => self.of_bytes(Ok(bytes)).map(Attempt::Done),
+            Err(error) => self.of_bytes(Err(error)).map(Attempt::Done),
+        }
+    }
+
+    /// All bytes come into the first buffer.
+    fn lengths(&self) -> [usize; 2] {
+        [self.place.length as usize, 0]
+    }
+
+    /// The bytes that were read by these lengths.
+    fn of_bytes(&self, read: io::Result<[Bytes; 2]>) -> Result<Bytes, ReadError> {
+        match read {
+            Ok([bytes, _]) => self.checked(bytes),
             Err(error) => {
-                failed(&source.store, &error);
-                source.store.drop_damaged(&source.place);
+                failed(&self.source.store, &error);
+                self.source.store.drop_damaged(&self.source.place);
                 Err(ReadError::Damaged)
             }
         }
@@ -272,24 +304,24 @@ impl StoredChunk {
     }
 }
 
+/// Whether the object at that place is read in one go.
+fn is_whole(place: &Place) -> bool {
+    place.bytes() <= WHOLE_BYTES_MAX
+}
+
+/// How many bytes of an object are read for its head, and how many behind it.
+fn lengths(place: &Place) -> [usize; 2] {
+    let behind_head = if is_whole(place) { place.bytes().saturating_sub(place.head_bytes()) } else { 0 };
+    [place.head_bytes(), behind_head].map(|length| usize::try_from(length).unwrap_or(usize::MAX))
+}
+
 /// Bytes of a segment, in two buffers of these lengths. Fewer than wanted come only where the file ends.
-fn read_bytes(file: &File, offset: u64, lengths: [u64; 2], wait: Wait) -> io::Result<Attempt<[Bytes; 2]>> {
-    let lengths = lengths.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    if wait == Wait::No {
-        let read = page_cache::read(file, offset, lengths)?;
-        return Ok(read.map_or(Attempt::NotYet, |buffers| Attempt::Done(buffers.map(Bytes::from))));
+fn read_bytes(file: &File, offset: u64, lengths: [usize; 2], wait: Wait) -> io::Result<Attempt<[Bytes; 2]>> {
+    if wait == Wait::Yes {
+        return read_and_wait(file, offset, lengths).map(Attempt::Done);
     }
-    // Not `vec![0; length]`: the allocator zeroes a large block by giving its pages back (madvise), and the kernel then faults in each page
-    // anew, which takes several times as long as to write zeros. `black_box`, so that the compiler does not make the one of the other.
-    let mut buffers = lengths.map(|length| std::hint::black_box(Vec::with_capacity(length)));
-    let mut at = offset;
-    for (buffer, length) in buffers.iter_mut().zip(lengths) {
-        buffer.resize(length, 0);
-        let count = read_full(file, buffer, at)?;
-        buffer.truncate(count);
-        at += count as u64;
-    }
-    Ok(Attempt::Done(buffers.map(Bytes::from)))
+    let read = page_cache::read(file, offset, lengths)?;
+    Ok(read.map_or(Attempt::NotYet, |buffers| Attempt::Done(buffers.map(Bytes::from))))
 }
 
 fn failed(store: &Store, error: &io::Error) {

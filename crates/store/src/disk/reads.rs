@@ -2,7 +2,11 @@
 
 use super::breaker::Breaker;
 use super::counters::Counters;
+use super::log::read_full;
 use super::queue::{Next, Queue};
+use bytes::Bytes;
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -38,24 +42,32 @@ impl Reads {
         Self { jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
     }
 
-    /// Runs `read` on a thread that may wait for the disk. Skips it while the disk does not answer.
-    pub(super) async fn run<T: Send + 'static>(
-        &self,
-        read: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, ReadError> {
+    /// Makes what `reads` consists of, which is calls of [`Reads::read`]. Skips it while the disk does not answer.
+    pub(super) async fn make<T>(&self, reads: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
         if !self.breaker.lets_through(Instant::now()) {
             self.counters.skipped_reads.add(1);
             return Err(ReadError::Silent);
         }
         self.counters.waited_reads.add(1);
-        let answer = self.on_thread(read).await?;
+        let answer = reads.await?;
         if self.breaker.answered() {
             tracing::info!("the disk cache answers, and is read again");
         }
         Ok(answer)
     }
 
-    /// The same for a write.
+    /// The bytes of a file, in two buffers of these lengths. Fewer than wanted come only where the file ends. Within [`Reads::make`].
+    pub(super) async fn read<F: AsRef<File> + Send + Sync + 'static>(
+        &self,
+        file: &Arc<F>,
+        offset: u64,
+        lengths: [usize; 2],
+    ) -> Result<io::Result<[Bytes; 2]>, ReadError> {
+        let file = file.clone();
+        self.on_thread(move || read_and_wait((*file).as_ref(), offset, lengths)).await
+    }
+
+    /// Runs a write on a thread that may wait for the disk.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         write: impl FnOnce() -> T + Send + 'static,
@@ -103,6 +115,21 @@ impl Reads {
     pub(super) fn close(&self) {
         self.jobs.close();
     }
+}
+
+/// See [`Reads::read`]. For threads that may wait for the disk.
+pub(super) fn read_and_wait(file: &File, offset: u64, lengths: [usize; 2]) -> io::Result<[Bytes; 2]> {
+    // Not `vec![0; length]`: the allocator zeroes a large block by giving its pages back (madvise), and the kernel then faults in each page
+    // anew, which takes several times as long as to write zeros. `black_box`, so that the compiler does not make the one of the other.
+    let mut buffers = lengths.map(|length| std::hint::black_box(Vec::with_capacity(length)));
+    let mut at = offset;
+    for (buffer, length) in buffers.iter_mut().zip(lengths) {
+        buffer.resize(length, 0);
+        let count = read_full(file, buffer, at)?;
+        buffer.truncate(count);
+        at += count as u64;
+    }
+    Ok(buffers.map(Bytes::from))
 }
 
 impl std::fmt::Debug for Reads {

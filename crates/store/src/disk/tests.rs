@@ -88,12 +88,18 @@ fn put(disk: &Disk, object: NewObject) {
     until(|| finished(disk.status().counts) > before);
 }
 
-/// What is found for a key: variant, body, and whether it is confirmed.
+/// What is found for a key, whether or not the disk is waited for: variant, body, and whether it is confirmed.
 fn found(disk: &Disk, key: &str) -> Vec<(u64, Vec<u8>, bool)> {
-    let objects = match disk.find(key.as_bytes()) {
-        Finding::Objects(objects) => objects,
-        Finding::OnDisk => block_on(disk.retrieve(key.as_bytes())).unwrap(),
+    let now = match disk.find(key.as_bytes()) {
+        Finding::Objects(objects) => Some(contents(key, &objects)),
+        Finding::OnDisk => None,
     };
+    let after_a_wait = contents(key, &block_on(disk.retrieve(key.as_bytes())).unwrap());
+    assert!(now.is_none_or(|now| now == after_a_wait), "{key}");
+    after_a_wait
+}
+
+fn contents(key: &str, objects: &[StoredObject]) -> Vec<(u64, Vec<u8>, bool)> {
     let mut all: Vec<_> = objects
         .iter()
         .filter_map(|object| {
