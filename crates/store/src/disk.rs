@@ -17,7 +17,8 @@
 //! | `index` | where the objects are, in memory |
 //! | `log`, `journal`, `checkpoint` | what of the index outlives the process |
 //! | `opening`, `changes`, `missed` | what an earlier process has left; what was removed or outdated before it was opened |
-//! | `object`, `body`, `reads` | reads objects and chunks; a body that stays on disk |
+//! | `object`, `body` | objects and chunks that are read; a body that stays on disk |
+//! | `reads` | the reads that wait for the disk: by io_uring, or by threads |
 //! | `writer`, `large`, `addition`, `eviction`, `ghosts`, `in_memory` | writes objects, and decides which go |
 //! | `threads`, `jobs` | the threads: one that writes, one for removals, some that read |
 //! | `breaker` | skips reads while the disk does not answer |
@@ -51,6 +52,11 @@ mod segment;
 mod store;
 #[cfg(test)]
 mod tests;
+/// The same tests where threads make the reads.
+#[cfg(test)]
+#[path = "disk/tests.rs"]
+#[allow(clippy::duplicate_mod)]
+mod tests_by_threads;
 mod threads;
 mod unfinished;
 mod writer;
@@ -70,6 +76,7 @@ use bytes::Bytes;
 use counters::Counters;
 use jobs::{Job, RemovalJob, WaitingRemoval};
 use journal::{MARK_BYTES_MAX, Removed};
+use kasoku_sys::read_ring::ReadRing;
 use missed::{Missed, MissedRemoval, Outdated};
 use object::{Attempt, Wait};
 use queue::Queue;
@@ -102,6 +109,9 @@ const WAITING_OVERHEAD_BYTES: u64 = 512;
 
 /// The bytes of removals that may wait to be written.
 const REMOVALS_BYTES_MAX: u64 = 8 << 20;
+
+/// How long the end waits for reads by io_uring that the disk has not answered.
+const READS_END_WAIT: Duration = Duration::from_secs(1);
 
 /// What the operator says of a disk tier.
 #[derive(Clone, Debug)]
@@ -235,6 +245,8 @@ pub struct DiskStatus {
     pub size_bytes: u64,
     /// The memory of the index, in bytes.
     pub index_bytes: u64,
+    /// Whether io_uring makes the reads that the page cache can't answer; otherwise threads do.
+    pub uses_io_uring: bool,
     /// What it has done.
     pub counts: DiskCounts,
 }
@@ -281,6 +293,15 @@ impl Disk {
     /// # Errors
     /// A thread can't be started.
     pub fn start(options: DiskOptions, owner: Arc<dyn Owner>) -> io::Result<Self> {
+        let ring = ReadRing::start("disk-ring");
+        match &ring {
+            Ok(_) => tracing::info!("the disk cache reads by io_uring"),
+            Err(error) => tracing::info!(%error, "the disk cache reads by threads: io_uring can't be used"),
+        }
+        Self::start_with(options, owner, ring.ok())
+    }
+
+    fn start_with(options: DiskOptions, owner: Arc<dyn Owner>, ring: Option<ReadRing>) -> io::Result<Self> {
         let counters = Arc::<Counters>::default();
         let shared = Arc::new(Shared {
             options,
@@ -289,7 +310,7 @@ impl Disk {
             state: Mutex::new(DiskState::Opening),
             jobs: Queue::new(WAITING_BYTES_MAX),
             removals: Queue::new(REMOVALS_BYTES_MAX),
-            reads: Arc::new(Reads::new(counters.clone())),
+            reads: Arc::new(Reads::new(ring, counters.clone())),
             usage: Arc::default(),
             counters,
             missed: Mutex::default(),
@@ -463,6 +484,7 @@ impl Disk {
             used_bytes: self.shared.usage.bytes(),
             size_bytes: self.shared.options.size_bytes,
             index_bytes: index.map_or(0, index::Index::memory_bytes),
+            uses_io_uring: self.shared.reads.use_io_uring(),
             counts: self.shared.counters.read(),
         }
     }
@@ -483,7 +505,7 @@ impl Disk {
     /// The same, and nothing is read from then on.
     pub fn stop(&self) {
         self.give_up();
-        self.shared.reads.close();
+        self.shared.reads.close(READS_END_WAIT);
         let readers = std::mem::take(&mut self.threads.lock().unwrap_or_else(PoisonError::into_inner).readers);
         for thread in readers {
             let _ = thread.join();

@@ -1,10 +1,14 @@
-//! The reads, and the writes of large objects, that wait for the disk: threads of their own run them.
+//! The reads, and the writes of large objects, that wait for the disk.
+//!
+//! io_uring makes the reads, where there is one and it has room for another read. Otherwise threads of their own make them, as they make
+//! the writes.
 
 use super::breaker::Breaker;
 use super::counters::Counters;
 use super::log::read_full;
 use super::queue::{Next, Queue};
 use bytes::Bytes;
+use kasoku_sys::read_ring::ReadRing;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -32,14 +36,16 @@ pub enum ReadError {
 
 /// See the [module](self).
 pub(super) struct Reads {
+    ring: Option<ReadRing>,
     jobs: Queue<Job>,
     breaker: Breaker,
     counters: Arc<Counters>,
 }
 
 impl Reads {
-    pub(super) fn new(counters: Arc<Counters>) -> Self {
-        Self { jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
+    /// `ring`: what makes the reads. `None`: threads do.
+    pub(super) fn new(ring: Option<ReadRing>, counters: Arc<Counters>) -> Self {
+        Self { ring, jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
     }
 
     /// Makes what `reads` consists of, which is calls of [`Reads::read`]. Skips it while the disk does not answer.
@@ -63,8 +69,20 @@ impl Reads {
         offset: u64,
         lengths: [usize; 2],
     ) -> Result<io::Result<[Bytes; 2]>, ReadError> {
+        if let Some(ring) = &self.ring {
+            match ring.read(file.clone(), offset, lengths).await {
+                Ok(Some(buffers)) => return Ok(Ok(buffers.map(Bytes::from))),
+                Ok(None) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
         let file = file.clone();
         self.on_thread(move || read_and_wait((*file).as_ref(), offset, lengths)).await
+    }
+
+    /// Whether io_uring makes the reads.
+    pub(super) fn use_io_uring(&self) -> bool {
+        self.ring.as_ref().is_some_and(ReadRing::is_open)
     }
 
     /// Runs a write on a thread that may wait for the disk.
@@ -111,9 +129,15 @@ impl Reads {
         }
     }
 
-    /// Takes no more jobs.
-    pub(super) fn close(&self) {
+    /// Takes no more jobs, and waits until the reads by io_uring have ended, at most that long.
+    pub(super) fn close(&self, wait_max: Duration) {
         self.jobs.close();
+        if let Some(ring) = &self.ring {
+            ring.close();
+            if !ring.ends_within(wait_max) {
+                tracing::warn!("the disk cache does not answer all reads at its end");
+            }
+        }
     }
 }
 
@@ -135,5 +159,78 @@ pub(super) fn read_and_wait(file: &File, offset: u64, lengths: [usize; 2]) -> io
 impl std::fmt::Debug for Reads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reads").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    struct TestFile(File);
+
+    impl AsRef<File> for TestFile {
+        fn as_ref(&self) -> &File {
+            &self.0
+        }
+    }
+
+    fn file_of(bytes: &[u8]) -> Arc<TestFile> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        Arc::new(TestFile(file))
+    }
+
+    /// What `reads` makes with one thread.
+    fn read(reads: &Reads, file: &Arc<TestFile>) -> [Bytes; 2] {
+        std::thread::scope(|scope| {
+            scope.spawn(|| reads.serve());
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let read = runtime.block_on(reads.make(reads.read(file, 2, [3, 100])));
+            reads.close(Duration::from_secs(20));
+            read.unwrap().unwrap()
+        })
+    }
+
+    #[test]
+    fn threads_make_the_reads_that_io_uring_does_not_take() {
+        let (file, rings) = (file_of(b"0123456789"), [None, ReadRing::start("test-ring").ok()]);
+        for ring in rings {
+            // A closed ring is as a full one.
+            ring.iter().for_each(ReadRing::close);
+            let reads = Reads::new(ring, Arc::default());
+            assert!(!reads.use_io_uring());
+            assert_eq!(read(&reads, &file), [&b"234"[..], b"56789"]);
+            assert_eq!(reads.counters.read().waited_reads, 1);
+        }
+    }
+
+    #[test]
+    fn io_uring_makes_the_reads_without_a_thread() {
+        let Ok(ring) = ReadRing::start("test-ring") else { return };
+        let (file, reads) = (file_of(b"0123456789"), Reads::new(Some(ring), Arc::default()));
+        reads.jobs.close();
+        assert!(reads.use_io_uring());
+        assert_eq!(read(&reads, &file), [&b"234"[..], b"56789"]);
+        assert_eq!(reads.counters.read().waited_reads, 1);
+    }
+
+    #[test]
+    fn the_end_does_not_wait_for_a_disk_that_hangs() {
+        let Ok(ring) = ReadRing::start("test-ring") else { return };
+        let reads = Reads::new(Some(ring), Arc::default());
+        let (reader, mut writer) = io::pipe().unwrap();
+        let file = Arc::new(TestFile(File::from(OwnedFd::from(reader))));
+        let mut hanging = pin!(reads.make(reads.read(&file, 0, [1, 1])));
+        assert!(hanging.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        reads.close(Duration::ZERO);
+        // The read is still under way, and is answered when the disk works again.
+        assert_eq!(Arc::strong_count(&file), 2);
+        writer.write_all(b"ab").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(hanging).unwrap().unwrap(), [&b"a"[..], b"b"]);
     }
 }

@@ -1,6 +1,9 @@
-//! The disk tier as its owner sees it.
+//! The disk tier as its owner sees it. All tests run twice: where io_uring makes the reads that wait for the disk, if there is one, and where
+//! threads make them (`tests_by_threads` in disk.rs).
 
+#[path = "tests/additions.rs"]
 mod additions;
+#[path = "tests/large.rs"]
 mod large;
 
 use super::*;
@@ -49,8 +52,15 @@ fn options(path: &Path, size_bytes: u64) -> DiskOptions {
     DiskOptions { path: path.to_owned(), size_bytes, admission: Admission::Always }
 }
 
+fn start_with(options: DiskOptions, owner: Arc<dyn Owner>) -> io::Result<Disk> {
+    if module_path!().ends_with("by_threads") {
+        return Disk::start_with(options, owner, None);
+    }
+    Disk::start(options, owner)
+}
+
 fn start(path: &Path) -> Disk {
-    loaded(Disk::start(options(path, 64 * MIB), owner()).unwrap())
+    loaded(start_with(options(path, 64 * MIB), owner()).unwrap())
 }
 
 /// Waits until everything that an earlier process left is known.
@@ -271,7 +281,7 @@ fn more_removals_at_once_than_a_journal_has_room_for_lose_nothing() {
 #[test]
 fn a_size_that_was_lowered_is_kept_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let disk = loaded(Disk::start(options(folder.path(), 160 * MIB), owner()).unwrap());
+    let disk = loaded(start_with(options(folder.path(), 160 * MIB), owner()).unwrap());
     (0..20).for_each(|number| put(&disk, object(&format!("{number}"), 1, &body(number, 5 << 20))));
     assert!(disk.status().used_bytes > 90 * MIB);
     disk.stop();
@@ -306,12 +316,12 @@ fn marks_are_found_with_what_came_after_the_last_checkpoint() {
     let (running, left) = (folder.path().join("running"), folder.path().join("left"));
     let first = owner();
     *first.marks.lock().unwrap() = b"all so far".to_vec();
-    let disk = loaded(Disk::start(options(&running, 64 * MIB), first.clone()).unwrap());
+    let disk = loaded(start_with(options(&running, 64 * MIB), first.clone()).unwrap());
     assert_eq!(*first.recovered.lock().unwrap(), [Some(Marks::default())]);
     block_on(disk.mark(b"before".to_vec()).wait()).unwrap();
     disk.stop();
     let second = owner();
-    let disk = loaded(Disk::start(options(&running, 64 * MIB), second.clone()).unwrap());
+    let disk = loaded(start_with(options(&running, 64 * MIB), second.clone()).unwrap());
     let then = |since: &[&[u8]]| {
         Some(Marks { then: b"all so far".to_vec(), since: since.iter().map(|mark| mark.to_vec()).collect() })
     };
@@ -320,7 +330,7 @@ fn marks_are_found_with_what_came_after_the_last_checkpoint() {
     block_on(disk.mark(b"two".to_vec()).wait()).unwrap();
     copy(&running, &left);
     let third = owner();
-    let _disk = Disk::start(options(&left, 64 * MIB), third.clone()).unwrap();
+    let _disk = start_with(options(&left, 64 * MIB), third.clone()).unwrap();
     assert_eq!(*third.recovered.lock().unwrap(), [then(&[b"one", b"two"])]);
 }
 
@@ -365,7 +375,7 @@ fn the_size_is_kept_and_what_is_requested_again_stays() {
 fn what_the_owner_has_in_memory_stays_without_a_hit_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let owner = owner();
-    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
+    let disk = loaded(start_with(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
     let (small, large) = (body(1, 4000), body(1, 2 << 20));
     for number in 0..100 {
         put(&disk, object(&format!("hot{number}"), 1, &small));
@@ -386,7 +396,7 @@ fn what_the_owner_has_in_memory_stays_without_a_hit_on_disk() {
 fn of_a_segment_whose_objects_are_all_wanted_those_in_memory_are_kept_first() {
     let folder = tempfile::tempdir().unwrap();
     let owner = owner();
-    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
+    let disk = loaded(start_with(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
     for number in 0..40 {
         put(&disk, object(&format!("hit{number}"), 1, &body(1, 50_000)));
         put(&disk, object(&format!("hot{number}"), 1, &body(1, 5000)));
@@ -481,7 +491,7 @@ fn a_reader_goes_on_after_its_object_was_evicted() {
 fn an_object_is_written_on_its_second_request_where_that_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let options = DiskOptions { admission: Admission::SecondRequest, ..options(folder.path(), 64 * MIB) };
-    let disk = loaded(Disk::start(options, owner()).unwrap());
+    let disk = loaded(start_with(options, owner()).unwrap());
     put(&disk, object("a", 1, b"one"));
     assert_eq!(found(&disk, "a"), []);
     put(&disk, object("a", 1, b"two"));
@@ -502,7 +512,7 @@ fn a_clock_that_was_set_back_makes_nothing_fresher() {
     disk.stop();
     let later = owner();
     later.now_ms.store(1_700_000_000_000 - 60_000, Ordering::Relaxed);
-    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), later).unwrap());
+    let disk = loaded(start_with(options(folder.path(), 64 * MIB), later).unwrap());
     assert_eq!(found(&disk, "a"), [(1, b"one".to_vec(), false)]);
 }
 
@@ -511,7 +521,7 @@ fn a_directory_in_use_is_taken_over_when_it_is_free() {
     let folder = tempfile::tempdir().unwrap();
     let first = start(folder.path());
     put(&first, object("a", 1, b"one"));
-    let second = Disk::start(options(folder.path(), 64 * MIB), owner()).unwrap();
+    let second = start_with(options(folder.path(), 64 * MIB), owner()).unwrap();
     let DiskState::Failed(message) = second.status().state else { panic!("{:?}", second.status()) };
     assert!(message.contains("in use by another process"), "{message}");
     assert!(!second.put(object("b", 1, b"two")));
@@ -529,7 +539,7 @@ fn what_is_removed_before_the_directory_is_open_is_gone_when_it_is() {
     ["a", "b"].iter().for_each(|key| put(&first, object(key, 1, b"one")));
     // This one can't open the directory yet.
     let owner_of_second = owner();
-    let second = Disk::start(options(folder.path(), 64 * MIB), owner_of_second).unwrap();
+    let second = start_with(options(folder.path(), 64 * MIB), owner_of_second).unwrap();
     let (removed, marked) = (second.remove(b"a", Removal::Key), second.mark(b"mark".to_vec()));
     first.stop();
     let second = loaded(second);
@@ -543,7 +553,7 @@ fn what_is_removed_before_the_directory_is_open_is_gone_when_it_is() {
     let left = tempfile::tempdir().unwrap();
     copy(folder.path(), left.path());
     let third = owner();
-    let disk = loaded(Disk::start(options(left.path(), 64 * MIB), third.clone()).unwrap());
+    let disk = loaded(start_with(options(left.path(), 64 * MIB), third.clone()).unwrap());
     check(&disk);
     let marks = third.recovered.lock().unwrap();
     assert_eq!(marks[0].as_ref().unwrap().since, [b"mark".to_vec()]);
@@ -554,7 +564,7 @@ fn too_many_removals_before_the_directory_is_open_empty_it() {
     let folder = tempfile::tempdir().unwrap();
     let first = start(folder.path());
     put(&first, object("kept", 1, b"one"));
-    let second = Disk::start(options(folder.path(), 64 * MIB), owner()).unwrap();
+    let second = start_with(options(folder.path(), 64 * MIB), owner()).unwrap();
     let removals: Vec<_> =
         (0..5000).map(|number| second.remove(format!("{number}").as_bytes(), Removal::Key)).collect();
     assert!(matches!(removals.last(), Some(Durability::Failed(_))));
@@ -567,7 +577,7 @@ fn too_many_removals_before_the_directory_is_open_empty_it() {
 fn handed_over(path: &Path, before: impl Fn(&Disk)) -> (Disk, Disk) {
     let first = start(path);
     before(&first);
-    let second = Disk::start(options(path, 64 * MIB), owner()).unwrap();
+    let second = start_with(options(path, 64 * MIB), owner()).unwrap();
     assert!(matches!(second.status().state, DiskState::Failed(_)));
     (first, second)
 }

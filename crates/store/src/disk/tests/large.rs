@@ -152,7 +152,7 @@ fn a_removal_holds_where_a_checkpoint_runs_before_the_log_hears_of_the_object() 
         let ((asked, is_asked), (answer, answers)) = (mpsc::channel(), mpsc::channel());
         let owner = Arc::new(SlowOwner { asked: Mutex::new(asked), answers: Mutex::new(answers) });
         answer.send(()).unwrap();
-        let disk = loaded(Disk::start(options(&running, 64 * MIB), owner).unwrap());
+        let disk = loaded(start_with(options(&running, 64 * MIB), owner).unwrap());
         is_asked.recv().unwrap();
         let large = finished(&disk, "removed", &body(1, 2_000_000));
         let checkpoint = || assert!(disk.shared.jobs.push_first(Job::Checkpoint(mpsc::channel().0)).is_ok());
@@ -286,7 +286,7 @@ fn who_reads_goes_on_after_the_directory_was_given_up() {
 fn large_objects_that_are_all_in_memory_as_well_make_room() {
     let folder = tempfile::tempdir().unwrap();
     let owner = owner();
-    let disk = loaded(Disk::start(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
+    let disk = loaded(start_with(options(folder.path(), 64 * MIB), owner.clone()).unwrap());
     for number in 0..20 {
         let key = format!("{number}");
         owner.in_memory.lock().unwrap().push(key.clone());
