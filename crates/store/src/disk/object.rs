@@ -9,7 +9,6 @@ use super::reads::{ReadError, read_and_wait};
 use super::segment::Segment;
 use super::store::Store;
 use bytes::Bytes;
-use kasoku_sys::page_cache;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -78,6 +77,16 @@ impl Source {
         Some(Arc::new(Self::new(store.clone(), segment?, place)))
     }
 
+    /// Bytes of the segment, in two buffers of these lengths. Fewer than wanted come only where the file ends.
+    fn read(&self, offset: u64, lengths: [usize; 2], wait: Wait) -> io::Result<Attempt<[Bytes; 2]>> {
+        let file = self.segment.file();
+        let read = match wait {
+            Wait::No => self.store.reads.read_now(file, offset, lengths)?,
+            Wait::Yes => Some(read_and_wait(file, offset, lengths)?),
+        };
+        Ok(read.map_or(Attempt::NotYet, Attempt::Done))
+    }
+
     pub(super) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -132,7 +141,7 @@ impl StoredObject {
         wait: Wait,
     ) -> Result<Attempt<Option<Self>>, ReadError> {
         let Some(source) = Source::of(store, place) else { return Ok(Attempt::Done(None)) };
-        match read_bytes(source.segment.file(), place.location().offset, lengths(&place), wait) {
+        match source.read(place.location().offset, lengths(&place), wait) {
             Ok(Attempt::NotYet) => Ok(Attempt::NotYet),
             Ok(Attempt::Done(bytes)) => Self::of_bytes(&source, key, Ok(bytes)).map(Attempt::Done),
             Err(error) => Self::of_bytes(&source, key, Err(error)).map(Attempt::Done),
@@ -267,7 +276,7 @@ impl StoredChunk {
         if let Some(bytes) = &self.bytes {
             return Ok(Attempt::Done(bytes.clone()));
         }
-        match read_bytes(self.source.segment.file(), self.place.offset, self.lengths(), wait) {
+        match self.source.read(self.place.offset, self.lengths(), wait) {
             Ok(Attempt::NotYet) => Ok(Attempt::NotYet),
             Ok(Attempt::Done(bytes)) => self.of_bytes(Ok(bytes)).map(Attempt::Done),
             Err(error) => self.of_bytes(Err(error)).map(Attempt::Done),
@@ -313,15 +322,6 @@ fn is_whole(place: &Place) -> bool {
 fn lengths(place: &Place) -> [usize; 2] {
     let behind_head = if is_whole(place) { place.bytes().saturating_sub(place.head_bytes()) } else { 0 };
     [place.head_bytes(), behind_head].map(|length| usize::try_from(length).unwrap_or(usize::MAX))
-}
-
-/// Bytes of a segment, in two buffers of these lengths. Fewer than wanted come only where the file ends.
-fn read_bytes(file: &File, offset: u64, lengths: [usize; 2], wait: Wait) -> io::Result<Attempt<[Bytes; 2]>> {
-    if wait == Wait::Yes {
-        return read_and_wait(file, offset, lengths).map(Attempt::Done);
-    }
-    let read = page_cache::read(file, offset, lengths)?;
-    Ok(read.map_or(Attempt::NotYet, |buffers| Attempt::Done(buffers.map(Bytes::from))))
 }
 
 fn failed(store: &Store, error: &io::Error) {

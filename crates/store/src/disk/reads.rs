@@ -8,10 +8,12 @@ use super::counters::Counters;
 use super::log::read_full;
 use super::queue::{Next, Queue};
 use bytes::Bytes;
+use kasoku_sys::page_cache;
 use kasoku_sys::read_ring::ReadRing;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -37,6 +39,8 @@ pub enum ReadError {
 /// See the [module](self).
 pub(super) struct Reads {
     ring: Option<ReadRing>,
+    /// Whether the kernel is asked what the page cache has before that is read.
+    asks_for_pages: AtomicBool,
     jobs: Queue<Job>,
     breaker: Breaker,
     counters: Arc<Counters>,
@@ -45,7 +49,24 @@ pub(super) struct Reads {
 impl Reads {
     /// `ring`: what makes the reads. `None`: threads do.
     pub(super) fn new(ring: Option<ReadRing>, counters: Arc<Counters>) -> Self {
-        Self { ring, jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
+        let asks_for_pages = AtomicBool::new(ring.is_some());
+        Self { ring, asks_for_pages, jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
+    }
+
+    /// The bytes of a file, in two buffers of these lengths; `None` where the page cache does not have all of them.
+    pub(super) fn read_now(&self, file: &File, offset: u64, lengths: [usize; 2]) -> io::Result<Option<[Bytes; 2]>> {
+        // Where pages are missing, a read that must not wait has the kernel begin to read them from the disk all the same, on this thread.
+        // The thread of the ring does that better. Of 4 KiB, this thread spends 3.5 µs instead of 11 so, and the question costs 0.2 µs where
+        // all pages are there (docs/decisions/0041).
+        if self.asks_for_pages.load(Ordering::Relaxed) {
+            let bytes = lengths.iter().fold(0, |sum: u64, length| sum.saturating_add(*length as u64));
+            match page_cache::has_all(file, &(offset..offset.saturating_add(bytes))) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(_) => self.asks_for_pages.store(false, Ordering::Relaxed),
+            }
+        }
+        Ok(page_cache::read(file, offset, lengths)?.map(|buffers| buffers.map(Bytes::from)))
     }
 
     /// Makes what `reads` consists of, which is calls of [`Reads::read`]. Skips it while the disk does not answer.
@@ -216,6 +237,29 @@ mod tests {
         assert!(reads.use_io_uring());
         assert_eq!(read(&reads, &file), [&b"234"[..], b"56789"]);
         assert_eq!(reads.counters.read().waited_reads, 1);
+    }
+
+    #[test]
+    fn a_read_that_must_not_wait_begins_none_where_io_uring_can_make_it() {
+        use rustix::fs::{Advice, fadvise};
+        use std::os::unix::fs::FileExt;
+        let Ok(ring) = ReadRing::start("test-ring") else { return };
+        let (file, reads) = (file_of(&[1; 8192]), Reads::new(Some(ring), Arc::default()));
+        let file = &file.0;
+        file.sync_all().unwrap();
+        let has = || page_cache::has_all(file, &(0..200));
+        let drops = |_: i32| {
+            fadvise(file, 0, None, Advice::DontNeed).unwrap();
+            !has().unwrap_or(true)
+        };
+        // Not where the kernel can't tell (before Linux 6.5), nor of files that are in memory only.
+        if !(0..10).any(drops) {
+            return;
+        }
+        assert!(reads.read_now(file, 0, [100, 100]).unwrap().is_none());
+        assert!(!has().unwrap(), "the kernel is reading it");
+        file.read_exact_at(&mut [0; 200], 0).unwrap();
+        assert_eq!(reads.read_now(file, 0, [100, 100]).unwrap().unwrap(), [[1; 100].as_slice(); 2]);
     }
 
     #[test]
