@@ -233,15 +233,18 @@ fn open() -> io::Result<IoUring> {
 #[allow(unsafe_code)]
 fn serve(shared: &Shared, mut ring: IoUring) {
     let mut flights = Flights::new();
-    let (mut arrived, mut unsubmitted, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-    // The number of reads that were answered, and their bytes.
-    let mut answered = (0, 0);
+    let (mut arrived, mut unsubmitted, mut answers, mut finished) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut waits_for_wake = false;
     loop {
+        if !waits_for_wake {
+            // Before the reads are taken, since a wake-up for a later one must stay.
+            let _ = rustix::io::read(&shared.wake, &mut [0_u8; 8]);
+            let poll = opcode::PollAdd::new(types::Fd(shared.wake.as_raw_fd()), libc::POLLIN as u32).multi(true);
+            // SAFETY: the entry points to nothing.
+            waits_for_wake = unsafe { ring.submission().push(&poll.build().user_data(WAKE)) }.is_ok();
+        }
         let is_closed = {
             let mut state = shared.state();
-            state.reads = state.reads.saturating_sub(std::mem::take(&mut answered.0));
-            state.bytes = state.bytes.saturating_sub(std::mem::take(&mut answered.1));
             std::mem::swap(&mut state.waiting, &mut arrived);
             state.is_asleep = true;
             state.is_closed
@@ -250,12 +253,6 @@ fn serve(shared: &Shared, mut ring: IoUring) {
         unsubmitted.extend(arrived.drain(..).filter_map(|read| flights.add(read)));
         if is_closed && flights.are_none() {
             return;
-        }
-        if !waits_for_wake {
-            let _ = rustix::io::read(&shared.wake, &mut [0_u8; 8]);
-            let poll = opcode::PollAdd::new(types::Fd(shared.wake.as_raw_fd()), libc::POLLIN as u32).multi(true);
-            // SAFETY: the entry points to nothing.
-            waits_for_wake = unsafe { ring.submission().push(&poll.build().user_data(WAKE)) }.is_ok();
         }
         {
             let mut queue = ring.submission();
@@ -271,7 +268,6 @@ fn serve(shared: &Shared, mut ring: IoUring) {
             // Nothing can be read by this ring any more.
             Err(_) => return,
         }
-        shared.state().is_asleep = false;
         let answer = |entry: cqueue::Entry| (entry.user_data(), entry.result(), cqueue::more(entry.flags()));
         answers.extend(ring.completion().map(answer));
         for (place, result, has_more) in answers.drain(..) {
@@ -284,9 +280,19 @@ fn serve(shared: &Shared, mut ring: IoUring) {
             }
             match flights.answer(place, result) {
                 Answered::InPart => unsubmitted.push(place),
-                Answered::Whole { bytes } => answered = (answered.0 + 1, answered.1 + bytes),
+                Answered::Whole(read) => finished.push(read),
                 Answered::Nothing => {}
             }
+        }
+        {
+            let mut state = shared.state();
+            state.is_asleep = false;
+            state.reads = state.reads.saturating_sub(finished.len());
+            state.bytes = finished.iter().fold(state.bytes, |bytes, read| bytes.saturating_sub(read.bytes));
+        }
+        for Finished { done, outcome, .. } in finished.drain(..) {
+            // The caller may have gone away.
+            let _ = done.send(outcome);
         }
     }
 }
@@ -305,14 +311,22 @@ struct Flight {
     slices: [libc::iovec; 2],
 }
 
-/// What became of a read by an answer of the kernel.
+/// What became of a read.
 enum Answered {
     /// Some bytes have come, and the others have to be asked for.
     InPart,
-    /// The caller has got its answer; it asked for so many bytes.
-    Whole { bytes: usize },
+    /// It has ended.
+    Whole(Finished),
     /// There is no such read.
     Nothing,
+}
+
+/// A read that has ended, whose caller waits for its outcome.
+struct Finished {
+    done: oneshot::Sender<io::Result<Option<Buffers>>>,
+    outcome: io::Result<Option<Buffers>>,
+    /// How many bytes were wanted.
+    bytes: usize,
 }
 
 impl Flights {
@@ -350,7 +364,7 @@ impl Flights {
         Some(readv.offset(read.offset + read.count as u64).build().user_data(place))
     }
 
-    /// Answers a read if this answer of the kernel was the last one.
+    /// What becomes of a read by this answer of the kernel.
     fn answer(&mut self, place: u64, result: i32) -> Answered {
         let Some(slot) = self.place(place) else { return Answered::Nothing };
         let Some(flight) = slot.as_mut() else { return Answered::Nothing };
@@ -380,9 +394,7 @@ impl Flights {
         let (done, file, buffers) = read.into_parts();
         // Before the caller goes on, which may ask who else has the file.
         drop(file);
-        // The caller may have gone away.
-        let _ = done.send(outcome.map(|is_read| is_read.then_some(buffers)));
-        Answered::Whole { bytes }
+        Answered::Whole(Finished { done, outcome: outcome.map(|is_read| is_read.then_some(buffers)), bytes })
     }
 }
 

@@ -182,6 +182,15 @@ fn a_ring_that_is_closed_takes_nothing_and_ends_when_the_disk_has_answered() {
 }
 
 #[test]
+fn a_read_that_comes_while_the_thread_begins_to_wait_is_answered() {
+    let file = file_of("start", b"0123456789");
+    for _ in 0..2000 {
+        let Some(ring) = ring() else { return };
+        assert_eq!(block_on(ring.read(file.clone(), 0, [1, 1])).unwrap().unwrap(), [b"0", b"1"]);
+    }
+}
+
+#[test]
 fn a_ring_without_reads_ends_at_once() {
     let Some(ring) = ring() else { return };
     ring.close();
