@@ -293,11 +293,9 @@ impl Disk {
     /// # Errors
     /// A thread can't be started.
     pub fn start(options: DiskOptions, owner: Arc<dyn Owner>) -> io::Result<Self> {
-        let ring = ReadRing::start("disk-ring");
-        match &ring {
-            Ok(_) => tracing::info!("the disk cache reads by io_uring"),
-            Err(error) => tracing::info!(%error, "the disk cache reads by threads: io_uring can't be used"),
-        }
+        let ring = ReadRing::start("disk-ring").inspect_err(|error| {
+            tracing::info!(%error, "the disk cache reads by threads: io_uring can't be used");
+        });
         Self::start_with(options, owner, ring.ok())
     }
 

@@ -2,10 +2,11 @@
 //!
 //! That thread owns the ring. Callers put their reads into a list and wake the thread; it hands them to the kernel, all that have come
 //! by then with one system call, and the same call waits for what the disk has answered. So no system call on a ring is made by a
-//! caller's thread, for three reasons. A submission may wait, for memory or for a full queue of the disk. What the kernel still has to do
-//! for a read, it does on the thread that submitted it: it interrupts that thread, and gives the read up if that thread ends. And where a
-//! file system can't read asynchronously (FUSE, for instance), the kernel gives the submitting thread helpers, without which that thread
-//! can't end; they wait as long as the disk does.
+//! caller's thread, for two reasons. A submission may wait, for memory or for a full queue of the disk. And what the kernel still has to do
+//! for a read, it does on the thread that submitted it: it interrupts that thread, and gives the read up if that thread ends.
+//!
+//! It is for file systems that read asynchronously: see [`suits`]. On others the submission waits for the disk (FUSE on Linux 6.18), or the
+//! kernel reads by threads of its own.
 //!
 //! The kernel writes into the buffers of a read until it has answered it, whether or not anybody still wants the bytes. So the table of
 //! reads in flight owns the buffers and the file, and if it is dropped before the answer, it leaks them.
@@ -75,6 +76,19 @@ struct Read {
     /// How many bytes are in the buffers.
     count: usize,
     done: oneshot::Sender<io::Result<Option<Buffers>>>,
+}
+
+/// The file systems that read asynchronously what the page cache does not have, as statfs(2) names them: ext4 (and what came before it),
+/// XFS, Btrfs and F2FS; and tmpfs, which never waits.
+const ASYNCHRONOUS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+
+/// Whether reads of this file, or of files of this directory, wait for the disk without a thread that waits for each.
+///
+/// # Errors
+/// Nothing is known of the file system.
+pub fn suits(file: &File) -> io::Result<bool> {
+    let system = rustix::fs::fstatfs(file)?.f_type as u64 & 0xffff_ffff;
+    Ok(ASYNCHRONOUS.contains(&system))
 }
 
 impl ReadRing {

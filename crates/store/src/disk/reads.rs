@@ -1,7 +1,7 @@
 //! The reads, and the writes of large objects, that wait for the disk.
 //!
-//! io_uring makes the reads, where there is one and it has room for another read. Otherwise threads of their own make them, as they make
-//! the writes.
+//! io_uring makes the reads, where there is one, the file system suits it, and it has room for another read. Otherwise threads of their own
+//! make them, as they make the writes.
 
 use super::breaker::Breaker;
 use super::counters::Counters;
@@ -9,9 +9,10 @@ use super::log::read_full;
 use super::queue::{Next, Queue};
 use bytes::Bytes;
 use kasoku_sys::page_cache;
-use kasoku_sys::read_ring::ReadRing;
+use kasoku_sys::read_ring::{ReadRing, suits};
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -39,8 +40,10 @@ pub enum ReadError {
 /// See the [module](self).
 pub(super) struct Reads {
     ring: Option<ReadRing>,
-    /// Whether the kernel is asked what the page cache has before that is read.
-    asks_for_pages: AtomicBool,
+    /// Whether the file system of the open directory suits the ring.
+    ring_suits: AtomicBool,
+    /// Whether the kernel can't say what the page cache has.
+    hides_pages: AtomicBool,
     jobs: Queue<Job>,
     breaker: Breaker,
     counters: Arc<Counters>,
@@ -49,8 +52,25 @@ pub(super) struct Reads {
 impl Reads {
     /// `ring`: what makes the reads. `None`: threads do.
     pub(super) fn new(ring: Option<ReadRing>, counters: Arc<Counters>) -> Self {
-        let asks_for_pages = AtomicBool::new(ring.is_some());
-        Self { ring, asks_for_pages, jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
+        let (ring_suits, hides_pages) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { ring, ring_suits, hides_pages, jobs: Queue::new(JOBS_MAX), breaker: Breaker::default(), counters }
+    }
+
+    /// From now on, what is read is in this directory.
+    pub(super) fn will_read_in(&self, directory: &Path) {
+        let suits = File::open(directory).and_then(|directory| suits(&directory)).unwrap_or(false);
+        self.ring_suits.store(suits, Ordering::Relaxed);
+        match (self.ring.is_some(), suits) {
+            (false, _) => {}
+            (true, true) => tracing::info!("the disk cache reads by io_uring"),
+            (true, false) => {
+                tracing::info!("the disk cache reads by threads: its file system is not known to read asynchronously");
+            }
+        }
+    }
+
+    fn ring(&self) -> Option<&ReadRing> {
+        self.ring.as_ref().filter(|_| self.ring_suits.load(Ordering::Relaxed))
     }
 
     /// The bytes of a file, in two buffers of these lengths; `None` where the page cache does not have all of them.
@@ -58,12 +78,12 @@ impl Reads {
         // Where pages are missing, a read that must not wait has the kernel begin to read them from the disk all the same, on this thread.
         // The thread of the ring does that better. Of 4 KiB, this thread spends 3.5 µs instead of 11 so, and the question costs 0.2 µs where
         // all pages are there (docs/decisions/0041).
-        if self.asks_for_pages.load(Ordering::Relaxed) {
+        if self.ring().is_some() && !self.hides_pages.load(Ordering::Relaxed) {
             let bytes = lengths.iter().fold(0, |sum: u64, length| sum.saturating_add(*length as u64));
             match page_cache::has_all(file, &(offset..offset.saturating_add(bytes))) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
-                Err(_) => self.asks_for_pages.store(false, Ordering::Relaxed),
+                Err(_) => self.hides_pages.store(true, Ordering::Relaxed),
             }
         }
         Ok(page_cache::read(file, offset, lengths)?.map(|buffers| buffers.map(Bytes::from)))
@@ -90,7 +110,7 @@ impl Reads {
         offset: u64,
         lengths: [usize; 2],
     ) -> Result<io::Result<[Bytes; 2]>, ReadError> {
-        if let Some(ring) = &self.ring {
+        if let Some(ring) = self.ring() {
             match ring.read(file.clone(), offset, lengths).await {
                 Ok(Some(buffers)) => return Ok(Ok(buffers.map(Bytes::from))),
                 Ok(None) => {}
@@ -103,7 +123,7 @@ impl Reads {
 
     /// Whether io_uring makes the reads.
     pub(super) fn use_io_uring(&self) -> bool {
-        self.ring.as_ref().is_some_and(ReadRing::is_open)
+        self.ring().is_some_and(ReadRing::is_open)
     }
 
     /// Runs a write on a thread that may wait for the disk.
@@ -205,6 +225,13 @@ mod tests {
         Arc::new(TestFile(file))
     }
 
+    /// Reads of files that suit the ring.
+    fn reads_by(ring: Option<ReadRing>) -> Reads {
+        let reads = Reads::new(ring, Arc::default());
+        reads.ring_suits.store(true, Ordering::Relaxed);
+        reads
+    }
+
     /// What `reads` makes with one thread.
     fn read(reads: &Reads, file: &Arc<TestFile>) -> [Bytes; 2] {
         std::thread::scope(|scope| {
@@ -222,7 +249,7 @@ mod tests {
         for ring in rings {
             // A closed ring is as a full one.
             ring.iter().for_each(ReadRing::close);
-            let reads = Reads::new(ring, Arc::default());
+            let reads = reads_by(ring);
             assert!(!reads.use_io_uring());
             assert_eq!(read(&reads, &file), [&b"234"[..], b"56789"]);
             assert_eq!(reads.counters.read().waited_reads, 1);
@@ -230,9 +257,17 @@ mod tests {
     }
 
     #[test]
+    fn threads_read_where_the_file_system_does_not_suit_io_uring() {
+        let (file, reads) = (file_of(b"0123456789"), reads_by(ReadRing::start("test-ring").ok()));
+        reads.will_read_in(Path::new("/proc"));
+        assert!(!reads.use_io_uring());
+        assert_eq!(read(&reads, &file), [&b"234"[..], b"56789"]);
+    }
+
+    #[test]
     fn io_uring_makes_the_reads_without_a_thread() {
         let Ok(ring) = ReadRing::start("test-ring") else { return };
-        let (file, reads) = (file_of(b"0123456789"), Reads::new(Some(ring), Arc::default()));
+        let (file, reads) = (file_of(b"0123456789"), reads_by(Some(ring)));
         reads.jobs.close();
         assert!(reads.use_io_uring());
         assert_eq!(read(&reads, &file), [&b"234"[..], b"56789"]);
@@ -244,7 +279,7 @@ mod tests {
         use rustix::fs::{Advice, fadvise};
         use std::os::unix::fs::FileExt;
         let Ok(ring) = ReadRing::start("test-ring") else { return };
-        let (file, reads) = (file_of(&[1; 8192]), Reads::new(Some(ring), Arc::default()));
+        let (file, reads) = (file_of(&[1; 8192]), reads_by(Some(ring)));
         let file = &file.0;
         file.sync_all().unwrap();
         let has = || page_cache::has_all(file, &(0..200));
@@ -265,7 +300,7 @@ mod tests {
     #[test]
     fn the_end_does_not_wait_for_a_disk_that_hangs() {
         let Ok(ring) = ReadRing::start("test-ring") else { return };
-        let reads = Reads::new(Some(ring), Arc::default());
+        let reads = reads_by(Some(ring));
         let (reader, mut writer) = io::pipe().unwrap();
         let file = Arc::new(TestFile(File::from(OwnedFd::from(reader))));
         let mut hanging = pin!(reads.make(reads.read(&file, 0, [1, 1])));

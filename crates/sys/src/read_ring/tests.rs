@@ -182,6 +182,13 @@ fn a_ring_that_is_closed_takes_nothing_and_ends_when_the_disk_has_answered() {
 }
 
 #[test]
+fn a_file_system_that_is_not_known_to_read_asynchronously_does_not_suit() {
+    assert!(!suits(&File::open("/proc/self/status").unwrap()).unwrap());
+    let file = file_of("system", b"");
+    assert_eq!(suits(&file.0).unwrap(), ASYNCHRONOUS.contains(&(rustix::fs::fstatfs(&file.0).unwrap().f_type as u64)));
+}
+
+#[test]
 fn a_read_that_comes_while_the_thread_begins_to_wait_is_answered() {
     let file = file_of("start", b"0123456789");
     for _ in 0..2000 {
