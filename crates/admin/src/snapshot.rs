@@ -95,6 +95,11 @@ pub(crate) const GAUGES: &[Gauge] = &[
         help: "Bytes of memory that the index of the disk tier takes.",
         read: |handle| disk(handle, |disk| disk.index_bytes),
     },
+    Gauge {
+        name: "disk_io_uring",
+        help: "1: io_uring makes the reads from the disk tier that the page cache can't answer; 0: threads make them, or there is no disk tier.",
+        read: |handle| disk(handle, |disk| disk.uses_io_uring.into()),
+    },
     Gauge { name: "workers", help: "Threads that serve clients.", read: |handle| handle.engine.workers() as u64 },
     Gauge {
         name: "uptime_seconds",
