@@ -5,6 +5,9 @@
 //! caller's thread, for two reasons. A submission may wait, for memory or for a full queue of the disk. And what the kernel still has to do
 //! for a read, it does on the thread that submitted it: it interrupts that thread, and gives the read up if that thread ends.
 //!
+//! While there is no read, the thread waits outside of the ring. In the ring, it would count as a thread that waits for a disk, since it has
+//! asked for a wake-up there: an idle server would show an I/O pressure of 100 % (`/proc/pressure/io`), and a processor in iowait.
+//!
 //! It is for file systems that read asynchronously: see [`suits`]. On others the submission waits for the disk (FUSE on Linux 6.18), or the
 //! kernel reads by threads of its own.
 //!
@@ -51,6 +54,8 @@ pub struct ReadRing(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
+    /// There is a read, or the ring is closed.
+    has_work: Condvar,
     has_ended: Condvar,
     wake: OwnedFd,
 }
@@ -62,10 +67,22 @@ struct State {
     /// The number of all reads, those of the kernel too, and their bytes.
     reads: usize,
     bytes: usize,
-    /// Whether the thread waits for the kernel, or is about to: who adds a read wakes it.
-    is_asleep: bool,
+    /// Where who adds a read has to wake the thread.
+    waits: Wait,
     is_closed: bool,
     has_ended: bool,
+}
+
+/// Where the thread waits, or is about to.
+#[derive(Default)]
+enum Wait {
+    /// Nowhere: it will look at the list.
+    #[default]
+    No,
+    /// For a read: it has none.
+    ForWork,
+    /// For the kernel, in the ring.
+    ForKernel,
 }
 
 struct Read {
@@ -99,7 +116,8 @@ impl ReadRing {
     /// calls), or there is no memory for it.
     pub fn start(thread_name: &str) -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let shared = Arc::new(Shared { state: Mutex::default(), has_ended: Condvar::new(), wake });
+        let shared =
+            Arc::new(Shared { state: Mutex::default(), has_work: Condvar::new(), has_ended: Condvar::new(), wake });
         let (started, starting) = mpsc::channel();
         let of_thread = shared.clone();
         // Nobody joins the thread: it may have to wait for a disk that hangs.
@@ -198,12 +216,22 @@ impl Shared {
 
     /// Has the thread look at what has changed.
     fn wake(&self, mut state: MutexGuard<'_, State>) {
-        let was_asleep = std::mem::replace(&mut state.is_asleep, false);
+        let waits = std::mem::take(&mut state.waits);
         drop(state);
-        if was_asleep {
+        match waits {
+            Wait::No => {}
+            Wait::ForWork => self.has_work.notify_one(),
             // It fails only where the counter is full, and then the thread is awake.
-            let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+            Wait::ForKernel => drop(rustix::io::write(&self.wake, &1_u64.to_ne_bytes())),
         }
+    }
+
+    /// Waits until there is a read, or the ring is closed.
+    fn wait_for_work(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        state.waits = Wait::ForWork;
+        let has_none = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
+        self.has_work.wait_while(state, has_none).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -258,9 +286,9 @@ fn serve(shared: &Shared, mut ring: IoUring) {
             waits_for_wake = unsafe { ring.submission().push(&poll.build().user_data(WAKE)) }.is_ok();
         }
         let is_closed = {
-            let mut state = shared.state();
+            let mut state = if flights.are_none() { shared.wait_for_work() } else { shared.state() };
             std::mem::swap(&mut state.waiting, &mut arrived);
-            state.is_asleep = true;
+            state.waits = Wait::ForKernel;
             state.is_closed
         };
         // Also a read whose caller has gone away: it is about to be answered anyway, and what it reads stays in the page cache.
@@ -300,7 +328,7 @@ fn serve(shared: &Shared, mut ring: IoUring) {
         }
         {
             let mut state = shared.state();
-            state.is_asleep = false;
+            state.waits = Wait::No;
             state.reads = state.reads.saturating_sub(finished.len());
             state.bytes = finished.iter().fold(state.bytes, |bytes, read| bytes.saturating_sub(read.bytes));
         }

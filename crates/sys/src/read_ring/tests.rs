@@ -204,6 +204,39 @@ fn a_ring_without_reads_ends_at_once() {
     assert!(ring.ends_within(WAIT_MAX));
 }
 
+/// The number of the system call in which the thread of that name is; `None` where it runs, or where the kernel does not say.
+fn system_call_of(thread_name: &str) -> Option<libc::c_long> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let is_it = |task: &std::path::PathBuf| {
+        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim_end() == thread_name)
+    };
+    let task = tasks.into_iter().find(is_it)?;
+    std::fs::read_to_string(task.join("syscall")).ok()?.split(' ').next()?.parse().ok()
+}
+
+#[test]
+fn a_ring_without_reads_is_not_said_to_wait_for_a_disk() {
+    if std::fs::read_to_string("/proc/thread-self/syscall").is_err() {
+        return;
+    }
+    let Ok(ring) = ReadRing::start("idle-ring") else { return };
+    let waits_in = |call: libc::c_long| {
+        let end = std::time::Instant::now() + WAIT_MAX;
+        while system_call_of("idle-ring") != Some(call) {
+            assert!(std::time::Instant::now() < end, "it is in {:?}", system_call_of("idle-ring"));
+            std::thread::yield_now();
+        }
+    };
+    for _ in 0..2 {
+        waits_in(libc::SYS_futex);
+        let (file, mut pipe) = pipe();
+        let read = ring.begin_for_test(&file, 0, [1, 1]);
+        waits_in(libc::SYS_io_uring_enter);
+        pipe.write_all(b"01").unwrap();
+        assert_eq!(block_on(read).unwrap().unwrap().unwrap(), [b"0", b"1"]);
+    }
+}
+
 #[test]
 fn reads_and_their_bytes_are_bounded() {
     let Some(ring) = ring() else { return };
