@@ -117,7 +117,6 @@ mod tests {
         waiting.iter().for_each(Recall::give_up);
         recall(&cache, "/1").wait().await;
         assert_eq!(reads(&cache), (1, 0));
-        // The read of "/1" was answered, so these are counted anew.
         let of_others: Vec<Recall> = (2..6).map(|number| recall(&cache, &format!("/{number}"))).collect();
         of_others.iter().for_each(Recall::give_up);
         recall(&cache, "/6").wait().await;

@@ -62,6 +62,12 @@ impl Breaker {
         state.tried_at.take().is_some()
     }
 
+    /// The pause is over.
+    #[cfg(test)]
+    pub(super) fn try_now(&self) {
+        self.state().tried_at = Some(Instant::now());
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
