@@ -81,7 +81,7 @@ impl Source {
     fn read(&self, offset: u64, lengths: [usize; 2], wait: Wait) -> io::Result<Attempt<[Bytes; 2]>> {
         let file = self.segment.file();
         let read = match wait {
-            Wait::No => self.store.reads.read_now(file, offset, lengths)?,
+            Wait::No => self.store.reads.read_now((file, self.store.suits_ring), offset, lengths)?,
             Wait::Yes => Some(read_and_wait(file, offset, lengths)?),
         };
         Ok(read.map_or(Attempt::NotYet, Attempt::Done))
@@ -151,7 +151,7 @@ impl StoredObject {
     /// The same after a wait for the disk. Within [`Reads::make`](super::reads::Reads::make).
     pub(super) async fn retrieve(store: &Arc<Store>, place: Place, key: &[u8]) -> Result<Option<Self>, ReadError> {
         let Some(source) = Source::of(store, place) else { return Ok(None) };
-        let read = store.reads.read(&source, place.location().offset, lengths(&place)).await?;
+        let read = store.reads.read((&source, store.suits_ring), place.location().offset, lengths(&place)).await?;
         Self::of_bytes(&source, Some(key), read)
     }
 
@@ -244,8 +244,8 @@ impl StoredChunk {
         if let Some(bytes) = self.bytes_now()? {
             return Ok(bytes);
         }
-        let reads = &self.source.store.reads;
-        let read = reads.make(reads.read(&self.source, self.place.offset, self.lengths())).await?;
+        let Store { reads, suits_ring, .. } = &*self.source.store;
+        let read = reads.make(reads.read((&self.source, *suits_ring), self.place.offset, self.lengths())).await?;
         self.of_bytes(read)
     }
 

@@ -133,8 +133,13 @@ pub(super) fn open(
     let large = segments.iter().filter(|segment| segment.content == Content::One);
     let large = large.map(|segment| segment.number).collect();
     let found = FoundObjects { are_none: is_new, checkpoint, log, journal, are_unconfirmed, large };
-    reads.will_read_in(path);
-    let store = Arc::new(Store::new(directory, size_bytes, (usage.clone(), counters.clone(), reads.clone()), purges));
+    let suits_ring = reads.will_read_in(path);
+    let store = Arc::new(Store::new(
+        directory,
+        size_bytes,
+        (usage.clone(), counters.clone(), reads.clone(), suits_ring),
+        purges,
+    ));
     segments.iter().for_each(|segment| store.add_segment(segment));
     store.index.count_from(sequence);
     store.index.begin_loading();

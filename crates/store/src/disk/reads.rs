@@ -43,7 +43,7 @@ pub enum ReadError {
 /// See the [module](self).
 pub(super) struct Reads {
     ring: Option<ReadRing>,
-    /// Whether the file system of the open directory suits the ring.
+    /// Whether the file system of the open directory suits the ring: for [`Reads::use_io_uring`].
     ring_suits: AtomicBool,
     /// Whether the kernel can't say what the page cache has.
     hides_pages: AtomicBool,
@@ -62,8 +62,8 @@ impl Reads {
         Self { ring, ring_suits, hides_pages, questions, jobs, breaker: Breaker::default(), counters }
     }
 
-    /// From now on, what is read is in this directory.
-    pub(super) fn will_read_in(&self, directory: &Path) {
+    /// A directory is about to be used. Returns whether its file system suits the ring.
+    pub(super) fn will_read_in(&self, directory: &Path) -> bool {
         let suits = File::open(directory).and_then(|directory| suits(&directory)).unwrap_or(false);
         self.ring_suits.store(suits, Ordering::Relaxed);
         match (self.ring.is_some(), suits) {
@@ -73,19 +73,26 @@ impl Reads {
                 tracing::info!("the disk cache reads by threads: its file system is not known to read asynchronously");
             }
         }
+        suits
     }
 
-    fn ring(&self) -> Option<&ReadRing> {
-        self.ring.as_ref().filter(|_| self.ring_suits.load(Ordering::Relaxed))
+    fn ring(&self, suits: bool) -> Option<&ReadRing> {
+        self.ring.as_ref().filter(|_| suits)
     }
 
-    /// The bytes of a file, in two buffers of these lengths; `None` where the page cache does not have all of them.
-    pub(super) fn read_now(&self, file: &File, offset: u64, lengths: [usize; 2]) -> io::Result<Option<[Bytes; 2]>> {
+    /// The bytes of a file, in two buffers of these lengths; `None` where the page cache does not have all of them. `suits`: see
+    /// [`Reads::will_read_in`]. A file of a directory that was given up may still be read, and the next directory may be elsewhere.
+    pub(super) fn read_now(
+        &self,
+        (file, suits): (&File, bool),
+        offset: u64,
+        lengths: [usize; 2],
+    ) -> io::Result<Option<[Bytes; 2]>> {
         // Where pages are missing, a read that must not wait has the kernel begin to read them from the disk all the same, on this thread.
         // The thread of the ring does that better: of 4 KiB, this thread spends 4 µs instead of 10 so. The question costs 0.2 µs where all
         // pages are there, so it is asked only while pages are missing now and then (docs/decisions/0041).
         let questions = self.questions.load(Ordering::Relaxed);
-        if questions > 0 && self.ring().is_some() && !self.hides_pages.load(Ordering::Relaxed) {
+        if questions > 0 && self.ring(suits).is_some() && !self.hides_pages.load(Ordering::Relaxed) {
             let bytes = lengths.iter().fold(0, |sum: u64, length| sum.saturating_add(*length as u64));
             match page_cache::has_all(file, &(offset..offset.saturating_add(bytes))) {
                 Ok(true) => self.questions.store(questions - 1, Ordering::Relaxed),
@@ -114,13 +121,14 @@ impl Reads {
     }
 
     /// The bytes of a file, in two buffers of these lengths. Fewer than wanted come only where the file ends. Within [`Reads::make`].
+    /// `suits`: as in [`Reads::read_now`].
     pub(super) async fn read<F: AsRef<File> + Send + Sync + 'static>(
         &self,
-        file: &Arc<F>,
+        (file, suits): (&Arc<F>, bool),
         offset: u64,
         lengths: [usize; 2],
     ) -> Result<io::Result<[Bytes; 2]>, ReadError> {
-        let read = self.read_by_ring_or_thread(file, offset, lengths).await?;
+        let read = self.read_by_ring_or_thread((file, suits), offset, lengths).await?;
         if self.breaker.answered() {
             tracing::info!("the disk cache answers, and is read again");
         }
@@ -129,11 +137,11 @@ impl Reads {
 
     async fn read_by_ring_or_thread<F: AsRef<File> + Send + Sync + 'static>(
         &self,
-        file: &Arc<F>,
+        (file, suits): (&Arc<F>, bool),
         offset: u64,
         lengths: [usize; 2],
     ) -> Result<io::Result<[Bytes; 2]>, ReadError> {
-        if let Some(ring) = self.ring() {
+        if let Some(ring) = self.ring(suits) {
             match ring.read(file.clone(), offset, lengths).await {
                 Ok(Some(buffers)) => return Ok(Ok(buffers.map(Bytes::from))),
                 Ok(None) => {}
@@ -146,7 +154,7 @@ impl Reads {
 
     /// Whether io_uring makes the reads.
     pub(super) fn use_io_uring(&self) -> bool {
-        self.ring().is_some_and(ReadRing::is_open)
+        self.ring(self.ring_suits.load(Ordering::Relaxed)).is_some_and(ReadRing::is_open)
     }
 
     /// Runs a write on a thread that may wait for the disk.
@@ -258,10 +266,15 @@ mod tests {
 
     /// What `reads` makes with one thread.
     fn read(reads: &Reads, file: &Arc<TestFile>) -> [Bytes; 2] {
+        read_of((reads, true), file)
+    }
+
+    /// The same where the file system suits the ring, or not.
+    fn read_of((reads, suits): (&Reads, bool), file: &Arc<TestFile>) -> [Bytes; 2] {
         std::thread::scope(|scope| {
             scope.spawn(|| reads.serve());
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let read = runtime.block_on(reads.make(reads.read(file, 2, [3, 100])));
+            let read = runtime.block_on(reads.make(reads.read((file, suits), 2, [3, 100])));
             reads.close(Duration::from_secs(20));
             read.unwrap().unwrap()
         })
@@ -283,9 +296,20 @@ mod tests {
     #[test]
     fn threads_read_where_the_file_system_does_not_suit_io_uring() {
         let (file, reads) = (file_of(b"0123456789"), reads_by(ReadRing::start("test-ring").ok()));
-        reads.will_read_in(Path::new("/proc"));
-        assert!(!reads.use_io_uring());
-        assert_eq!(read(&reads, &file), [&b"234"[..], b"56789"]);
+        let suits = reads.will_read_in(Path::new("/proc"));
+        assert!(!suits && !reads.use_io_uring());
+        assert_eq!(read_of((&reads, suits), &file), [&b"234"[..], b"56789"]);
+    }
+
+    #[test]
+    fn what_was_opened_in_an_earlier_directory_is_read_as_its_file_system_wants() {
+        let (file, reads) = (file_of(b"0123456789"), reads_by(ReadRing::start("test-ring").ok()));
+        let suits = reads.will_read_in(Path::new("/proc"));
+        // The next directory is elsewhere.
+        reads.ring_suits.store(true, Ordering::Relaxed);
+        let mut read = pin!(reads.make(reads.read((&file, suits), 0, [1, 1])));
+        assert!(read.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(!reads.jobs.is_empty(), "a thread has to make it");
     }
 
     #[test]
@@ -315,17 +339,17 @@ mod tests {
         if !(0..10).any(drops) {
             return;
         }
-        assert!(reads.read_now(file, 0, [100, 100]).unwrap().is_none());
+        assert!(reads.read_now((file, true), 0, [100, 100]).unwrap().is_none());
         assert!(!has().unwrap(), "the kernel is reading it");
         let questions = || reads.questions.load(Ordering::Relaxed);
         assert_eq!(questions(), QUESTIONS);
         file.read_exact_at(&mut [0; 200], 0).unwrap();
         for _ in 0..=QUESTIONS {
-            assert_eq!(reads.read_now(file, 0, [100, 100]).unwrap().unwrap(), [[1; 100].as_slice(); 2]);
+            assert_eq!(reads.read_now((file, true), 0, [100, 100]).unwrap().unwrap(), [[1; 100].as_slice(); 2]);
         }
         assert_eq!(questions(), 0, "all pages are there");
         if (0..10).any(drops) {
-            assert!(reads.read_now(file, 0, [100, 100]).unwrap().is_none());
+            assert!(reads.read_now((file, true), 0, [100, 100]).unwrap().is_none());
             assert_eq!(questions(), QUESTIONS, "pages are missing again");
         }
     }
@@ -350,7 +374,7 @@ mod tests {
         let reads = reads_by(Some(ring));
         let (reader, mut writer) = io::pipe().unwrap();
         let file = Arc::new(TestFile(File::from(OwnedFd::from(reader))));
-        let mut hanging = pin!(reads.make(reads.read(&file, 0, [1, 1])));
+        let mut hanging = pin!(reads.make(reads.read((&file, true), 0, [1, 1])));
         assert!(hanging.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         reads.close(Duration::ZERO);
         let again = Instant::now();

@@ -21,6 +21,8 @@ pub(super) struct Store {
     pub(super) usage: Arc<Usage>,
     pub(super) counters: Arc<Counters>,
     pub(super) reads: Arc<Reads>,
+    /// Whether io_uring may read here: see [`Reads::will_read_in`].
+    pub(super) suits_ring: bool,
     /// Set when the directory is to be given up: what became of that, for all who wait.
     pub(super) given_up: OnceLock<watch::Receiver<Option<Result<(), NotDurable>>>>,
     /// Whether no process finds anything in the directory any more.
@@ -33,13 +35,13 @@ impl Store {
     pub(super) fn new(
         directory: Directory,
         size_bytes: u64,
-        (usage, counters, reads): (Arc<Usage>, Arc<Counters>, Arc<Reads>),
+        (usage, counters, reads, suits_ring): (Arc<Usage>, Arc<Counters>, Arc<Reads>, bool),
         journal: JournalWriter,
     ) -> Self {
         let (segments, journal) = (RwLock::default(), Mutex::new(journal));
         let (given_up, is_invalid) = (OnceLock::new(), AtomicBool::new(false));
         let index = Index::new(size_bytes);
-        Self { directory, index, usage, counters, reads, given_up, is_invalid, segments, journal }
+        Self { directory, index, usage, counters, reads, suits_ring, given_up, is_invalid, segments, journal }
     }
 
     /// The hash of a key.
