@@ -31,11 +31,8 @@ const READS_MAX: usize = 256;
 /// The most bytes that are being read at a time.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Entries of the submission queue: one for each read, and one for the wake-up. The completion queue has twice as many.
+/// Entries of the submission queue: a power of two with room for all reads and the wake-up. The completion queue has twice as many.
 const ENTRIES: u32 = 2 * READS_MAX as u32;
-
-/// The most threads by which the kernel reads where a file system can't read asynchronously.
-const HELPERS_MAX: u32 = 16;
 
 /// How long the thread waits when the kernel is short of memory.
 const MEMORY_PAUSE: Duration = Duration::from_millis(1);
@@ -162,14 +159,20 @@ impl ReadRing {
         bytes: usize,
     ) -> Option<oneshot::Receiver<io::Result<Option<Buffers>>>> {
         let (done, answer) = oneshot::channel();
+        {
+            let mut state = self.0.state();
+            if state.is_closed || state.reads >= READS_MAX || state.bytes.saturating_add(bytes) > BYTES_MAX {
+                return None;
+            }
+            state.reads += 1;
+            state.bytes += bytes;
+        }
+        // Not under the lock, since they may be large; and by the caller, who mostly gives them back, which is quickest on one thread.
+        let buffers = lengths.map(Vec::with_capacity);
         let mut state = self.0.state();
-        if state.is_closed || state.reads >= READS_MAX || state.bytes.saturating_add(bytes) > BYTES_MAX {
+        if state.has_ended {
             return None;
         }
-        state.reads += 1;
-        state.bytes += bytes;
-        // Allocated here and not by the thread, since the allocator is quickest where one thread takes and gives back.
-        let buffers = lengths.map(Vec::with_capacity);
         state.waiting.push(Read { file, offset, lengths, buffers, count: 0, done });
         self.0.wake(state);
         Some(answer)
@@ -261,8 +264,6 @@ fn open() -> io::Result<IoUring> {
         .setup_submit_all()
         .dontfork()
         .build(ENTRIES)?;
-    // By default, as many as four for each processor.
-    ring.submitter().register_iowq_max_workers(&mut [HELPERS_MAX, 0])?;
     // A filter may allow the set-up and nothing else.
     // SAFETY: the entry points to nothing.
     unsafe { ring.submission().push(&opcode::Nop::new().build()) }.map_err(io::Error::other)?;

@@ -47,8 +47,10 @@ pub(super) struct Reads {
     ring_suits: AtomicBool,
     /// Whether the kernel can't say what the page cache has.
     hides_pages: AtomicBool,
-    /// How many of the next reads are preceded by the question for their pages. Threads that read at a time may count one too few.
+    /// How many of the next reads are preceded by the question for their pages.
     questions: AtomicU32,
+    /// Whether the ring has ended, as the log says or as was wanted.
+    has_ring_ended: AtomicBool,
     jobs: Queue<Job>,
     breaker: Breaker,
     counters: Arc<Counters>,
@@ -58,15 +60,16 @@ impl Reads {
     /// `ring`: what makes the reads. `None`: threads do.
     pub(super) fn new(ring: Option<ReadRing>, counters: Arc<Counters>) -> Self {
         let (ring_suits, hides_pages) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (questions, jobs) = (AtomicU32::new(QUESTIONS), Queue::new(JOBS_MAX));
-        Self { ring, ring_suits, hides_pages, questions, jobs, breaker: Breaker::default(), counters }
+        let (questions, has_ring_ended) = (AtomicU32::new(QUESTIONS), AtomicBool::new(false));
+        let (jobs, breaker) = (Queue::new(JOBS_MAX), Breaker::default());
+        Self { ring, ring_suits, hides_pages, questions, has_ring_ended, jobs, breaker, counters }
     }
 
     /// A directory is about to be used. Returns whether its file system suits the ring.
     pub(super) fn will_read_in(&self, directory: &Path) -> bool {
         let suits = File::open(directory).and_then(|directory| suits(&directory)).unwrap_or(false);
         self.ring_suits.store(suits, Ordering::Relaxed);
-        match (self.ring.is_some(), suits) {
+        match (self.ring.as_ref().is_some_and(ReadRing::is_open), suits) {
             (false, _) => {}
             (true, true) => tracing::info!("the disk cache reads by io_uring"),
             (true, false) => {
@@ -89,13 +92,17 @@ impl Reads {
         lengths: [usize; 2],
     ) -> io::Result<Option<[Bytes; 2]>> {
         // Where pages are missing, a read that must not wait has the kernel begin to read them from the disk all the same, on this thread.
-        // The thread of the ring does that better: of 4 KiB, this thread spends 4 µs instead of 10 so. The question costs 0.2 µs where all
-        // pages are there, so it is asked only while pages are missing now and then (docs/decisions/0041).
+        // That costs this thread 10 µs for 4 KiB; if it leaves the whole read to the ring, 4 µs (docs/decisions/0041). The question costs 0.2 µs
+        // where all pages are there, so it is asked only while pages are missing now and then.
         let questions = self.questions.load(Ordering::Relaxed);
         if questions > 0 && self.ring(suits).is_some() && !self.hides_pages.load(Ordering::Relaxed) {
             let bytes = lengths.iter().fold(0, |sum: u64, length| sum.saturating_add(*length as u64));
             match page_cache::has_all(file, &(offset..offset.saturating_add(bytes))) {
-                Ok(true) => self.questions.store(questions - 1, Ordering::Relaxed),
+                // Another thread may have found pages missing meanwhile: then its count stays.
+                Ok(true) => {
+                    let (left, order) = (questions - 1, Ordering::Relaxed);
+                    let _ = self.questions.compare_exchange(questions, left, order, order);
+                }
                 Ok(false) => {
                     self.questions.store(QUESTIONS, Ordering::Relaxed);
                     return Ok(None);
@@ -144,6 +151,9 @@ impl Reads {
         if let Some(ring) = self.ring(suits) {
             match ring.read(file.clone(), offset, lengths).await {
                 Ok(Some(buffers)) => return Ok(Ok(buffers.map(Bytes::from))),
+                Ok(None) if !ring.is_open() && !self.has_ring_ended.swap(true, Ordering::Relaxed) => {
+                    tracing::error!("io_uring has failed: the disk cache reads by threads");
+                }
                 Ok(None) => {}
                 Err(error) => return Ok(Err(error)),
             }
@@ -206,6 +216,7 @@ impl Reads {
         self.jobs.close();
         // Once: what hangs would be waited for again.
         if let Some(ring) = self.ring.as_ref().filter(|ring| ring.is_open()) {
+            self.has_ring_ended.store(true, Ordering::Relaxed);
             ring.close();
             if !ring.ends_within(wait_max) {
                 tracing::warn!("the disk cache does not answer all reads at its end");

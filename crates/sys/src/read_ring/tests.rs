@@ -7,6 +7,15 @@ use std::task::{Context, Poll, Waker};
 /// Longer than anything here takes.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
+/// Waits until that is so.
+fn until(is_so: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + WAIT_MAX;
+    while !is_so() {
+        assert!(std::time::Instant::now() < end, "it never happened");
+        std::thread::yield_now();
+    }
+}
+
 /// `None`, with a message, where there is no io_uring.
 fn ring() -> Option<ReadRing> {
     match ReadRing::start("test-ring") {
@@ -132,9 +141,7 @@ fn bytes_that_come_one_by_one_are_put_together() {
     for byte in b"abcdef" {
         pipe.write_all(&[*byte]).unwrap();
         // The ring must take the byte before the next one comes.
-        while rustix::io::ioctl_fionread(&file.0).unwrap() > 0 {
-            std::thread::yield_now();
-        }
+        until(|| rustix::io::ioctl_fionread(&file.0).unwrap() == 0);
     }
     drop(pipe);
     assert_eq!(block_on(read).unwrap().unwrap().unwrap(), [b"abc".to_vec(), b"def".to_vec()]);
@@ -161,9 +168,7 @@ fn a_read_whose_caller_has_gone_away_keeps_its_file_until_it_is_answered() {
     assert_eq!(Arc::strong_count(&file), 2);
     pipe.write_all(b"0123").unwrap();
     drop(ring);
-    while Arc::strong_count(&file) > 1 {
-        std::thread::yield_now();
-    }
+    until(|| Arc::strong_count(&file) == 1);
 }
 
 #[test]
@@ -247,16 +252,12 @@ fn reads_and_their_bytes_are_bounded() {
     assert!(begin(&ring, &file, [BYTES_MAX - 5, 0]).is_pending());
     assert!(refuses([3, 3]) && !refuses([3, 2]));
     drop(pipe);
-    while refuses([0, BYTES_MAX]) {
-        std::thread::yield_now();
-    }
+    until(|| !refuses([0, BYTES_MAX]));
     let (file, pipe) = self::pipe();
     assert!((0..READS_MAX).all(|_| begin(&ring, &file, [1, 0]).is_pending()));
     assert!(refuses([1, 0]));
     drop(pipe);
-    while refuses([1, 0]) {
-        std::thread::yield_now();
-    }
+    until(|| !refuses([1, 0]));
 }
 
 #[test]
