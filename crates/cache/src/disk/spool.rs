@@ -83,16 +83,24 @@ impl Cache {
     pub(crate) async fn spool_part(&self, key: &Key, part: &DiskPart) -> Result<Spool, LargeError> {
         let tier = self.0.disk.as_ref().ok_or(LargeError::Refused)?;
         let (first, length) = (part.part.range.first, part.part.range.length());
+        let stored = part.base.as_ref().map_or_else(Vec::new, |base| base.entry.body.ranges());
         let writer = match &part.base {
             Some(base) => {
                 let variant = description::variant_number(&part.meta);
-                tier.disk.extend(key.bytes(), variant, &base.stored, (first, length)).await?
+                let known: u64 = stored.iter().map(|range| common_bytes(*range, part.part.range)).sum();
+                let new = length.saturating_sub(known);
+                tier.disk.extend(key.bytes(), variant, &base.stored, (first, new)).await?
             }
             None => tier.disk.begin(key.bytes(), first, Some(length)).await?,
         };
-        let stored = part.base.as_ref().map_or_else(Vec::new, |base| base.entry.body.ranges());
         Ok(Spool { writer, chunk: BytesMut::new(), stored, whole: Whole::Stated(part.complete_length) })
     }
+}
+
+/// How many bytes both ranges have.
+fn common_bytes(one: ByteRange, other: ByteRange) -> u64 {
+    let (first, last) = (one.first.max(other.first), one.last.min(other.last));
+    last.saturating_add(1).saturating_sub(first)
 }
 
 impl Spool {

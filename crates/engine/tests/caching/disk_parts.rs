@@ -416,3 +416,33 @@ fn a_part_of_a_whole_of_unknown_length_is_not_stored() {
         assert!(response.status == 206 && response.text() == body[..1_000_000] && !response.is_hit());
     }
 }
+
+#[test]
+fn a_part_that_is_stored_already_takes_no_room_when_it_comes_again() {
+    let (folder, body, gate) = (folder(), body(BODY_BYTES), Gate::new());
+    let again = part(&body, TAG, 0..=1_199_999);
+    let (begin, end) = again.split_at(600_000);
+    let scene = small_memory(&folder).run([first(&body), get("/").sends(begin).waits(&gate).answers(end)]);
+    has_first(&scene, &mut scene.client(), &body);
+    let used = status(&scene).used_bytes;
+    scene.advance(700);
+    let mut client = scene.client();
+    client.ask("GET", "/", &["Range: bytes=0-1199999"]);
+    client.next_head();
+    let mut taken = client.take(500_000);
+    scene.eventually(|| status(&scene).used_bytes > used);
+    assert!(status(&scene).used_bytes < used + 300_000, "only for what is new");
+    gate.open();
+    taken.extend(client.take(700_000));
+    assert!(taken == body.as_bytes()[..1_200_000]);
+    written(&scene, 2);
+    let hit = range(&mut scene.client(), 0, 1_199_999);
+    assert!(hit.is_hit() && is_part(&hit, &body, 0..=1_199_999), "{}", hit.field("Cache-Status"));
+    // One that brings nothing new refreshes what is stored.
+    scene.advance(700);
+    scene.origin.then(get("/").answers(part(&body, TAG, 0..=999_999)));
+    assert!(is_part(&range(&mut scene.client(), 0, 999_999), &body, 0..=999_999));
+    written(&scene, 3);
+    let hit = range(&mut scene.client(), 0, 1_199_999);
+    assert!(hit.is_hit() && is_part(&hit, &body, 0..=1_199_999), "{}", hit.field("Cache-Status"));
+}
