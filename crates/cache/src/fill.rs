@@ -284,6 +284,11 @@ impl FillReader {
         self.fill.is_probe()
     }
 
+    /// Whether the fill brings what a stored part lacks, and its readers get the whole.
+    pub fn is_completing(&self) -> bool {
+        self.fill.state().body.is_completing()
+    }
+
     /// Waits for the head, or for an end of the fill without one.
     pub async fn head(&self) -> Joined {
         self.fill

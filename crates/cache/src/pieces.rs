@@ -71,6 +71,11 @@ impl Pieces {
         self.placement = placement;
     }
 
+    /// Whether readers get what is stored around the bytes that arrive.
+    pub(crate) fn is_completing(&self) -> bool {
+        self.placement.around.is_some()
+    }
+
     /// How many bytes have arrived.
     pub(crate) fn arrived_bytes(&self) -> u64 {
         self.end - self.placement.start

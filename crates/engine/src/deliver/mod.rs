@@ -76,7 +76,9 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
 /// Delivers a response that is being filled, to the client that began the fill and to those that joined it.
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
     let (request, length) = (&exchange.request.head, content_length(&meta.head));
-    let representations = Representations::of_filling(&request.fields, codings(exchange), meta, length);
+    // Of a part that is stored, no codings are made, and by that the look-up has found what the client lacks.
+    let codings = codings(exchange).filter(|_| !reader.is_completing());
+    let representations = Representations::of_filling(&request.fields, codings, meta, length);
     let context = head_context(exchange, &representations);
     let mut head = exchange.head();
     if let Some(representation) = representations.known(request, meta, exchange.now()) {

@@ -446,3 +446,21 @@ fn a_part_that_is_stored_already_takes_no_room_when_it_comes_again() {
     let hit = range(&mut scene.client(), 0, 1_199_999);
     assert!(hit.is_hit() && is_part(&hit, &body, 0..=1_199_999), "{}", hit.field("Cache-Status"));
 }
+
+#[test]
+fn a_date_in_if_range_selects_the_same_bytes_for_the_look_up_and_for_the_answer() {
+    let (folder, body) = (folder(), body(BODY_BYTES));
+    let answer = |range: RangeInclusive<usize>| {
+        let place = format!("Content-Range: bytes {}-{}/{BODY_BYTES}", range.start(), range.end());
+        let fields = [FRESH, TAG, "Last-Modified: Mon, 01 Jan 2001 00:00:00 GMT", "Content-Type: text/css", &place];
+        get("/").answers(reply("206 Partial Content", &fields, &body[range]))
+    };
+    let scene = small_memory(&folder).run([answer(0..=999_999), answer(1_000_000..=1_999_999)]);
+    has_first(&scene, &mut scene.client(), &body);
+    let fields = ["If-Range: Mon, 01 Jan 2001 00:00:00 GMT", "Accept-Encoding: gzip", "Range: bytes=500000-1999999"];
+    let missing = scene.client().get_with("/", &fields);
+    assert!(is_part(&missing, &body, 500_000..=1_999_999), "{} {}", missing.status, missing.field("Cache-Status"));
+    written(&scene, 2);
+    let hit = scene.client().get_with("/", &fields);
+    assert!(hit.is_hit() && is_part(&hit, &body, 500_000..=1_999_999), "{}", hit.field("Cache-Status"));
+}
