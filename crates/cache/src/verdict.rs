@@ -40,6 +40,9 @@ use kasoku_semantics::vary::{Vary, variant_key, vary};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::sync::Arc;
 
+/// The longest body of which parts are stored on disk, in bytes. No file is longer, and sums of offsets in it do not overflow.
+const COMPLETE_LENGTH_MAX: u64 = i64::MAX as u64;
+
 /// The writing end of a fill before its response's head is known. Its holder must ask the origin. Dropping it fails the fill.
 pub struct FillWriter {
     cache: Cache,
@@ -431,7 +434,7 @@ impl FillWriter {
             return self.write(Arc::new(meta), Some(PartOf::Completing { base, part }), exchange.body_length);
         }
         let is_taken = self.cache.may_spool(part.range.length());
-        let base = DiskBase::open(&base).filter(|_| is_taken).zip(part.complete_length);
+        let base = DiskBase::open(&base).filter(|_| is_taken).zip(complete_length(&part));
         let Some((base, complete_length)) = base else { return self.ask_again() };
         base.open.count_hit();
         let meta = of_length(combined_meta(&base.entry.meta, &meta, self.policy()), complete_length);
@@ -442,7 +445,7 @@ impl FillWriter {
 
     /// The part as it goes to disk, if it does: where other parts of the representation are there, and where memory does not take it.
     fn part_on_disk(&self, meta: &Meta, response: &ResponseHead, part: PartialContent) -> Option<DiskPart> {
-        let (complete_length, bytes) = (part.complete_length?, part.range.length());
+        let (complete_length, bytes) = (complete_length(&part)?, part.range.length());
         if !self.cache.may_spool(bytes) || meta.validators() != Validators::Any {
             return None;
         }
@@ -611,6 +614,11 @@ impl Cache {
 fn of_length(mut meta: Meta, complete_length: u64) -> Meta {
     meta.head.fields.set("Content-Length", complete_length.to_string());
     meta
+}
+
+/// The length of the whole of which this is a part, where the origin states one that a file can have.
+fn complete_length(part: &PartialContent) -> Option<u64> {
+    part.complete_length.filter(|length| *length <= COMPLETE_LENGTH_MAX)
 }
 
 /// Fields that describe the stored bytes, which a 304 does not replace, and Age, which the cache writes itself.

@@ -464,3 +464,19 @@ fn a_date_in_if_range_selects_the_same_bytes_for_the_look_up_and_for_the_answer(
     let hit = scene.client().get_with("/", &fields);
     assert!(hit.is_hit() && is_part(&hit, &body, 500_000..=1_999_999), "{}", hit.field("Cache-Status"));
 }
+
+#[test]
+fn a_part_of_a_body_that_no_file_can_hold_is_not_stored() {
+    let (folder, body) = (folder(), body(BODY_BYTES));
+    let (first, last) = (u64::MAX - 1_000_001, u64::MAX - 2);
+    let answer = || {
+        let place = format!("Content-Range: bytes {first}-{last}/{}", u64::MAX - 1);
+        get("/").answers(reply("206 Partial Content", &[FRESH, TAG, &place], &body[..1_000_000]))
+    };
+    let scene = small_memory(&folder).run([answer(), answer()]);
+    for _ in 0..2 {
+        let response = scene.client().get_with("/", &[&format!("Range: bytes={first}-{last}")]);
+        assert!(response.status == 206 && response.text() == body[..1_000_000] && !response.is_hit());
+        scene.eventually(|| scene.engine.cache().fills_running() == 0);
+    }
+}
