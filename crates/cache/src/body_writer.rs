@@ -240,6 +240,14 @@ impl BodyWriter {
         part.base.is_none() && self.cache.has_more_on_disk(self.request.key(), &part.meta, part.complete_length, came)
     }
 
+    /// Whether a larger part of the same representation is on its way to disk. This one would be newer, and the larger one would be dropped for
+    /// it.
+    fn is_outdone_by_what_comes(&self) -> bool {
+        let Some(PartOf::Alone(part)) = &self.part else { return false };
+        let is_larger = |other: &Fill| other.brings_another_part(&self.meta, part.complete_length);
+        self.cache.0.fills.has_other(&self.fill, is_larger)
+    }
+
     /// Whether what has come of the body can be stored although the origin has broken off.
     pub fn can_keep_what_came(&self) -> bool {
         matches!(self.part, Some(PartOf::OnDisk(_))) && self.has_to_spool()
@@ -339,7 +347,7 @@ impl BodyWriter {
             (state.body.to_vec(), state.is_storable, state.body.lend_charge())
         };
         let is_on_disk = matches!(self.part, Some(PartOf::OnDisk(_)));
-        let is_storable = is_storable && !is_on_disk && !self.fill.is_poisoned();
+        let is_storable = is_storable && !is_on_disk && !self.fill.is_poisoned() && !self.is_outdone_by_what_comes();
         let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
         let ended = self.ended(trailers);
         // Stored before readers learn that it is complete, so that a client's next request finds it.

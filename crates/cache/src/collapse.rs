@@ -81,6 +81,13 @@ impl Fills {
         self.shard(hash).get(&hash).is_some_and(|fills| fills.iter().any(|fill| *fill.key == *key))
     }
 
+    /// Whether another fill of the same key is running for which that holds.
+    pub(crate) fn has_other(&self, fill: &Arc<Fill>, holds: impl Fn(&Fill) -> bool) -> bool {
+        let shard = self.shard(fill.hash);
+        let is_other = |other: &&Arc<Fill>| *other.key == *fill.key && !Arc::ptr_eq(other, fill);
+        shard.get(&fill.hash).is_some_and(|fills| fills.iter().filter(is_other).any(|other| holds(other)))
+    }
+
     /// Removes a fill: no request joins it from now on.
     pub(crate) fn end(&self, fill: &Arc<Fill>) {
         let mut shard = self.shard(fill.hash);

@@ -31,6 +31,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tags::Tags;
 use crate::{Entry, Meta};
 use bytes::Bytes;
+use kasoku_semantics::partial::{combinable, part};
 use kasoku_semantics::reason::Reason;
 use kasoku_store::KeyHash;
 use kasoku_wire::Fields;
@@ -185,6 +186,19 @@ impl Fill {
         is_of_this && is_alike && self.is_joinable && !self.is_purged() && {
             let state = self.state();
             state.is_storable && !state.is_poisoned && !state.is_late
+        }
+    }
+
+    /// Whether it brings a part to disk that belongs together with this one, of `complete_length` bytes in all, and may still be stored.
+    pub(crate) fn brings_another_part(&self, meta: &Meta, complete_length: Option<u64>) -> bool {
+        !self.is_poisoned() && {
+            let state = self.state();
+            let FillPhase::Streaming(other) = &state.phase else { return false };
+            let other_length = part(&other.head, None).ok().and_then(|part| part.complete_length);
+            state.is_storable
+                && state.body.is_for_disk()
+                && (other.rules, &other.nominated, &other.variant) == (meta.rules, &meta.nominated, &meta.variant)
+                && combinable(&other.head, other_length, &meta.head, complete_length)
         }
     }
 

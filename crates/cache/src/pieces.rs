@@ -28,6 +28,8 @@ pub(crate) struct Pieces {
     /// The offset behind the last byte that the disk tier has of what has arrived.
     spooled_end: u64,
     placement: Placement,
+    /// Whether they are a part that goes to disk.
+    is_for_disk: bool,
 }
 
 /// Where the bytes of a fill belong in the body. Readers count from the first byte of the response that they get.
@@ -62,18 +64,24 @@ impl Pieces {
             spooled: Vec::new(),
             spooled_end: 0,
             placement: Placement::default(),
+            is_for_disk: false,
         }
     }
 
-    /// Says where the bytes belong, before the first one arrives.
+    /// Says where the bytes of a part that goes to disk belong, before the first one arrives.
     pub(crate) fn place(&mut self, placement: Placement) {
         (self.end, self.spooled_end) = (placement.start, placement.start);
-        self.placement = placement;
+        (self.placement, self.is_for_disk) = (placement, true);
     }
 
     /// Whether readers get what is stored around the bytes that arrive.
     pub(crate) fn is_completing(&self) -> bool {
         self.placement.around.is_some()
+    }
+
+    /// Whether they are a part that goes to disk.
+    pub(crate) fn is_for_disk(&self) -> bool {
+        self.is_for_disk
     }
 
     /// How many bytes have arrived.

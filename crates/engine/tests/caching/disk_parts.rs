@@ -418,6 +418,30 @@ fn a_part_of_a_whole_of_unknown_length_is_not_stored() {
 }
 
 #[test]
+fn a_small_part_that_came_meanwhile_does_not_cost_a_large_one() {
+    let (folder, body, gate) = (folder(), body(BODY_BYTES), Gate::new());
+    let large = part(&body, TAG, 0..=2_999_999);
+    let (begin, end) = large.split_at(500_000);
+    let scene = small_memory(&folder).run([
+        get("/").sends(begin).waits(&gate).answers(end),
+        get("/").answers(part(&body, TAG, 3_900_000..=3_999_999)),
+    ]);
+    let mut client = scene.client();
+    client.ask("GET", "/", &["Range: bytes=0-2999999"]);
+    client.next_head();
+    let mut taken = client.take(400_000);
+    // A player looks for the index at the end of a video.
+    scene.advance(1);
+    assert!(is_part(&range(&mut scene.client(), 3_900_000, 3_999_999), &body, 3_900_000..=3_999_999));
+    gate.open();
+    taken.extend(client.take(2_600_000));
+    assert!(taken == body.as_bytes()[..3_000_000]);
+    scene.eventually(|| scene.engine.cache().fills_running() == 0);
+    let hit = range(&mut scene.client(), 0, 2_999_999);
+    assert!(hit.is_hit() && is_part(&hit, &body, 0..=2_999_999), "{}", hit.field("Cache-Status"));
+}
+
+#[test]
 fn a_part_that_is_stored_already_takes_no_room_when_it_comes_again() {
     let (folder, body, gate) = (folder(), body(BODY_BYTES), Gate::new());
     let again = part(&body, TAG, 0..=1_199_999);
