@@ -176,7 +176,7 @@ impl Cache {
             Reuse::StaleWhileRevalidate => Reason::HitStaleWhileRevalidate,
             Reuse::Validate(reason) => return self.validation(query, directives, entry, reason),
         };
-        if self.covers(query.request, entry) {
+        if self.covers(query.request, entry, query.now) {
             return LookupOutcome::Hit(reason);
         }
         match (reuse, entry.body.complete_length()) {

@@ -26,6 +26,7 @@ use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::forward::{forwards_fields_unchanged, is_sent_as_received};
 use kasoku_semantics::partial::missing;
 use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::precondition::{Precondition, precondition};
 use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
@@ -126,7 +127,7 @@ impl Cache {
             return None;
         }
         let reason = hit_reason(&entry.meta, received, policy, now)?;
-        self.covers(received, entry).then_some(reason)
+        self.covers(received, entry, now).then_some(reason)
     }
 
     /// Looks up a request.
@@ -178,8 +179,8 @@ impl Cache {
     }
 
     /// Whether a stored response has all bytes that a request wants.
-    pub fn covers(&self, request: &RequestHead, entry: &Entry) -> bool {
-        matches!(needed(request, entry), Needed::Stored)
+    pub fn covers(&self, request: &RequestHead, entry: &Entry, now: Now) -> bool {
+        matches!(needed(request, entry, now), Needed::Stored)
     }
 
     /// The result for a request, given what is stored for its key.
@@ -252,7 +253,7 @@ impl Cache {
     }
 
     fn usable(&self, asked: Decision<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
-        match needed(asked.query.request, entry) {
+        match needed(asked.query.request, entry, asked.query.now) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
             Needed::More(_)
                 if entry.body.is_in_memory() && entry.body.complete_length() > Some(self.0.limits.object_bytes_max) =>
@@ -266,7 +267,7 @@ impl Cache {
 
     fn usable_and_refresh(&self, asked: Decision<'_>, entry: &Arc<Entry>) -> Lookup {
         let query = asked.query;
-        if !matches!(needed(query.request, entry), Needed::Stored) {
+        if !matches!(needed(query.request, entry, query.now), Needed::Stored) {
             return self.begin_validation(asked, entry, Reason::Stale);
         }
         let selection = Selection::whole(&entry.meta.variant);
@@ -574,8 +575,11 @@ enum Needed {
     Unknown,
 }
 
-fn needed(request: &RequestHead, entry: &Entry) -> Needed {
-    if entry.body.is_complete() {
+fn needed(request: &RequestHead, entry: &Entry, now: Now) -> Needed {
+    let Meta { head, freshness, .. } = &*entry.meta;
+    // A client that has the response already gets no byte of it. Of a part, no codings are made.
+    let has_it = || precondition(request, head, entry.meta.validators(), freshness.response_time, now);
+    if entry.body.is_complete() || has_it() == Precondition::NotModified {
         return Needed::Stored;
     }
     let Some(complete_length) = entry.body.complete_length() else { return Needed::Unknown };

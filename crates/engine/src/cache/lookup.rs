@@ -235,7 +235,7 @@ async fn join(exchange: &Exchange, request: &SharedRequest, reader: FillReader, 
             Answer::hit(entry, reason, exchange.worker.now())
         }
         Ok(Joined::Settled(entry, reason))
-            if cache.may_share(request, &entry.meta, now) && cache.covers(request.head(), &entry) =>
+            if cache.may_share(request, &entry.meta, now) && cache.covers(request.head(), &entry, now) =>
         {
             Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
         }

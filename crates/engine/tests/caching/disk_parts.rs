@@ -504,3 +504,16 @@ fn a_part_of_a_body_that_no_file_can_hold_is_not_stored() {
         scene.eventually(|| scene.engine.cache().fills_running() == 0);
     }
 }
+
+#[test]
+fn a_client_that_has_the_response_costs_no_byte_of_what_is_missing() {
+    let (folder, body) = (folder(), body(BODY_BYTES));
+    let scene = small_memory(&folder).run([first(&body)]);
+    let mut client = scene.client();
+    has_first(&scene, &mut client, &body);
+    for fields in [&["If-None-Match: \"one\""][..], &["If-None-Match: \"one\"", "Range: bytes=500000-1999999"]] {
+        let known = client.get_with("/", fields);
+        assert_eq!((known.status, known.is_hit()), (304, true));
+    }
+    assert_eq!(scene.origin.count(), 1);
+}
