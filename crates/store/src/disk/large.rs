@@ -148,12 +148,16 @@ impl LargeWriter {
         let length = length.ok_or(LargeError::Refused)?;
         self.make_room(length.into()).await?;
         let (store, segment, offset) = (self.store().clone(), self.segment().clone(), self.offset);
-        let (checksums, is_added) = (store.directory.checksums, matches!(self.to, Destination::Stored(..)));
+        let checksums = store.directory.checksums;
+        // Who waits may give up meanwhile. Its room must not be given to another addition before the write has ended.
+        let addition = match &self.to {
+            Destination::Stored(addition, ..) => Some(addition.clone()),
+            Destination::New(..) => None,
+        };
         let write = move || {
-            let is_written = if is_added {
-                segment.write_added(&bytes, offset)?
-            } else {
-                segment.write(&bytes, offset).map(|()| true)?
+            let is_written = match &addition {
+                Some(addition) => addition.segment().write_added(&bytes, offset)?,
+                None => segment.write(&bytes, offset).map(|()| true)?,
             };
             let checksum = checksums.of(FileKind::Segment, segment.number.into(), offset, &bytes);
             Ok::<_, io::Error>(is_written.then_some(checksum))
