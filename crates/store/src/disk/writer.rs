@@ -433,10 +433,12 @@ impl Writer {
         let length = head_bytes(&head.key, &head.description, head.chunks.len());
         let at = Location { segment: segment.number, offset: end.next_multiple_of(UNIT_BYTES) };
         self.make_room_for_more(length + TRAILER_BYTES)?;
+        // First the number, then the look: a removal with a lower number has taken the old place away by then. So a scan never finds a head
+        // that is newer than the removal of its object.
+        head.sequence = store.index.next_sequence();
         if segment.is_removed() || !store.index.has(old) {
             return Err(Refused::Gone);
         }
-        head.sequence = store.index.next_sequence();
         let place =
             Place::new((old.hash, head.variant), at, (length, length), head.stored_ms).ok_or(Refused::TooLarge)?;
         match segment.write_added_head(&head, at.offset, store.directory.checksums)? {
