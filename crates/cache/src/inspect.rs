@@ -5,7 +5,7 @@
 //! the rules that hold for a fill.
 
 use crate::failing::RetryDecision;
-use crate::lookup::{Judged, first_variant, is_joined_validation, without_fill};
+use crate::lookup::{Judged, Needed, first_variant, is_joined_validation, needed, without_fill};
 use crate::query::CacheQuery;
 use crate::refusals::StoreRefusal;
 use crate::selection::Selection;
@@ -176,12 +176,14 @@ impl Cache {
             Reuse::StaleWhileRevalidate => Reason::HitStaleWhileRevalidate,
             Reuse::Validate(reason) => return self.validation(query, directives, entry, reason),
         };
-        if self.covers(query.request, entry, query.now) {
-            return LookupOutcome::Hit(reason);
-        }
-        match (reuse, entry.body.complete_length()) {
+        let missing = match needed(query.request, entry, query.now) {
+            Needed::Stored => return LookupOutcome::Hit(reason),
+            Needed::More(missing) => Some(missing),
+            Needed::Unknown => None,
+        };
+        match (reuse, missing) {
             (Reuse::StaleWhileRevalidate, _) => self.validation(query, directives, entry, Reason::Stale),
-            (_, Some(length)) if !entry.body.is_in_memory() || length <= self.0.limits.object_bytes_max => {
+            (_, Some(missing)) if self.may_complete(entry, missing) => {
                 asking(query.request, directives, Reason::PartialMiss)
             }
             _ => self.miss(query, directives, Some(entry), variant, Reason::PartialMiss),

@@ -255,13 +255,16 @@ impl Cache {
     fn usable(&self, asked: Decision<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
         match needed(asked.query.request, entry, asked.query.now) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
-            Needed::More(_)
-                if entry.body.is_in_memory() && entry.body.complete_length() > Some(self.0.limits.object_bytes_max) =>
-            {
-                self.begin_miss(asked, Miss::entry(entry), Reason::PartialMiss)
-            }
-            Needed::More(missing) => self.begin_completion(asked, entry, missing),
-            Needed::Unknown => self.begin_miss(asked, Miss::entry(entry), Reason::PartialMiss),
+            Needed::More(missing) if self.may_complete(entry, missing) => self.begin_completion(asked, entry, missing),
+            Needed::More(_) | Needed::Unknown => self.begin_miss(asked, Miss::entry(entry), Reason::PartialMiss),
+        }
+    }
+
+    /// Whether the bytes that a stored part lacks can be added to it.
+    pub(crate) fn may_complete(&self, entry: &Entry, missing: ByteRange) -> bool {
+        match entry.body.is_in_memory() {
+            true => entry.body.complete_length() <= Some(self.0.limits.object_bytes_max),
+            false => self.may_spool(missing.length()),
         }
     }
 
@@ -569,13 +572,13 @@ pub(crate) fn is_joined_validation(reason: Reason) -> bool {
 }
 
 /// How much of the bytes that a request wants is stored.
-enum Needed {
+pub(crate) enum Needed {
     Stored,
     More(ByteRange),
     Unknown,
 }
 
-fn needed(request: &RequestHead, entry: &Entry, now: Now) -> Needed {
+pub(crate) fn needed(request: &RequestHead, entry: &Entry, now: Now) -> Needed {
     let Meta { head, freshness, .. } = &*entry.meta;
     // A client that has the response already gets no byte of it. Of a part, no codings are made.
     let has_it = || precondition(request, head, entry.meta.validators(), freshness.response_time, now);

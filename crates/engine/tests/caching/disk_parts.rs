@@ -517,3 +517,24 @@ fn a_client_that_has_the_response_costs_no_byte_of_what_is_missing() {
     }
     assert_eq!(scene.origin.count(), 1);
 }
+
+#[test]
+fn what_is_too_much_to_be_added_is_asked_for_once() {
+    let (folder, body) = (folder(), body(BODY_BYTES));
+    let answer = |range: RangeInclusive<usize>| {
+        // The store has 64 MiB, and takes a quarter of it for one response.
+        let place = format!("Content-Range: bytes {}-{}/100000000", range.start(), range.end());
+        get("/").answers(reply("206 Partial Content", &[FRESH, TAG, &place], &body[range]))
+    };
+    let scene = small_memory(&folder).run([answer(0..=999_999), answer(500_000..=1_999_999)]);
+    let mut client = scene.client();
+    assert_eq!(range(&mut client, 0, 999_999).status, 206);
+    written(&scene, 1);
+    // The origin sends less than it is asked for.
+    let less = client.get_with("/", &["Range: bytes=500000-"]);
+    assert!(less.status == 206 && less.text() == body[500_000..2_000_000]);
+    written(&scene, 2);
+    let hit = range(&mut client, 0, 1_999_999);
+    assert!(hit.is_hit() && hit.text() == body[..2_000_000], "{}", hit.field("Cache-Status"));
+    assert_eq!(asked(&scene), ["bytes=0-999999", "bytes=500000-"].map(|range| (range.to_owned(), String::new())));
+}
