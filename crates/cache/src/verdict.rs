@@ -37,6 +37,7 @@ use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::{Freshened, freshen, freshness_after_validation, make_conditional};
 use kasoku_semantics::validators::withhold;
 use kasoku_semantics::vary::{Vary, variant_key, vary};
+use kasoku_store::disk::StoredBody;
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::sync::Arc;
 
@@ -432,6 +433,11 @@ impl FillWriter {
         let meta = Meta { nominated, variant, epoch, ..meta };
         if !is_on_disk {
             return self.write(Arc::new(meta), Some(PartOf::Completing { base, part }), exchange.body_length);
+        }
+        // A reader of an earlier fill may have found that the stored bytes are damaged.
+        if base.body.stored_body().is_some_and(StoredBody::is_dropped) {
+            self.cache.remove(self.key(), &base);
+            return self.ask_again();
         }
         let is_taken = self.cache.may_spool(part.range.length());
         let base = DiskBase::open(&base).filter(|_| is_taken).zip(complete_length(&part));

@@ -538,3 +538,28 @@ fn what_is_too_much_to_be_added_is_asked_for_once() {
     assert!(hit.is_hit() && hit.text() == body[..2_000_000], "{}", hit.field("Cache-Status"));
     assert_eq!(asked(&scene), ["bytes=0-999999", "bytes=500000-"].map(|range| (range.to_owned(), String::new())));
 }
+
+#[test]
+fn a_damaged_part_is_found_out_while_it_is_completed() {
+    use std::os::unix::fs::FileExt;
+    let (folder, body) = (folder(), body(BODY_BYTES));
+    let (gate, missing) = (Gate::new(), part(&body, TAG, 1_000_000..=1_499_999));
+    let (begin, end) = missing.split_at(300_000);
+    let scene = small_memory(&folder).run([first(&body), get("/").sends(begin).waits(&gate).answers(end)]);
+    has_first(&scene, &mut scene.client(), &body);
+    let file = std::fs::read_dir(folder.path().join("segments")).unwrap().next().unwrap().unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(file.path()).unwrap();
+    file.write_all_at(b"damage", 100).unwrap();
+    let mut client = scene.client();
+    client.ask("GET", "/", &["Range: bytes=0-1499999"]);
+    let head = client.next_head();
+    assert!(!client.rest_of(head).text().contains("damage"));
+    gate.open();
+    scene.eventually(|| scene.engine.cache().fills_running() == 0);
+    scene.origin.then(get("/").answers(&missing));
+    scene.origin.then(get("/").answers(part(&body, TAG, 0..=1_499_999)));
+    assert!(is_part(&range(&mut scene.client(), 0, 1_499_999), &body, 0..=1_499_999));
+    scene.eventually(|| scene.engine.cache().fills_running() == 0);
+    let hit = range(&mut scene.client(), 0, 1_499_999);
+    assert!(hit.is_hit() && is_part(&hit, &body, 0..=1_499_999), "{}", hit.field("Cache-Status"));
+}

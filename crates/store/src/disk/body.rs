@@ -53,6 +53,17 @@ impl StoredBody {
         self.store.upgrade().is_some_and(|store| store.segment(self.place.segment).is_some())
     }
 
+    /// Whether the object was dropped although its bytes are there: they are damaged, or its next head was not written. One whose next head
+    /// waits to be written was not dropped.
+    pub fn is_dropped(&self) -> bool {
+        let Place { segment, hash, variant, .. } = self.place;
+        self.store.upgrade().is_some_and(|store| {
+            store.segment(segment).is_some()
+                && store.index.place_in(segment, hash, variant.into()).is_none()
+                && !store.index.is_waited_for(hash)
+        })
+    }
+
     /// What of the body is stored, in order: the offset of the first byte of each part, and its length.
     pub fn parts(&self) -> Vec<(u64, u64)> {
         let mut parts: Vec<(u64, u64)> = Vec::new();
