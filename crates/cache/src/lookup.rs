@@ -41,6 +41,10 @@ use std::sync::Arc;
 /// brought after a failed fill. The third does not check the index again, so it may ask the origin once too often.
 const DECISIONS_MAX: u8 = 3;
 
+/// The fewest bytes that are added to a body on disk at a time, and the most additions that a body takes.
+const ADDED_BYTES_MIN: u64 = 64 << 10;
+const ADDITIONS_MAX: u64 = 256;
+
 /// The result of a look-up. A caller that gets a [`FillWriter`] must ask the origin.
 pub enum Lookup {
     /// Deliver this stored response, for this reason. If there is a writer, refresh the response in the background.
@@ -593,8 +597,47 @@ pub(crate) fn needed(request: &RequestHead, entry: &Entry, now: Now) -> Needed {
     };
     let have = entry.body.ranges();
     match ranges.as_slice() {
-        [only] => missing(&have, *only).map_or(Needed::Stored, Needed::More),
+        [only] => match missing(&have, *only) {
+            None => Needed::Stored,
+            Some(missing) if entry.body.is_in_memory() => Needed::More(missing),
+            Some(missing) => Needed::More(widened(missing, &have, complete_length)),
+        },
         several if several.iter().all(|range| entry.body.covers(*range)) => Needed::Stored,
         _ => Needed::Unknown,
+    }
+}
+
+/// A missing range that is to be added to a body on disk: at least [`ADDED_BYTES_MIN`], or one of [`ADDITIONS_MAX`] parts of the body, as far
+/// as nothing is stored there. Each addition writes the list of all chunks anew, so a client that asks for many single bytes would wear the
+/// object out.
+fn widened(missing: ByteRange, have: &[ByteRange], complete_length: u64) -> ByteRange {
+    let wanted = (complete_length / ADDITIONS_MAX).max(ADDED_BYTES_MIN);
+    let next = have.iter().map(|range| range.first).find(|first| *first > missing.last).unwrap_or(complete_length);
+    let last = missing.first.saturating_add(wanted - 1).min(next.saturating_sub(1));
+    ByteRange { last: last.max(missing.last), ..missing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_is_widened_up_to_what_is_stored() {
+        let range = |first, last| ByteRange { first, last };
+        let widened = |missing, have: &[ByteRange], length| {
+            let ByteRange { first, last } = widened(missing, have, length);
+            (first, last)
+        };
+        let (kib, mib) = (1 << 10, 1 << 20);
+        let have = [range(0, 9), range(3 * mib, 4 * mib - 1)];
+        assert_eq!(widened(range(10, 10), &have, 9 * mib), (10, 64 * kib + 9));
+        assert_eq!(widened(range(10, 2 * mib), &have, 9 * mib), (10, 2 * mib));
+        assert_eq!(widened(range(3 * mib - 1, 3 * mib - 1), &have, 9 * mib), (3 * mib - 1, 3 * mib - 1));
+        assert_eq!(widened(range(9 * mib - 5, 9 * mib - 5), &have, 9 * mib), (9 * mib - 5, 9 * mib - 1));
+        // What is stored within the missing range is fetched once more.
+        assert_eq!(widened(range(10, 5 * mib), &have, 9 * mib), (10, 5 * mib));
+        let tib = 1 << 40;
+        assert_eq!(widened(range(4 * mib, 4 * mib), &have, tib), (4 * mib, 4 * mib + tib / 256 - 1));
+        assert_eq!(widened(range(u64::MAX - 1, u64::MAX - 1), &[], u64::MAX), (u64::MAX - 1, u64::MAX - 1));
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Placement {
     pub(crate) shift: u64,
     /// What is stored of the body already.
     pub(crate) base: Option<OpenBody>,
-    /// Where readers get bytes from `base` as well: the offsets of the bytes that arrive, and the length of the body.
+    /// The offsets of the bytes that arrive, and the length of the body, if readers also get what `base` has around these.
     pub(crate) around: Option<(Range<u64>, u64)>,
 }
 

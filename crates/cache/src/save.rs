@@ -166,8 +166,8 @@ impl Cache {
     }
 
     /// Stores a response whose body is not in memory. `to_disk` does what the disk tier has to know of it; it returns whether the response
-    /// may be stored. It is told of the stored response that has fewer bytes of the same representation in another object on disk. Returns
-    /// whether it was stored.
+    /// may be stored. It gets the body that the entry replaces, where that is another object on disk with fewer bytes of the same
+    /// representation. Returns whether the response was stored.
     pub(crate) fn save_elsewhere(
         &self,
         key: &Key,

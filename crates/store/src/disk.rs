@@ -460,6 +460,9 @@ impl Disk {
 
     /// The largest body that [`Disk::begin`] takes at present, in bytes; 0: nothing is written.
     pub fn large_bytes_max(&self) -> u64 {
+        if self.shared.reads.is_skipping() {
+            return 0;
+        }
         match *self.shared.state() {
             DiskState::Serving { paused: None, .. } => {
                 (self.shared.options.size_bytes / writer::LARGE_SHARE_OF_STORE).min(LARGE_BYTES_MAX)

@@ -1,8 +1,8 @@
 //! Bytes that are being added to a large object.
 //!
 //! They go behind the object's head, into room of their own, and another head behind them then names all chunks. Until that is published,
-//! the object is what it was, and so it is if the process ends. A segment takes one addition at a time. What refreshes, replaces or removes
-//! the object meanwhile outweighs the addition.
+//! the object is what it was, and so it is if the process ends. A segment takes one addition at a time. If something refreshes,
+//! replaces or removes the object meanwhile, the addition is not published.
 
 use super::layout::{ChunkPlace, Head};
 use super::place::Place;

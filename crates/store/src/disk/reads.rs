@@ -172,7 +172,12 @@ impl Reads {
         &self,
         write: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ReadError> {
-        if self.breaker.is_skipping() { Err(ReadError::Silent) } else { self.on_thread(write).await }
+        if self.is_skipping() { Err(ReadError::Silent) } else { self.on_thread(write).await }
+    }
+
+    /// Whether reads and writes are skipped at present, since the disk does not answer.
+    pub(super) fn is_skipping(&self) -> bool {
+        self.breaker.is_skipping()
     }
 
     /// The caller of a read or a write gave up. Returns whether reads are skipped from now on, and were not before.

@@ -202,6 +202,15 @@ fn what_was_stored_a_moment_ago_survives_the_end_of_the_process() {
 }
 
 #[test]
+fn a_disk_that_does_not_answer_takes_no_large_body() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = start(folder.path());
+    assert_eq!(disk.large_bytes_max(), 16 * MIB);
+    (0..breaker::TIMEOUTS_MAX).for_each(|_| disk.timed_out());
+    assert_eq!(disk.large_bytes_max(), 0);
+}
+
+#[test]
 fn what_was_removed_does_not_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let (running, left) = (folder.path().join("running"), folder.path().join("left"));

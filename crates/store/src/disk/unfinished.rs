@@ -12,8 +12,8 @@ pub enum LargeError {
     /// There is no room for it, or nothing is written at present.
     #[error("the disk cache does not take it")]
     Refused,
-    /// What was written for it before and is of no use any more takes too much room: it should be dropped, and fetched anew.
-    #[error("too much of the object's file is of no use any more")]
+    /// Lists of its chunks that are outdated take too much of its file: it should be dropped, and fetched anew.
+    #[error("outdated lists of chunks take too much of the object's file")]
     Worn,
     /// The disk failed.
     #[error(transparent)]
