@@ -147,11 +147,16 @@ impl Cache {
         }
     }
 
-    /// Looks up a request after a [`Recall`], by what is in memory now.
-    pub fn look_up_recalled(&self, request: &SharedRequest, now: Now) -> Lookup {
+    /// Looks up a request after a [`Recall`], by what is in memory now, and by what was read.
+    pub fn look_up_recalled(&self, request: &SharedRequest, recall: &Recall, now: Now) -> Lookup {
         let query = &CacheQuery::new(request, now);
         let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
-        let stored = self.0.memory.value(query.key.hash(), query.key.bytes());
+        let selects = |stored: &Arc<Resource>| stored.select(&query.request.fields, query.policy).is_some();
+        let in_memory = self.0.memory.value(query.key.hash(), query.key.bytes());
+        let stored = match recall.found() {
+            Some(read) if !in_memory.as_ref().is_some_and(selects) => Some(read.clone()),
+            _ => in_memory,
+        };
         self.decide(asked, stored.as_deref())
     }
 

@@ -57,7 +57,7 @@ impl Host {
         let found = match self.cache.look_up(&request, NOW) {
             Lookup::Recall(recall) => {
                 recall.wait().await;
-                self.cache.look_up_recalled(&request, NOW)
+                self.cache.look_up_recalled(&request, &recall, NOW)
             }
             found => found,
         };

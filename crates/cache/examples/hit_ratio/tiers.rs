@@ -121,7 +121,7 @@ impl Tiers {
         let found = match self.cache.look_up(&request, NOW) {
             Lookup::Recall(recall) => {
                 self.runtime.block_on(recall.wait());
-                self.cache.look_up_recalled(&request, NOW)
+                self.cache.look_up_recalled(&request, &recall, NOW)
             }
             found => found,
         };

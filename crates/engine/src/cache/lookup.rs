@@ -147,7 +147,7 @@ async fn look_up_in_all_tiers(exchange: &Exchange, request: &SharedRequest) -> L
             if timeout(DISK_TIMEOUT, read).await.is_err() {
                 recall.give_up();
             }
-            cache.look_up_recalled(request, exchange.worker.now())
+            cache.look_up_recalled(request, &recall, exchange.worker.now())
         }
         found => found,
     }
