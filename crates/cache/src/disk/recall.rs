@@ -34,7 +34,7 @@ impl Recall {
         let Self { cache, key, read } = self;
         let make = || async {
             let tier = cache.0.disk.as_ref()?;
-            // Each attempt to read what hangs would hold another one of the few threads that read.
+            // Each attempt to read what hangs would take the place of another read.
             let is_given_up = read.is_given_up.load(Ordering::Relaxed);
             let found = if is_given_up { None } else { cache.read_from_disk(tier, key).await };
             // Before it comes into memory: a request that comes after an invalidation must not get what was read before it.

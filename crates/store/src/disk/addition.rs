@@ -81,16 +81,24 @@ impl Drop for Addition {
 pub(super) fn merged(one: &[ChunkPlace], other: &[ChunkPlace]) -> Option<Vec<ChunkPlace>> {
     let mut chunks = [one, other].concat();
     chunks.sort_by_key(|chunk| chunk.first);
-    are_in_order(&chunks).then_some(chunks)
+    are_in_order(chunks.iter().copied()).then_some(chunks)
 }
 
 /// Whether each chunk begins behind the one before it.
-pub(super) fn are_in_order(chunks: &[ChunkPlace]) -> bool {
+pub(super) fn are_in_order(chunks: impl IntoIterator<Item = ChunkPlace>) -> bool {
     let mut end = 0;
-    chunks.iter().all(|chunk| {
+    chunks.into_iter().all(|chunk| {
         let is_behind = chunk.first >= end;
         let next = chunk.first.checked_add(chunk.length.into());
         end = next.unwrap_or(end);
         is_behind && next.is_some()
     })
+}
+
+/// Whether each chunk begins where the one before it ends, and the first one at 0.
+pub(super) fn have_no_gaps(chunks: impl IntoIterator<Item = ChunkPlace>) -> bool {
+    let mut end = 0;
+    chunks
+        .into_iter()
+        .all(|chunk| chunk.first == std::mem::replace(&mut end, chunk.first.saturating_add(chunk.length.into())))
 }

@@ -4,6 +4,7 @@
 //! journal. What a running process has not written yet (up to a second) is not in it. An object whose segment is evicted meanwhile is
 //! [`Inspected::Gone`], which is no damage.
 
+use super::addition::have_no_gaps;
 use super::changes::Changes;
 use super::directory::{Directory, FORMAT_VERSION, FileName, OpenError};
 use super::journal::JournalContent;
@@ -306,10 +307,7 @@ impl InspectedObject {
 
     /// Whether all bytes from 0 on are stored, up to the end of the last chunk.
     pub fn is_whole(&self) -> bool {
-        let mut end = 0;
-        self.chunks
-            .iter()
-            .all(|chunk| chunk.first == std::mem::replace(&mut end, chunk.first.saturating_add(chunk.length.into())))
+        have_no_gaps(self.chunks.iter().copied())
     }
 }
 

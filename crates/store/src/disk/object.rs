@@ -2,7 +2,7 @@
 //!
 //! What is read is compared with its checksum before a caller gets it. An object that is not as it was written is dropped and counted.
 
-use super::addition::{Addition, are_in_order};
+use super::addition::{Addition, are_in_order, have_no_gaps};
 use super::layout::{ChunkPlace, FileKind, Head};
 use super::place::Place;
 use super::reads::{ReadError, read_and_wait};
@@ -197,15 +197,13 @@ impl StoredObject {
 
     /// Whether its chunks are parts of a body of that length: each begins behind the one before it.
     pub fn is_part_of(&self, complete_length: u64) -> bool {
-        let places: Vec<ChunkPlace> = self.chunks.iter().map(StoredChunk::place).collect();
         let end = self.chunks.last().map_or(0, |last| last.first().saturating_add(last.length()));
-        are_in_order(&places) && end <= complete_length
+        are_in_order(self.chunks.iter().map(StoredChunk::place)) && end <= complete_length
     }
 
     /// Whether all bytes from 0 on are stored, up to the end of the last chunk.
     pub fn is_whole(&self) -> bool {
-        let mut end = 0;
-        self.chunks.iter().all(|chunk| chunk.first() == std::mem::replace(&mut end, chunk.first() + chunk.length()))
+        have_no_gaps(self.chunks.iter().map(StoredChunk::place))
     }
 
     /// The length of the stored body, in bytes.
