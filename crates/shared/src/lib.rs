@@ -1,0 +1,12 @@
+//! The shared tier: servers in which several caches keep their responses together.
+//!
+//! This crate keeps and returns bytes by name. It never reads a header, and what it returns has been compared with its checksum. What the
+//! bytes mean, and whether they may be used, is decided above it (`kasoku_cache::shared`).
+//!
+//! | file | job |
+//! |---|---|
+//! | `names` | what an item is called in a server |
+//! | `sealed` | items as they are written: checksum or HMAC, and large ones in chunks |
+//! | `placement` | which server of a ring has an item |
+//! | `memcached` | asks memcached servers, by their meta protocol |
+//! | `purge_log` | the purges that all caches have to hear of, in each server |
