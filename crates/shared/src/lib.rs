@@ -10,3 +10,5 @@
 //! | `placement` | which server of a ring has an item |
 //! | `memcached` | asks memcached servers, by their meta protocol |
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
+
+pub mod names;
