@@ -12,3 +12,4 @@
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
 
 pub mod names;
+pub mod sealed;
