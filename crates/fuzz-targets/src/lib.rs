@@ -39,6 +39,7 @@ mod request_head;
 mod request_target;
 mod response_head;
 mod rewrite;
+mod sealed_item;
 mod section;
 mod targeted_field;
 mod url_path;
@@ -54,7 +55,7 @@ pub struct Target {
 }
 
 /// All targets, roughly in the order in which bytes reach the code that they check.
-pub const TARGETS: [Target; 23] = [
+pub const TARGETS: [Target; 24] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },
     Target { name: "request_target", run: request_target::run },
@@ -77,6 +78,7 @@ pub const TARGETS: [Target; 23] = [
     Target { name: "content_range", run: content_range::run },
     Target { name: "exchange", run: exchange::run },
     Target { name: "difference", run: difference::run },
+    Target { name: "sealed_item", run: sealed_item::run },
     Target { name: "configuration", run: configuration::run },
 ];
 
