@@ -13,3 +13,4 @@
 
 pub mod names;
 pub mod sealed;
+pub mod placement;
