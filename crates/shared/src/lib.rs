@@ -13,4 +13,5 @@
 
 pub mod names;
 pub mod sealed;
+pub mod memcached;
 pub mod placement;

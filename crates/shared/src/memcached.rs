@@ -1,0 +1,3 @@
+//! Asks memcached servers, by their meta protocol.
+
+pub mod protocol;
