@@ -8,10 +8,14 @@
 //! | `names` | what an item is called in a server |
 //! | `sealed` | items as they are written: checksum or HMAC, and large ones in chunks |
 //! | `placement` | which server of a ring has an item |
+//! | `health` | whether a server may be asked |
+//! | `server_counters` | what each server was asked and did |
 //! | `memcached` | asks memcached servers, by their meta protocol |
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
 
 pub mod names;
 pub mod sealed;
+pub mod health;
 pub mod memcached;
 pub mod placement;
+pub mod server_counters;
