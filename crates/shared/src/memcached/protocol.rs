@@ -18,7 +18,7 @@
 mod reply;
 mod request;
 
-pub use reply::{LINE_BYTES_MAX, ProtocolError, Reply, ReplyParser, Status};
+pub use reply::{LINE_BYTES_MAX, ProtocolError, Reply, ReplyParser, Status, number};
 pub use request::{NAME_BYTES_MAX, Operation, Request, StoreMode, is_name};
 
 #[cfg(test)]

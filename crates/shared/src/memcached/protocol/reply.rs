@@ -170,7 +170,7 @@ fn parse_line(line: &[u8]) -> Result<Line, ProtocolError> {
         b"MN" if line == b"MN" => return error(Status::NoOp),
         b"SERVER_ERROR" => return error(Status::ServerError(message(after_word(line)))),
         b"CLIENT_ERROR" => return error(Status::ClientError(message(after_word(line)))),
-        b"ERROR" => return Err(ProtocolError::NoMetaCommands),
+        b"ERROR" if line == b"ERROR" => return Err(ProtocolError::NoMetaCommands),
         _ => return Err(unknown()),
     };
     let opaque = only_opaque(words).ok_or_else(unknown)?;
@@ -186,8 +186,8 @@ fn only_opaque<'l>(mut words: impl Iterator<Item = &'l [u8]>) -> Option<u32> {
     }
 }
 
-/// A number of digits only.
-pub(crate) fn number(digits: &[u8]) -> Option<u64> {
+/// A number that is written in digits only.
+pub fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

@@ -84,7 +84,8 @@ fn what_memcached_does_not_send_is_an_error() {
         "no length overflows"
     );
     assert_eq!(reply(b"VA 3 O1\r\nabcd\r\n"), Err(ProtocolError::WrongLength));
-    let unknown: [&[u8]; 15] = [
+    let unknown: [&[u8]; 16] = [
+        b"ERROR Too many open connections\r\n",
         b"\r\n",
         b"\n",
         b"HD\r\n",

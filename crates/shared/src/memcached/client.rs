@@ -1,0 +1,152 @@
+//! The operations.
+
+use super::connection::Connection;
+use super::expiry::Expiry;
+use super::failure::Failure;
+use super::protocol::{Operation, ProtocolError, Request, Status, StoreMode, is_name, number};
+use super::servers::{Server, Servers};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Asks servers for one worker. Its clones share its connections, which close when the last one is dropped.
+///
+/// Each operation ends within the operation timeout. Its future may be dropped at any time; what was sent is then done by the server all
+/// the same.
+#[derive(Clone, Debug)]
+pub struct Client {
+    servers: Arc<Servers>,
+    /// The connections to each server.
+    connections: Arc<[Vec<Connection>]>,
+}
+
+impl Servers {
+    /// A client with connections of its own, whose tasks run on the present runtime of tokio. Panics if there is none. Nothing is connected
+    /// before the first operation.
+    pub fn client(self: &Arc<Self>) -> Client {
+        let open = |server| (0..self.options().connections_max).map(|_| Connection::open(self, server)).collect();
+        let connections = (0..self.all().len()).map(open).collect();
+        Client { servers: self.clone(), connections }
+    }
+}
+
+impl Client {
+    /// The servers that this client asks.
+    pub fn servers(&self) -> &Arc<Servers> {
+        &self.servers
+    }
+
+    /// The value of an item; none if there is no such item.
+    pub async fn get(&self, server: usize, name: &[u8]) -> Result<Option<Bytes>, Failure> {
+        let known = self.server(server)?;
+        known.counters.gets.add(1);
+        let status = self.ask(server, name, Operation::Get).await?;
+        if matches!(status, Status::Value(_)) {
+            known.counters.hits.add(1);
+        }
+        match status {
+            Status::Value(value) => Ok(Some(value)),
+            Status::Miss => Ok(None),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Stores a value, which may come in parts. If it is over already, nothing is written.
+    pub async fn set(&self, server: usize, name: &[u8], value: Vec<Bytes>, expiry: Expiry) -> Result<(), Failure> {
+        match self.store(server, name, StoreMode::Set, value, expiry).await? {
+            None | Some(Status::Done) => Ok(()),
+            Some(_) => Err(foreign()),
+        }
+    }
+
+    /// Stores a value if there is none, and says whether it did. If it is over already, nothing is written.
+    pub async fn add(&self, server: usize, name: &[u8], value: Bytes, expiry: Expiry) -> Result<bool, Failure> {
+        match self.store(server, name, StoreMode::Add, vec![value], expiry).await? {
+            Some(Status::Done) => Ok(true),
+            None | Some(Status::NotStored) => Ok(false),
+            Some(_) => Err(foreign()),
+        }
+    }
+
+    /// Removes an item, and says whether there was one.
+    pub async fn delete(&self, server: usize, name: &[u8]) -> Result<bool, Failure> {
+        match self.ask(server, name, Operation::Delete).await? {
+            Status::Done => Ok(true),
+            Status::NotFound => Ok(false),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Adds 1 and returns the new number; none where there is no such item.
+    pub async fn increment(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
+        match self.ask(server, name, Operation::Increment).await? {
+            Status::Value(digits) => parse(&digits).map(Some),
+            Status::NotFound => Ok(None),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// An item that is a number; none where there is no such item.
+    pub async fn number(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
+        self.get(server, name).await?.as_deref().map(parse).transpose()
+    }
+
+    async fn store(
+        &self,
+        server: usize,
+        name: &[u8],
+        mode: StoreMode,
+        value: Vec<Bytes>,
+        expiry: Expiry,
+    ) -> Result<Option<Status>, Failure> {
+        let known = self.server(server)?;
+        let bytes = value.iter().map(Bytes::len).fold(0, usize::saturating_add);
+        if bytes > self.servers.options().item_bytes_max {
+            return Err(Failure::TooLong { bytes });
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let Some(exptime) = expiry.exptime(now) else { return Ok(None) };
+        known.counters.sets.add(1);
+        self.ask(server, name, Operation::Store { mode, value, exptime }).await.map(Some)
+    }
+
+    /// Asks a server, and counts how that went.
+    async fn ask(&self, server: usize, name: &[u8], operation: Operation) -> Result<Status, Failure> {
+        let counters = &self.server(server)?.counters;
+        if !is_name(name) {
+            return Err(Failure::Name);
+        }
+        let connections = self.connections.get(server).into_iter().flatten();
+        let connection = connections.min_by_key(|connection| connection.in_flight());
+        let connection = connection.ok_or(Failure::NoSuchServer(server))?;
+        let begun = Instant::now();
+        let result = connection.ask(Request { name: Bytes::copy_from_slice(name), operation }).await;
+        match &result {
+            Ok(_) => counters.latency.record(begun.elapsed()),
+            Err(Failure::Timeout) => counters.timeouts.add(1),
+            Err(Failure::Busy) => counters.busy.add(1),
+            Err(_) => counters.errors.add(1),
+        }
+        let refused = match result? {
+            Status::ServerError(message) => Failure::Refused(message),
+            Status::ClientError(_) => Failure::NotANumber,
+            status => return Ok(status),
+        };
+        counters.errors.add(1);
+        Err(refused)
+    }
+
+    fn server(&self, server: usize) -> Result<&Server, Failure> {
+        self.servers.server(server).ok_or(Failure::NoSuchServer(server))
+    }
+}
+
+/// The connection lets no such reply through.
+fn foreign() -> Failure {
+    ProtocolError::Foreign.into()
+}
+
+/// A number as memcached keeps it: one that became shorter has blanks behind it.
+fn parse(digits: &[u8]) -> Result<u64, Failure> {
+    number(digits.trim_ascii_end()).ok_or(Failure::NotANumber)
+}

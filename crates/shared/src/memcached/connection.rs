@@ -1,0 +1,122 @@
+//! One pipelined connection to one server.
+//!
+//! Operations hand their requests to a task by a bounded queue. The task connects when the first request comes, writes all requests that
+//! wait at once, and gives each reply to its operation. Replies come in the order of the requests.
+//!
+//! * The task answers each request within the operation timeout, so operations need no timer of their own.
+//! * A request without an answer in time closes the connection, and all requests on it fail. So do a reply that does not fit and a
+//!   connection that breaks. This is one failure of the server, however many requests it hits.
+//! * An operation that was dropped costs nothing: its reply is read and dropped, or its request is not even sent.
+//! * A connection that the server closes while nothing waits is no failure. The next request connects anew.
+//!
+//! What is in flight has a bound. Beyond it, an operation fails at once with [`Failure::Busy`], which says nothing about the server.
+
+mod conversation;
+mod dialer;
+mod load;
+mod outgoing;
+
+use super::failure::Failure;
+use super::protocol::{Request, Status};
+use super::servers::{Server, Servers};
+use conversation::Conversation;
+use dialer::{Dialer, Stream};
+use load::{Admission, Load};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+pub use load::{IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX};
+
+/// The operations' end of a connection. The connection closes when it is dropped.
+#[derive(Debug)]
+pub(super) struct Connection {
+    queue: mpsc::Sender<Queued>,
+    load: Arc<Load>,
+    operation_timeout: Duration,
+}
+
+/// A request on its way to the task.
+#[derive(Debug)]
+struct Queued {
+    request: Request,
+    deadline: Instant,
+    answer: oneshot::Sender<Result<Status, Failure>>,
+    admission: Admission,
+}
+
+impl Connection {
+    /// A connection to this server, whose task runs on the present runtime.
+    pub(super) fn open(servers: &Arc<Servers>, server: usize) -> Self {
+        let (sender, receiver) = mpsc::channel(IN_FLIGHT_MAX);
+        tokio::spawn(run(servers.clone(), server, receiver));
+        Self { queue: sender, load: Arc::default(), operation_timeout: servers.options().operation_timeout }
+    }
+
+    /// How many requests wait.
+    pub(super) fn in_flight(&self) -> usize {
+        self.load.in_flight()
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) async fn ask(&self, request: Request) -> Result<Status, Failure> {
+        let admission = self.load.admit(request.value_bytes()).ok_or(Failure::Busy)?;
+        let (answer, answered) = oneshot::channel();
+        let deadline = Instant::now() + self.operation_timeout;
+        // There is room for all that are admitted, so this fails only if the runtime has dropped the task.
+        let sent = self.queue.try_send(Queued { request, deadline, answer, admission });
+        sent.map_err(|_| Failure::Closed)?;
+        answered.await.unwrap_or(Err(Failure::Closed))
+    }
+}
+
+/// The task: connects whenever there is a request and no connection.
+async fn run(servers: Arc<Servers>, server: usize, mut queue: mpsc::Receiver<Queued>) {
+    let Some(server) = servers.server(server) else { return };
+    let mut dialer = Dialer::new(server.address.endpoint.clone());
+    while let Some(first) = queue.recv().await {
+        if first.answer.is_closed() {
+            continue;
+        }
+        match dialer.dial(first.deadline).await {
+            Ok(stream) => converse(stream, first, &mut queue, &servers, server).await,
+            Err(failure) => {
+                server.health.failed(servers.now_ms());
+                let _ = first.answer.send(Err(failure.clone()));
+                // The others have waited for the same connection.
+                while let Ok(queued) = queue.try_recv() {
+                    let _ = queued.answer.send(Err(failure.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Asks and answers on an open connection, until it ends.
+async fn converse(
+    stream: Stream,
+    first: Queued,
+    queue: &mut mpsc::Receiver<Queued>,
+    servers: &Servers,
+    server: &Server,
+) {
+    let mut conversation = Conversation::new(server, servers.options().item_bytes_max);
+    conversation.take(first);
+    let ended = match stream {
+        Stream::Tcp(mut stream) => {
+            let (reader, writer) = stream.split();
+            conversation.run(reader, writer, queue).await
+        }
+        Stream::Unix(mut stream) => {
+            let (reader, writer) = stream.split();
+            conversation.run(reader, writer, queue).await
+        }
+    };
+    if let Err(failure) = ended {
+        tracing::debug!(server = %server.address.endpoint, %failure, "a connection to a memcached server ended");
+        // An operation that hears of the failure finds the server unusable.
+        server.health.failed(servers.now_ms());
+        conversation.fail(&failure);
+    }
+}

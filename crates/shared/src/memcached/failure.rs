@@ -1,0 +1,47 @@
+//! Why an operation has no result.
+
+use super::protocol::{NAME_BYTES_MAX, ProtocolError};
+use std::io;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why an operation has no result.
+#[derive(Clone, Debug, Error)]
+pub enum Failure {
+    /// There was no connection.
+    #[error("cannot connect: {0}")]
+    Connect(Arc<io::Error>),
+    /// There was no answer in time.
+    #[error("no answer within the operation timeout")]
+    Timeout,
+    /// The server closed the connection.
+    #[error("the server closed the connection")]
+    Closed,
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Broken(Arc<io::Error>),
+    /// The server sent something else than a reply.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The server can't do it, for example because it has no memory left for such an item.
+    #[error("the server refused: {0}")]
+    Refused(String),
+    /// There is an item, but it is no number.
+    #[error("the item is no number")]
+    NotANumber,
+    /// Too many operations wait for the server already. It was not asked.
+    #[error("too many operations wait for the server")]
+    Busy,
+    /// The value is above the limit of items. The server was not asked.
+    #[error("the value of {bytes} bytes is longer than an item may be")]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// The item can't be called so. The server was not asked.
+    #[error("the name of an item has to be 1 to {NAME_BYTES_MAX} printable characters of ASCII without blanks")]
+    Name,
+    /// There is no server of this number.
+    #[error("there is no server {0}")]
+    NoSuchServer(usize),
+}
