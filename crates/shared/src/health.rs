@@ -70,7 +70,7 @@ impl ServerHealth {
         hold.ends_ms = now_ms.saturating_add(hold.length_ms);
     }
 
-    /// The log of the server has been read and carried out.
+    /// The log of the server has been read and carried out. The time is that at which the reading began.
     pub fn synced(&self, now_ms: u64) {
         let hold = self.lock();
         if now_ms < hold.ends_ms {

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The counts so far. Each grows for as long as the server is configured.
 #[derive(Debug, Default)]
 pub struct ServerCounters {
-    /// Values and numbers that were asked for.
+    /// Values that were asked for.
     pub gets: Count,
     /// Those that the server had.
     pub hits: Count,

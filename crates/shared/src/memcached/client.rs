@@ -37,6 +37,9 @@ impl Client {
     }
 
     /// The value of an item; none if there is no such item.
+    ///
+    /// The value is a part of the read buffer, not a copy. It keeps the buffer alive: 16 KiB, or up to twice the length of a long value.
+    /// Copy a short value that is kept for long.
     pub async fn get(&self, server: usize, name: &[u8]) -> Result<Option<Bytes>, Failure> {
         let known = self.server(server)?;
         known.counters.gets.add(1);
@@ -86,9 +89,13 @@ impl Client {
         }
     }
 
-    /// An item that is a number; none where there is no such item.
+    /// An item that is a number; none where there is no such item. Counts as no get: it is asked for all the time.
     pub async fn number(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
-        self.get(server, name).await?.as_deref().map(parse).transpose()
+        match self.ask(server, name, Operation::Get).await? {
+            Status::Value(digits) => parse(&digits).map(Some),
+            Status::Miss => Ok(None),
+            _ => Err(foreign()),
+        }
     }
 
     async fn store(

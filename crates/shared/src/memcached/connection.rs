@@ -46,6 +46,21 @@ struct Queued {
     admission: Admission,
 }
 
+impl Queued {
+    /// The request, if it still makes sense to send it. Not if nobody waits, nor if its time is over, since then this worker was held up:
+    /// it says nothing about the server.
+    fn if_due(self) -> Option<Self> {
+        if self.answer.is_closed() {
+            return None;
+        }
+        if self.deadline <= Instant::now() {
+            let _ = self.answer.send(Err(Failure::Timeout));
+            return None;
+        }
+        Some(self)
+    }
+}
+
 impl Connection {
     /// A connection to this server, whose task runs on the present runtime.
     pub(super) fn open(servers: &Arc<Servers>, server: usize) -> Self {
@@ -75,14 +90,12 @@ impl Connection {
 async fn run(servers: Arc<Servers>, server: usize, mut queue: mpsc::Receiver<Queued>) {
     let Some(server) = servers.server(server) else { return };
     let mut dialer = Dialer::new(server.address.endpoint.clone());
-    while let Some(first) = queue.recv().await {
-        if first.answer.is_closed() {
-            continue;
-        }
+    while let Some(queued) = queue.recv().await {
+        let Some(first) = queued.if_due() else { continue };
         match dialer.dial(first.deadline).await {
             Ok(stream) => converse(stream, first, &mut queue, &servers, server).await,
             Err(failure) => {
-                server.health.failed(servers.now_ms());
+                failed(&servers, server, &failure);
                 let _ = first.answer.send(Err(failure.clone()));
                 // The others have waited for the same connection.
                 while let Ok(queued) = queue.try_recv() {
@@ -114,9 +127,13 @@ async fn converse(
         }
     };
     if let Err(failure) = ended {
-        tracing::debug!(server = %server.address.endpoint, %failure, "a connection to a memcached server ended");
-        // An operation that hears of the failure finds the server unusable.
-        server.health.failed(servers.now_ms());
+        failed(servers, server, &failure);
         conversation.fail(&failure);
     }
+}
+
+/// Makes the server unusable, before any operation hears of the failure.
+fn failed(servers: &Servers, server: &Server, failure: &Failure) {
+    tracing::debug!(server = %server.address.endpoint, %failure, "a memcached server failed");
+    server.health.failed(servers.now_ms());
 }

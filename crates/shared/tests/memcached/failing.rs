@@ -173,6 +173,44 @@ async fn an_operation_that_is_dropped_is_no_timeout() {
 }
 
 #[tokio::test]
+async fn an_answer_that_a_busy_worker_reads_late_is_no_timeout() {
+    let server = Memcached::unix();
+    let client = client(server.endpoint());
+    set(&client, "a", "x").await;
+    // Which of several events comes first is random, so one time proves nothing.
+    for _ in 0..30 {
+        server.stop();
+        let mut waiting = gets(&client, 1);
+        look_at_sockets().await;
+        server.go_on();
+        // The server has one thread for all connections, so it answers the get before this.
+        assert!(server.is_answering());
+        tokio::time::pause();
+        tokio::time::advance(PATIENCE * 2).await;
+        tokio::time::resume();
+        assert_eq!(waiting.join_next().await.unwrap().unwrap().unwrap().unwrap(), "x");
+    }
+    assert_eq!(client.servers().all()[0].health.outages(), 0);
+}
+
+#[tokio::test]
+async fn a_request_that_a_busy_worker_sends_too_late_says_nothing_about_the_server() {
+    let server = Memcached::unix();
+    let client = client(server.endpoint());
+    for _ in 0..2 {
+        let mut get = pin!(client.get(0, b"a"));
+        assert!(get.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        tokio::time::pause();
+        tokio::time::advance(PATIENCE * 2).await;
+        tokio::time::resume();
+        assert!(matches!(get.await, Err(Failure::Timeout)));
+        assert_eq!(client.servers().all()[0].health.outages(), 0);
+        // The first time there was no connection yet.
+        assert_eq!(client.get(0, b"a").await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_is_not_there_is_a_failure() {
     let gone = tempfile::TempDir::new().unwrap().path().join("gone.sock");
     let unnamed = Endpoint::Tcp { host: "no-such-host.invalid".into(), port: 11211 };

@@ -36,6 +36,7 @@ async fn numbers_are_counted() {
     client.set(0, b"n", vec!["abc".into()], NEVER).await.unwrap();
     assert!(matches!(client.increment(0, b"n").await, Err(Failure::NotANumber)));
     assert!(matches!(client.number(0, b"n").await, Err(Failure::NotANumber)));
+    assert_eq!(client.servers().all()[0].counters.gets.value(), 0, "numbers are no values");
     assert!(client.servers().all()[0].health.is_usable(0), "the server has done nothing wrong");
     assert_eq!(client.get(0, b"n").await.unwrap().unwrap(), "abc", "on the same connection");
 }

@@ -74,6 +74,11 @@ impl Memcached {
         }
     }
 
+    /// Whether it answers on a connection of its own.
+    pub(crate) fn is_answering(&self) -> bool {
+        answers(&self.endpoint, self.child.id())
+    }
+
     fn is_stopped(&self) -> bool {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         threads.flatten().all(|thread| {

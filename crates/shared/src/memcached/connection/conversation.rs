@@ -59,12 +59,9 @@ impl<'s> Conversation<'s> {
         }
     }
 
-    /// Adds a request, unless nobody waits for it any more.
+    /// Adds a request.
     pub(super) fn take(&mut self, queued: Queued) {
-        let Queued { request, deadline, answer, admission } = queued;
-        if answer.is_closed() {
-            return;
-        }
+        let Some(Queued { request, deadline, answer, admission }) = queued.if_due() else { return };
         let opaque = self.next_opaque;
         self.next_opaque = opaque.wrapping_add(1);
         let begin = self.outgoing.push(&request, opaque);
@@ -102,19 +99,12 @@ impl<'s> Conversation<'s> {
             tokio::select! {
                 () = timer.as_mut() => {
                     // The timer is not moved with each reply; it finds out when it is over.
-                    let deadline = self.waiting.front().map_or(self.last_deadline, |front| front.deadline);
-                    if deadline <= Instant::now() {
-                        return Err(Failure::Timeout);
+                    if self.deadline() <= Instant::now() {
+                        self.last_chance(&mut reader).await?;
                     }
-                    timer.as_mut().reset(deadline);
+                    timer.as_mut().reset(self.deadline());
                 }
-                read = reader.read_buf(&mut self.input) => match read.map_err(broken)? {
-                    0 => return Err(Failure::Closed),
-                    bytes => {
-                        self.server.counters.bytes_in.add(bytes as u64);
-                        self.deliver()?;
-                    }
-                },
+                read = reader.read_buf(&mut self.input) => self.received(read)?,
                 written = self.outgoing.write_some(&mut writer), if !self.outgoing.is_empty() => {
                     self.server.counters.bytes_out.add(written.map_err(broken)? as u64);
                 }
@@ -136,6 +126,32 @@ impl<'s> Conversation<'s> {
     pub(super) fn fail(self, failure: &Failure) {
         for waiting in self.waiting {
             let _ = waiting.answer.send(Err(failure.clone()));
+        }
+    }
+
+    /// When the next reply has to be there.
+    fn deadline(&self) -> Instant {
+        self.waiting.front().map_or(self.last_deadline, |front| front.deadline)
+    }
+
+    /// Reads once more after the deadline: if this worker was held up, the reply is in the socket.
+    async fn last_chance(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Result<(), Failure> {
+        let late = self.waiting.len();
+        tokio::select! {
+            biased;
+            read = reader.read_buf(&mut self.input) => self.received(read)?,
+            () = std::future::ready(()) => {}
+        }
+        if self.waiting.len() < late { Ok(()) } else { Err(Failure::Timeout) }
+    }
+
+    fn received(&mut self, read: io::Result<usize>) -> Result<(), Failure> {
+        match read.map_err(broken)? {
+            0 => Err(Failure::Closed),
+            bytes => {
+                self.server.counters.bytes_in.add(bytes as u64);
+                self.deliver()
+            }
         }
     }
 

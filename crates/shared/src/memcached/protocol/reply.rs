@@ -21,7 +21,7 @@ pub struct Reply {
 /// What a reply says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// `VA`: the value. It shares the memory of the read buffer: up to 64 KiB of other bytes live as long as it does.
+    /// `VA`: the value. It is a part of the input, not a copy.
     Value(Bytes),
     /// `HD`: done.
     Done,
@@ -108,11 +108,6 @@ impl ReplyParser {
     /// How many bytes of the present value have not arrived, of an input of this length.
     pub fn missing_bytes(&self, input_bytes: usize) -> usize {
         self.value.map_or(0, |value| (value.bytes + 2).saturating_sub(input_bytes))
-    }
-
-    /// Whether the input ends between two replies, if nothing of it is left.
-    pub fn is_between_replies(&self) -> bool {
-        self.value.is_none()
     }
 
     /// Takes the next line, without its end.
