@@ -5,6 +5,7 @@
 //! accept a bare LF, but none is left. If httparse refuses the section, a slow second pass finds out which fault to report.
 
 use super::grammar::{is_tchar, is_text, trim_ows};
+use super::limits::HeadLimits;
 use crate::Fields;
 use http::StatusCode;
 
@@ -186,6 +187,18 @@ pub(super) fn parse_fields_into(section: &FieldSection<'_>, fields: &mut Fields)
     }
 }
 
+/// Parses the field lines at the front of `buf`, up to and with the empty line that ends them. Returns the fields and their length in bytes.
+/// `None`: need more. For fields that no request line and no status line precedes.
+///
+/// `target_bytes_max` of the limits is not used.
+///
+/// # Errors
+/// When the lines cannot become valid or exceed a limit, also while they are still incomplete.
+pub fn parse_field_lines(buf: &[u8], limits: &HeadLimits) -> Result<Option<(Fields, usize)>, HeadError> {
+    let Some(section) = field_section(buf, limits.head_bytes_max, limits.fields_max, false)? else { return Ok(None) };
+    Ok(Some((parse_fields(&section)?, buf.len() - section.rest.len())))
+}
+
 /// Which fault made httparse refuse the lines of `block`. Slow, and only for the report.
 fn first_fault(block: &[u8]) -> HeadError {
     let mut rest = block;
@@ -232,6 +245,26 @@ mod tests {
 
     //= RFC 9112 section 2.2
     //# A recipient MUST parse an HTTP message as a sequence of octets in an encoding that is a superset of US-ASCII
+    #[test]
+    fn lines_without_a_first_line_are_read_alike() {
+        let limits = HeadLimits { fields_max: 2, head_bytes_max: 20, ..HeadLimits::default() };
+        let parse = |buf: &[u8]| parse_field_lines(buf, &limits);
+        let (fields, used) = parse(b"A: b\r\nC:d\r\n\r\nrest").unwrap().unwrap();
+        assert_eq!((fields.block(), used), (&b"A: b\r\nC: d\r\n"[..], 13));
+        assert_eq!(parse(b"\r\n").unwrap().map(|(fields, used)| (fields.is_empty(), used)), Some((true, 2)));
+        assert_eq!((parse(b""), parse(b"A: b\r\n")), (Ok(None), Ok(None)));
+        for (lines, fault) in [
+            (&b" A: b\r\n\r\n"[..], HeadError::ObsFold),
+            (b"A: b\n\n", HeadError::BareLf),
+            (b"A b\r\n\r\n", HeadError::FieldName),
+            (b"A: \0\r\n\r\n", HeadError::FieldValue),
+            (b"A:\r\nB:\r\nC:\r\n\r\n", HeadError::TooManyFields),
+            (b"A: bbbbbbbbbbbbbbbbbbb", HeadError::TooLong),
+        ] {
+            assert_eq!(parse(lines), Err(fault), "{:?}", String::from_utf8_lossy(lines));
+        }
+    }
+
     #[test]
     fn fields_are_read_as_sent_and_trimmed() {
         let fields = parse(b"Host: a\r\nx-empty:\r\nX-Wide: \t b\tc \xff \t\r\n\r\nrest").unwrap().unwrap();

@@ -42,7 +42,7 @@ pub use body_error::BodyError;
 pub use connection::{connection_options, keeps_alive};
 pub use encode::{encode_chunk_head, encode_last_chunk, encode_request_head, encode_status_line};
 pub use framing::{BodyLength, request_body_length, response_body_length};
-pub use head::HeadError;
+pub use head::{HeadError, parse_field_lines};
 pub use limits::{BodyLimits, HeadLimits};
 pub use request::{parse_request, parse_request_into};
 pub use request_error::RequestError;
