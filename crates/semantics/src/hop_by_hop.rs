@@ -4,7 +4,8 @@ use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 
 /// Fields that are removed whether Connection lists them or not.
-const HOP_BY_HOP: [&str; 6] = ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
+pub(crate) const HOP_BY_HOP: [&str; 6] =
+    ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
 
 /// Removes these fields and those that Connection lists: for forwarding, in both directions. The code that frames the message
 /// writes anew what the next connection needs of them (Transfer-Encoding, Upgrade, `TE: trailers`).

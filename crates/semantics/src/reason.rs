@@ -50,6 +50,7 @@ reasons! {
     KeepExceeded, "keep-exceeded", "configuration", "The stored response is older than the configuration allows (`keep`).";
     RulesChanged, "rules-changed", "configuration", "The response was stored under rules that have changed since.";
     SendfileChanged, "sendfile-changed", "configuration", "The file that the application had named was replaced or can't be read, so the application is asked again.";
+    SharedItem, "shared-item", "Kasoku: the shared tier", "What the shared tier has for this URI has a field or makes a claim that no stored response has, so it is not used.";
     VaryMiss, "vary-miss", "RFC 9111 section 4.1", "No stored variant of this URI matches the request's fields.";
     PartialMiss, "partial-miss", "RFC 9111 section 3.3", "Only parts of the response are stored, and the request needs more.";
     Stale, "stale", "RFC 9111 section 4.2", "The stored response is older than its freshness lifetime.";

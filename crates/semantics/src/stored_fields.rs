@@ -5,8 +5,10 @@
 //! each use. Cache-Status of the caches behind Kasoku is stored; Kasoku's own is added on delivery.
 
 use crate::directives::directives;
-use crate::hop_by_hop::{is_hop_by_hop, listed};
+use crate::hop_by_hop::{HOP_BY_HOP, is_hop_by_hop, listed};
+use crate::our_fields::is_any;
 use crate::set_cookies::is_stripped;
+use crate::unkeyed::is_same;
 use crate::{Now, Policy};
 use kasoku_wire::field::date;
 use kasoku_wire::{Fields, ResponseHead};
@@ -38,13 +40,28 @@ pub(crate) fn storable_fields(response: &ResponseHead, policy: &Policy) -> Field
     fields
 }
 
+/// Whether a stored response may have all of these fields: [`fields_to_store`] would leave none out.
+pub fn has_only_stored_fields(response: &ResponseHead, policy: &Policy) -> bool {
+    storable_fields(response, policy).len() == response.fields.len()
+}
+
+/// Whether a field of that name is in no response that several caches share: fields of the connection, of a proxy or of one visitor, Age,
+/// and those by which an application tells its server what to send. Names that applications take for one of these count as well.
+pub fn is_never_shared(name: &[u8]) -> bool {
+    const NAMES: [&str; 3] = ["age", "set-cookie", "set-cookie2"];
+    const TO_SERVERS: [&str; 3] = ["x-accel-", "x-sendfile", "x-lighttpd-"];
+    let begins = |one: &&str| name.get(..one.len()).is_some_and(|start| is_same(start, one.as_bytes()));
+    is_any(name, &NAMES) || is_any(name, &HOP_BY_HOP) || is_any(name, &OF_PROXY) || TO_SERVERS.iter().any(begins)
+}
+
 //= RFC 9111 section 3.1
 //# Header fields that are specific to the proxy that a cache uses when forwarding a request MUST NOT be stored, unless
 //# the cache incorporates the identity of the proxy into the cache key.
 fn is_of_proxy(name: &[u8]) -> bool {
-    const NAMES: [&str; 3] = ["proxy-authenticate", "proxy-authentication-info", "proxy-authorization"];
-    NAMES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    OF_PROXY.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
+
+const OF_PROXY: [&str; 3] = ["proxy-authenticate", "proxy-authentication-info", "proxy-authorization"];
 
 //= RFC 9110 section 6.6.1
 //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was
@@ -102,6 +119,43 @@ mod tests {
         let response = ok().with("Set-Cookie", "a=b");
         assert_eq!(names(&response, &rfc()), ["Date", "Set-Cookie"]);
         assert_eq!(names(&response, &safe()), ["Date"]);
+    }
+
+    #[test]
+    fn what_is_stored_is_known_by_its_fields() {
+        let stored = |response: ResponseHead| has_only_stored_fields(&response, &safe());
+        assert!(stored(cached("max-age=5").with("X-Unknown", "1")));
+        for (name, value) in [("Age", "1"), ("Connection", "close"), ("TE", "x"), ("Set-Cookie", "a=b")] {
+            assert!(!stored(ok().with(name, value)), "{name}");
+        }
+        assert!(!stored(cached("private=\"a\"").with("A", "1")));
+        let mut policy = safe();
+        policy.strip_fields = vec!["server".to_owned()];
+        assert!(!has_only_stored_fields(&ok().with("Server", "x"), &policy));
+    }
+
+    #[test]
+    fn fields_for_a_server_a_visitor_or_a_connection_are_shared_with_no_cache() {
+        for name in [
+            "Age",
+            "Set-Cookie",
+            "set_cookie2",
+            "X-Accel-Redirect",
+            "x_accel_expires",
+            "X-Accel-",
+            "X-Sendfile",
+            "X-Sendfile-Temporary",
+            "X-LIGHTTPD-send-file",
+            "Connection",
+            "Transfer_Encoding",
+            "Upgrade",
+            "Proxy-Authenticate",
+        ] {
+            assert!(is_never_shared(name.as_bytes()), "{name}");
+        }
+        for name in ["X-Accel", "Cookie", "ETag", "X-Send", "Agent", "Content-Length"] {
+            assert!(!is_never_shared(name.as_bytes()), "{name}");
+        }
     }
 
     #[test]

@@ -58,7 +58,8 @@ pub fn restore(head: &mut ResponseHead, withheld: &Fields) {
 
 const LAST_MODIFIED: &[u8] = b"last-modified";
 
-fn is_validator(name: &[u8]) -> bool {
+/// Whether a field of that name is a validator: ETag or Last-Modified.
+pub fn is_validator(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"etag") || name.eq_ignore_ascii_case(LAST_MODIFIED)
 }
 
