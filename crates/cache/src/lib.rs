@@ -18,6 +18,7 @@
 //! | [`body_writer`] | appends the body to a fill, within bounds |
 //! | [`budget`] | bounds the memory that all responses together may hold |
 //! | [`disk`] | the disk tier below the memory: what is written there, and read from there |
+//! | `shared` | the shared tier below both |
 //! | [`save`] | changes what is stored, after a finished fill, a 304 or a HEAD |
 //! | `completed`, `own_tag` | what a head gets once the whole body has come; the entity tag that clients get instead of the application's validators |
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
@@ -57,6 +58,7 @@ pub mod represent;
 pub mod resource;
 pub mod save;
 mod selection;
+mod shared;
 pub mod shared_request;
 pub mod succession;
 mod sync;
