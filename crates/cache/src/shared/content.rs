@@ -28,6 +28,7 @@ use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validators::is_validator;
 use kasoku_wire::field::cache_control::DELTA_SECONDS_MAX;
+use kasoku_wire::field::date;
 use kasoku_wire::http1::{BodyLength, HeadLimits, parse_field_lines, parse_response, response_body_length};
 use kasoku_wire::{Fields, ResponseHead};
 use std::sync::Arc;
@@ -136,8 +137,8 @@ pub(crate) fn write(meta: &Meta, generation: u64, key: &Key, body_length: u64) -
     }
     // The head was made of one that was parsed, perhaps under wider limits than these. What would be read otherwise is not written.
     let (again, used) = parse_response(content.get(begins..)?, &HeadLimits::default()).ok()??;
-    let is_same = again == *head && begins + used == content.len() && is_of_length(head, body_length);
-    is_same.then_some(content)
+    let is_read_alike = again == *head && begins + used == content.len();
+    (is_read_alike && is_of_length(head, body_length) && has_date(head)).then_some(content)
 }
 
 /// The content of an item that says by which fields the responses of a URI vary; `None`: it can't be written.
@@ -173,10 +174,19 @@ fn is_of_length(head: &ResponseHead, body_length: u64) -> bool {
     }
 }
 
+/// Whether the head has the field from which clients compute the response's age. A stored head always has it.
+fn has_date(head: &ResponseHead) -> bool {
+    // The present matters only for years of two digits.
+    head.fields.only("date").is_some_and(|value| date::parse(value, 0).is_some())
+}
+
 fn response(lines: &ReadLines, head: ResponseHead, body_begins: usize, now: Now) -> Result<ReadResponse, Refused> {
     let body_length = lines.number("Body-Length", BODY_BYTES_MAX)?;
     if !is_of_length(&head, body_length) {
         return Err(Refused::Length);
+    }
+    if !has_date(&head) {
+        return Err(Refused::Date);
     }
     let (nominated, variant) = match (lines.names()?, lines.optional("Variant")?) {
         (Some(nominated), Some(digits)) => (nominated, bytes_of_hex(digits).ok_or(Refused::Value("Variant"))?),

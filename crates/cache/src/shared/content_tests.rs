@@ -2,8 +2,10 @@
 
 use super::super::lines::NOMINATED_MAX;
 use super::*;
+use crate::tags::{of_site, of_tag};
 use crate::{Cache, CacheLimits};
 use http::StatusCode;
+use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::{HeadError, ResponseError};
 
 /// Some day in November 2026.
@@ -252,6 +254,11 @@ fn a_head_is_read_as_strictly_as_an_origin_s() {
     assert_eq!(changed("Content-Length: 4", "X: 4"), Refused::Length);
     assert_eq!(changed("Content-Length: 4", "Transfer-Encoding: chunked"), Refused::Length);
     assert_eq!(changed("Body-Length: 4", "Body-Length: 3"), Refused::Length);
+    for line in
+        ["X: y", "Date: yesterday", "Date: Wed, 18 Nov 2026 08:00:00 GMT\r\nDate: Wed, 18 Nov 2026 08:00:01 GMT"]
+    {
+        assert_eq!(changed("Date: Wed, 18 Nov 2026 08:00:00 GMT", line), Refused::Date, "{line}");
+    }
     assert_eq!(changed("200 OK", "204 No Content"), Refused::Length);
     assert_eq!(changed("Kind: response", "Kind: purge"), Refused::Value("Kind"));
 }
@@ -269,6 +276,7 @@ fn what_would_be_read_otherwise_is_not_written() {
     assert_eq!(write(&|meta| meta.variant.clear()), None);
     assert_eq!(write(&|meta| meta.head.reason = b"OK\r\nSet-Cookie: a=b".to_vec()), None);
     assert_eq!(write(&|meta| meta.head.fields.set("Content-Length", "5")), None);
+    assert_eq!(write(&|meta| assert_eq!(meta.head.fields.remove("date"), 1)), None);
     assert_eq!(write(&|meta| meta.head.fields.push("X", "a".repeat(64 * 1024))), None, "longer than is read");
     let withheld = |value: &[u8]| Some(Box::new([("ETag", value)].into_iter().collect::<Fields>()));
     assert!(write(&|meta| meta.withheld = withheld(b"\"\xff\"")).is_some());
@@ -301,5 +309,55 @@ fn no_bytes_make_it_panic() {
                 assert_eq!(format!("{:?}", read_response(&again).unwrap().meta), format!("{:?}", read.meta));
             }
         }
+    }
+}
+
+/// The page for programs that read and write items.
+const PAGE: &str = include_str!("../../../../docs/shared-format.md");
+
+/// The content of an example of the page. `kasoku-shared` compares its digest.
+fn example(name: &str) -> String {
+    let (_, rest) = PAGE.split_once(&format!("<!-- example: {name} -->\n```text\n")).expect("an example of that name");
+    let (_, content) = rest.split_once('\n').unwrap();
+    content.split_once("\n```").unwrap().0.replace('\n', "\r\n")
+}
+
+#[test]
+fn the_response_on_the_page_is_what_is_written() {
+    let (content, at) = (example("whole"), Now { unix_ms: 1_795_000_060_000, ..NOW });
+    let Ok(Read::Response(read)) = super::read(content.as_bytes(), at) else { panic!("no response") };
+    let written = write(&read.meta, read.generation, &key(&read.key), read.body_length).unwrap();
+    assert_eq!(String::from_utf8(written).unwrap() + "<p>Hello</p>", content);
+    assert_eq!((read.body_begins as u64 + read.body_length) as usize, content.len());
+    // Its variant and its tags are what another front end computes.
+    let policy = Policy::new(Profile::Safe);
+    assert!(read.meta.is_selected_by(&[("Accept-Language", "JA")].into_iter().collect(), &policy));
+    assert!(!read.meta.is_selected_by(&Fields::new(), &policy));
+    let tags = read.meta.tags.unwrap();
+    assert_eq!((tags.site, &*tags.each), (of_site("shop"), &[of_tag("shop", "item-7")][..]));
+    assert!(PAGE.contains(&format!("| `shop` | `item-7` | `{:016x}` |", of_tag("shop", "item-7"))));
+}
+
+#[test]
+fn the_fields_on_the_page_are_what_is_written() {
+    let content = example("fields") + "\r\n";
+    let Ok(Read::Nominated(read)) = super::read(content.as_bytes(), NOW) else { panic!("no fields") };
+    let written = write_nominated(&read.nominated, read.rules, read.generation, &key(&read.key)).unwrap();
+    assert_eq!(String::from_utf8(written).unwrap(), content);
+}
+
+#[test]
+fn the_page_explains_each_line_and_each_word() {
+    let written = String::from_utf8([written(&full()), written(&meta())].concat()).unwrap();
+    let names = written.lines().filter_map(|line| Some(line.split_once(": ")?.0));
+    let of_the_head = ["Date", "Content-Type", "Content-Length"];
+    let mut explained = 0;
+    for name in names.filter(|name| !of_the_head.contains(name)) {
+        assert!(PAGE.contains(&format!("\n| `{name}` | ")), "{name}");
+        explained += 1;
+    }
+    assert!(explained > 20);
+    for (_, word) in SOURCES {
+        assert!(PAGE.contains(&format!("`{word}`")), "{word}");
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum Refused {
     Cut,
     #[error("its head is malformed: {0}")]
     Head(ResponseError),
+    #[error("its head has no valid Date")]
+    Date,
     #[error("the length of what follows is not the stated one")]
     Length,
     #[error("it was received in the future")]
