@@ -12,10 +12,16 @@
 //! | `server_counters` | what each server was asked and did |
 //! | `memcached` | asks memcached servers, by their meta protocol |
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
+//! | `items` | reads and writes items, and follows the purges, for one runtime |
 
-pub mod names;
-pub mod sealed;
 pub mod health;
+mod items;
 pub mod memcached;
+pub mod names;
 pub mod placement;
+pub mod purge_log;
+pub mod sealed;
 pub mod server_counters;
+
+pub use items::{Item, Items, Tier};
+pub use memcached::Expiry;

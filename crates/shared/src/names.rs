@@ -5,6 +5,7 @@
 //! NS:<SHA-256 of the URI, a zero byte, the variant>    a variant
 //! NAME:<id>:<number>                                   a chunk of the item that is called NAME
 //! NAME:lease                                           who asks the origin for the item that is called NAME
+//! NS:log                                               the identity of the server's log of purges
 //! NS:purges                                            the counter of purges
 //! NS:purges:<number>                                   the record of a purge
 //! ```
@@ -65,6 +66,11 @@ impl Namespace {
     pub fn variant(&self, uri: &str, variant: &[u8]) -> Name {
         // No URI has a zero byte, so no two pairs of URI and variant are the same bytes.
         self.hashed(Sha256::new().chain_update(uri).chain_update([0]).chain_update(variant))
+    }
+
+    /// The name of the identity of a server's log of purges.
+    pub fn log(&self) -> Name {
+        Name(format!("{self}:log").into())
     }
 
     /// The name of the counter of purges.

@@ -3,7 +3,7 @@
 //! ```text
 //! Kind: response
 //! Key: https://example.org/
-//! Generation: 7
+//! Generation: 0123456789abcdef0123456789abcdef 7
 //! …
 //!
 //! HTTP/1.1 200 OK
@@ -27,6 +27,7 @@ use http::{Method, Version};
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validators::is_validator;
+use kasoku_shared::purge_log::Generation;
 use kasoku_wire::field::cache_control::DELTA_SECONDS_MAX;
 use kasoku_wire::field::date;
 use kasoku_wire::http1::{BodyLength, HeadLimits, parse_field_lines, parse_response, response_body_length};
@@ -69,7 +70,7 @@ pub(crate) struct ReadResponse {
     /// The URI. It must be the one that was looked up.
     pub(crate) key: String,
     /// The counter of purges of its server, as it was before the origin was asked.
-    pub(crate) generation: u64,
+    pub(crate) generation: Generation,
     /// All but the body. The epoch is 0: the caller sets it.
     pub(crate) meta: Meta,
     /// Where the body begins in the content.
@@ -84,7 +85,7 @@ pub(crate) struct ReadNominated {
     /// The URI. It must be the one that was looked up.
     pub(crate) key: String,
     /// The counter of purges of its server, as it was before the origin was asked.
-    pub(crate) generation: u64,
+    pub(crate) generation: Generation,
     /// The fingerprint of the rules under which the responses were stored.
     pub(crate) rules: u64,
     /// Lower case, sorted, unique, at least one.
@@ -93,7 +94,7 @@ pub(crate) struct ReadNominated {
 
 /// The content of an item with this response, up to its body; `None`: it can't be written, since a line of it would be read otherwise, or
 /// since it exceeds a limit.
-pub(crate) fn write(meta: &Meta, generation: u64, key: &Key, body_length: u64) -> Option<Vec<u8>> {
+pub(crate) fn write(meta: &Meta, generation: Generation, key: &Key, body_length: u64) -> Option<Vec<u8>> {
     let Meta { head, freshness, nominated, variant, withheld, tags, epoch: _, rules } = meta;
     let mut lines = Lines::of("response", key, generation)?;
     let seconds = |seconds: u64| seconds.min(DELTA_SECONDS_MAX);
@@ -142,7 +143,7 @@ pub(crate) fn write(meta: &Meta, generation: u64, key: &Key, body_length: u64) -
 }
 
 /// The content of an item that says by which fields the responses of a URI vary; `None`: it can't be written.
-pub(crate) fn write_nominated(nominated: &[String], rules: u64, generation: u64, key: &Key) -> Option<Vec<u8>> {
+pub(crate) fn write_nominated(nominated: &[String], rules: u64, generation: Generation, key: &Key) -> Option<Vec<u8>> {
     let mut lines = Lines::of("fields", key, generation)?;
     lines.push("Rules", format_args!("{rules:016x}"));
     lines.push_names(nominated)?;
@@ -204,14 +205,14 @@ fn response(lines: &ReadLines, head: ResponseHead, body_begins: usize, now: Now)
         epoch: 0,
         rules: lines.hash("Rules")?,
     };
-    let generation = lines.number("Generation", u64::MAX)?;
+    let generation = lines.generation()?;
     Ok(ReadResponse { key: lines.key()?, generation, meta, body_begins, body_length })
 }
 
 fn nominated_fields(lines: &ReadLines) -> Result<ReadNominated, Refused> {
     Ok(ReadNominated {
         key: lines.key()?,
-        generation: lines.number("Generation", u64::MAX)?,
+        generation: lines.generation()?,
         rules: lines.hash("Rules")?,
         nominated: lines.names()?.ok_or(Refused::Missing("Vary-On"))?,
     })

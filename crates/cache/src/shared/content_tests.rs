@@ -6,7 +6,10 @@ use crate::tags::{of_site, of_tag};
 use crate::{Cache, CacheLimits};
 use http::StatusCode;
 use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_shared::purge_log::Generation;
 use kasoku_wire::http1::{HeadError, ResponseError};
+
+const SEVEN: Generation = Generation { log: 0xab, number: 7 };
 
 /// Some day in November 2026.
 const NOW: Now = Now { unix_ms: 1_795_000_000_000, mono_ms: 5_000_000_000 };
@@ -57,7 +60,7 @@ fn full() -> Meta {
 }
 
 fn written(meta: &Meta) -> Vec<u8> {
-    write(meta, 7, &key("http://a.test/?q=1"), 4).unwrap()
+    write(meta, SEVEN, &key("http://a.test/?q=1"), 4).unwrap()
 }
 
 fn read_response(content: &[u8]) -> Result<ReadResponse, Refused> {
@@ -81,7 +84,7 @@ fn a_response_comes_back_as_it_was() {
         let head_ends = content.len();
         content.extend_from_slice(b"body");
         let read = read_response(&content).unwrap();
-        assert_eq!((&*read.key, read.generation), ("http://a.test/?q=1", 7));
+        assert_eq!((&*read.key, read.generation), ("http://a.test/?q=1", SEVEN));
         assert_eq!((read.body_begins, read.body_length), (head_ends, 4));
         // The epoch is this process's own.
         assert_eq!(format!("{:?}", read.meta), format!("{:?}", Meta { epoch: 0, ..meta }));
@@ -91,7 +94,7 @@ fn a_response_comes_back_as_it_was() {
 #[test]
 fn an_item_is_text() {
     let text = String::from_utf8(written(&full())).unwrap();
-    let expected = "Kind: response\r\nKey: http://a.test/?q=1\r\nGeneration: 7\r\nReceived: 1794999940000\r\nInitial-Age: 2\r\n\
+    let expected = "Kind: response\r\nKey: http://a.test/?q=1\r\nGeneration: 000000000000000000000000000000ab 7\r\nReceived: 1794999940000\r\nInitial-Age: 2\r\n\
         Lifetime: 600\r\nLifetime-Source: ttl\r\nStale-While-Revalidate: 5\r\nStale-If-Error: 7\r\nMust-Revalidate: yes\r\n\
         No-Cache: yes\r\nRules: 00000000000000ab\r\nVary-On: accept,x-device\r\n\
         Variant: 61636365707401000000032a2f2a782d64657669636500\r\nTag-Site: 0000000000000001\r\n\
@@ -122,16 +125,17 @@ fn a_time_beyond_the_bound_is_written_as_the_bound() {
 #[test]
 fn the_fields_of_a_uri_come_back() {
     let names = || ["accept", "x-device"].map(str::to_owned).to_vec();
-    let content = write_nominated(&names(), 0xab, 7, &key("http://a.test/")).unwrap();
+    let content = write_nominated(&names(), 0xab, SEVEN, &key("http://a.test/")).unwrap();
     let Read::Nominated(fields) = read(&content, NOW).unwrap() else { panic!("no fields") };
-    let expected = ReadNominated { key: "http://a.test/".to_owned(), generation: 7, rules: 0xab, nominated: names() };
+    let expected =
+        ReadNominated { key: "http://a.test/".to_owned(), generation: SEVEN, rules: 0xab, nominated: names() };
     assert_eq!(fields, expected);
     let more = [&content[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat();
     assert_eq!(read(&more, NOW).unwrap_err(), Refused::Length);
     assert_eq!(read(&with_line(&content, "Vary-On", ""), NOW).unwrap_err(), Refused::Missing("Vary-On"));
     for names in [&[][..], &["B"], &["b", "a"], &["a", "a"], &["*"], &["a b"], &["a,b"], &["a\r\nRules"]] {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(write_nominated(&names, 0, 7, &key("http://a.test/")), None, "{names:?}");
+        assert_eq!(write_nominated(&names, 0, SEVEN, &key("http://a.test/")), None, "{names:?}");
     }
 }
 
@@ -246,8 +250,17 @@ fn a_head_is_read_as_strictly_as_an_origin_s() {
     assert!(matches!(changed("HTTP/1.1 200", "HTTP/2 200"), Refused::Head(ResponseError::Version)));
     assert!(matches!(changed("Content-Type: ", "Content-Type : "), Refused::Head(_)));
     assert!(matches!(changed("Content-Type: text", "A: b\nContent-Type: text"), Refused::Head(_)));
-    assert!(matches!(changed("Generation: 7\r\n", "Generation: 7\n"), Refused::Lines(HeadError::BareLf)));
-    assert!(matches!(changed("Generation: 7\r\n", " x\r\n"), Refused::Lines(HeadError::ObsFold)));
+    assert!(matches!(
+        changed(
+            "Generation: 000000000000000000000000000000ab 7\r\n",
+            "Generation: 000000000000000000000000000000ab 7\n"
+        ),
+        Refused::Lines(HeadError::BareLf)
+    ));
+    assert!(matches!(
+        changed("Generation: 000000000000000000000000000000ab 7\r\n", " x\r\n"),
+        Refused::Lines(HeadError::ObsFold)
+    ));
     // The body's length is stated once.
     assert_eq!(changed("Content-Length: 4", "Content-Length: 5"), Refused::Length);
     assert_eq!(changed("Content-Length: 4", "Content-Length: 4\r\nContent-Length: 5"), Refused::Length);
@@ -268,7 +281,7 @@ fn what_would_be_read_otherwise_is_not_written() {
     let write = |change: &dyn Fn(&mut Meta)| {
         let mut meta = full();
         change(&mut meta);
-        super::write(&meta, 7, &key("http://a.test/"), 4)
+        super::write(&meta, SEVEN, &key("http://a.test/"), 4)
     };
     assert!(write(&|_| {}).is_some());
     assert_eq!(write(&|meta| meta.nominated = vec!["b".to_owned(), "a".to_owned()]), None);
@@ -285,12 +298,12 @@ fn what_would_be_read_otherwise_is_not_written() {
     let tags = Tags::of_hashes(1, vec![2; TAGS_MAX + 1].into(), false);
     assert_eq!(write(&|meta| meta.tags = Some(Arc::new(tags.clone()))), None);
     for uri in ["", "http://a.test/ b", "http://a.test/\r\nKind: fields", "http://\u{e9}.test/"] {
-        assert_eq!(super::write(&meta(), 7, &key(uri), 4), None, "{uri:?}");
+        assert_eq!(super::write(&meta(), SEVEN, &key(uri), 4), None, "{uri:?}");
     }
     let large = |length: u64| {
         let mut meta = meta();
         meta.head.fields.set("Content-Length", length.to_string());
-        super::write(&meta, 7, &key("http://a.test/"), length)
+        super::write(&meta, SEVEN, &key("http://a.test/"), length)
     };
     assert!(large(BODY_BYTES_MAX).is_some() && large(BODY_BYTES_MAX + 1).is_none());
 }

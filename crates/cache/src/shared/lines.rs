@@ -3,6 +3,7 @@
 //! The parser of HTTP/1 fields reads them, so they are as strict as a head. A line is known by its name, whatever the case of its letters.
 
 use crate::Key;
+use kasoku_shared::purge_log::Generation;
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 use kasoku_wire::http1::{HeadError, HeadLimits, ResponseError, parse_field_lines};
@@ -44,7 +45,7 @@ pub(super) struct Lines(Vec<u8>);
 
 impl Lines {
     /// The lines that each content has; `None`: no line can hold the key.
-    pub(super) fn of(kind: &str, key: &Key, generation: u64) -> Option<Self> {
+    pub(super) fn of(kind: &str, key: &Key, generation: Generation) -> Option<Self> {
         let mut lines = Self(Vec::with_capacity(1024));
         lines.push("Kind", kind);
         lines.push("Key", key.uri());
@@ -104,6 +105,11 @@ impl ReadLines {
     pub(super) fn key(&self) -> Result<String, Refused> {
         let uri = Some(self.necessary("Key")?).filter(|uri| is_uri(uri)).ok_or(Refused::Value("Key"))?;
         String::from_utf8(uri.to_vec()).map_err(|_| Refused::Value("Key"))
+    }
+
+    pub(super) fn generation(&self) -> Result<Generation, Refused> {
+        let text = std::str::from_utf8(self.necessary("Generation")?).ok();
+        text.and_then(Generation::read).ok_or(Refused::Value("Generation"))
     }
 
     pub(super) fn names(&self) -> Result<Option<Vec<String>>, Refused> {

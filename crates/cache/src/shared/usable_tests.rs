@@ -8,6 +8,7 @@ use http::Method;
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::time::Now;
+use kasoku_shared::purge_log::Generation;
 use kasoku_wire::field::date;
 
 /// Some day in November 2026.
@@ -54,7 +55,7 @@ fn stored(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Me
 fn judged(meta: &Meta, request: &RequestHead, policy: &Policy) -> Result<(), Reason> {
     let key = Cache::new(CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 }).key("http://a.test/");
     let length = if meta.head.status == StatusCode::NO_CONTENT { 0 } else { 4 };
-    let content = write(meta, 7, &key, length).expect("an item");
+    let content = write(meta, Generation { log: 1, number: 7 }, &key, length).expect("an item");
     let Ok(Read::Response(read)) = read(&content, NOW.after(1000)) else { panic!("no response") };
     may_be_used(&read, request, policy)
 }

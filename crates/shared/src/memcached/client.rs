@@ -89,10 +89,13 @@ impl Client {
         }
     }
 
-    /// An item that is a number; none where there is no such item. Counts as no get: it is asked for all the time.
-    pub async fn number(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
-        match self.ask(server, name, Operation::Get).await? {
-            Status::Value(digits) => parse(&digits).map(Some),
+    /// The value of an item; none if there is no such item. From now on it has the new expiry, if one is given. Counts as no get: it is for
+    /// what is asked for all the time, whatever clients want.
+    pub async fn peek(&self, server: usize, name: &[u8], touched: Option<Expiry>) -> Result<Option<Bytes>, Failure> {
+        let exptime = touched.and_then(|expiry| expiry.exptime(unix_seconds()));
+        let operation = exptime.map_or(Operation::Get, |exptime| Operation::GetAndTouch { exptime });
+        match self.ask(server, name, operation).await? {
+            Status::Value(value) => Ok(Some(value)),
             Status::Miss => Ok(None),
             _ => Err(foreign()),
         }
@@ -111,8 +114,7 @@ impl Client {
         if bytes > self.servers.options().item_bytes_max {
             return Err(Failure::TooLong { bytes });
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        let Some(exptime) = expiry.exptime(now) else { return Ok(None) };
+        let Some(exptime) = expiry.exptime(unix_seconds()) else { return Ok(None) };
         known.counters.sets.add(1);
         self.ask(server, name, Operation::Store { mode, value, exptime }).await.map(Some)
     }
@@ -149,6 +151,10 @@ impl Client {
 }
 
 /// The connection lets no such reply through.
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
 fn foreign() -> Failure {
     ProtocolError::Foreign.into()
 }

@@ -21,6 +21,11 @@ pub struct Request {
 pub enum Operation {
     /// Its value.
     Get,
+    /// The value of an item, which from now on has this expiry.
+    GetAndTouch {
+        /// As in [`Operation::Store`].
+        exptime: u32,
+    },
     /// To keep a value.
     Store {
         /// Where it depends on what is there.
@@ -73,7 +78,7 @@ impl Request {
     /// Writes the line of this request.
     pub fn write_line(&self, opaque: u32, out: &mut BytesMut) {
         let command: &[u8] = match self.operation {
-            Operation::Get => b"mg ",
+            Operation::Get | Operation::GetAndTouch { .. } => b"mg ",
             Operation::Store { .. } => b"ms ",
             Operation::Delete => b"md ",
             Operation::Increment => b"ma ",
@@ -84,6 +89,7 @@ impl Request {
         // Writing into a BytesMut does not fail: it grows.
         let _ = match &self.operation {
             Operation::Get | Operation::Increment => write!(out, " v O{opaque}\r\n"),
+            Operation::GetAndTouch { exptime } => write!(out, " v T{exptime} O{opaque}\r\n"),
             Operation::Store { mode, exptime, .. } => {
                 let mode = match mode {
                     StoreMode::Set => "",
@@ -97,13 +103,17 @@ impl Request {
         };
     }
 
+    fn gets(&self) -> bool {
+        matches!(self.operation, Operation::Get | Operation::GetAndTouch { .. })
+    }
+
     /// Whether a reply of this status can answer this request.
     pub fn expects(&self, status: &Status) -> bool {
         match status {
-            Status::Value(_) => matches!(self.operation, Operation::Get | Operation::Increment),
+            Status::Value(_) => self.gets() || matches!(self.operation, Operation::Increment),
             Status::Done => matches!(self.operation, Operation::Store { .. } | Operation::Delete),
-            Status::Miss => matches!(self.operation, Operation::Get),
-            Status::NotFound => !matches!(self.operation, Operation::Get | Operation::NoOp),
+            Status::Miss => self.gets(),
+            Status::NotFound => !self.gets() && !matches!(self.operation, Operation::NoOp),
             Status::NotStored => matches!(self.operation, Operation::Store { .. }),
             Status::Exists => matches!(self.operation, Operation::Store { .. } | Operation::Delete),
             Status::NoOp => matches!(self.operation, Operation::NoOp),

@@ -39,6 +39,7 @@ fn line(name: &str, operation: Operation) -> String {
 fn requests_are_lines_of_the_meta_protocol() {
     let store = |mode| Operation::Store { mode, value: vec![Bytes::from("ab"), Bytes::from("c")], exptime: 60 };
     assert_eq!(line("a:b", Operation::Get), "mg a:b v O4294967295\r\n");
+    assert_eq!(line("a:b", Operation::GetAndTouch { exptime: 300 }), "mg a:b v T300 O4294967295\r\n");
     assert_eq!(line("a", store(StoreMode::Set)), "ms a 3 T60 O4294967295\r\n");
     assert_eq!(line("a", store(StoreMode::Add)), "ms a 3 T60 ME O4294967295\r\n");
     assert_eq!(line("a", store(StoreMode::Replace)), "ms a 3 T60 MR O4294967295\r\n");
@@ -132,6 +133,7 @@ fn a_request_expects_its_own_replies_only() {
     let store = Operation::Store { mode: StoreMode::Set, value: vec![], exptime: 0 };
     for (operation, expected) in [
         (Operation::Get, "+-+----+-"),
+        (Operation::GetAndTouch { exptime: 1 }, "+-+----+-"),
         (store, "-+-+++-+-"),
         (Operation::Delete, "-+-+-+-+-"),
         (Operation::Increment, "+--+---++"),

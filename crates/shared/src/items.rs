@@ -1,0 +1,218 @@
+//! Reads and writes the items of the shared tier. Each runtime has an [`Items`] of its own, with connections of its own; what they know of the
+//! servers is common ([`Tier`]).
+//!
+//! Nothing here fails: what can't be read is a miss, what can't be written is left out, and both are counted.
+
+use crate::memcached::{Client, Expiry, Failure, Servers};
+use crate::names::{Name, Namespace};
+use crate::purge_log::{Clock, Epoch, Generation, LogServer, PurgeLog, Purger};
+use crate::sealed::{Manifest, Opened, Sealed, Sealer};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What all runtimes of a process share of the tier.
+pub struct Tier {
+    servers: Arc<Servers>,
+    sealer: Arc<Sealer>,
+    namespace: Namespace,
+    log: PurgeLog,
+    damaged: AtomicU64,
+}
+
+/// The items of the shared tier, as one runtime reads and writes them.
+#[derive(Clone)]
+pub struct Items {
+    tier: Arc<Tier>,
+    client: Client,
+}
+
+/// An item that was read.
+pub struct Item {
+    /// The server that has it.
+    pub server: usize,
+    name: Name,
+    content: Content,
+}
+
+enum Content {
+    Whole(Bytes),
+    /// The first chunk has been read.
+    Chunks(Manifest, Bytes),
+}
+
+impl Tier {
+    /// The tier in these servers, of which nothing is known yet.
+    pub fn new(servers: Arc<Servers>, namespace: Namespace, sealer: Sealer) -> Self {
+        let sealer = Arc::new(sealer);
+        let log = PurgeLog::new(namespace.clone(), sealer.clone(), servers.all().len());
+        Self { servers, sealer, namespace, log, damaged: AtomicU64::new(0) }
+    }
+
+    /// The items for the runtime that calls this.
+    pub fn items(self: &Arc<Self>) -> Items {
+        Items { tier: self.clone(), client: self.servers.client() }
+    }
+
+    /// The purges that all caches have to hear of.
+    pub fn log(&self) -> &PurgeLog {
+        &self.log
+    }
+
+    /// What items are called.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// The servers, and how each of them does.
+    pub fn servers(&self) -> &Arc<Servers> {
+        &self.servers
+    }
+
+    /// Items that were damaged, forged, or not written by a cache of this version.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+}
+
+impl Items {
+    /// What all runtimes share.
+    pub fn tier(&self) -> &Arc<Tier> {
+        &self.tier
+    }
+
+    /// Reads an item. `None`: there is none that can be used.
+    pub async fn get(&self, name: Name) -> Option<Item> {
+        let server = self.server_of(&name)?;
+        let sealed = self.client.get(server, name.as_bytes()).await.ok()??;
+        let content = match self.intact(self.tier.sealer.open(sealed))? {
+            Opened::Whole(content) => Content::Whole(content),
+            Opened::Chunks(manifest) => {
+                let first = self.chunk_of(server, &name, &manifest, 0).await?;
+                Content::Chunks(manifest, first)
+            }
+        };
+        Some(Item { server, name, content })
+    }
+
+    /// Reads a chunk of an item. `None`: it can't be used, so the rest of the item is lost.
+    pub async fn chunk(&self, item: &Item, number: u32) -> Option<Bytes> {
+        match &item.content {
+            Content::Whole(_) => None,
+            Content::Chunks(manifest, _) => self.chunk_of(item.server, &item.name, manifest, number).await,
+        }
+    }
+
+    async fn chunk_of(&self, server: usize, name: &Name, manifest: &Manifest, number: u32) -> Option<Bytes> {
+        let bytes = self.client.get(server, name.chunk(manifest.id(), number).as_bytes()).await.ok()??;
+        self.intact(manifest.check(number, &bytes))?;
+        Some(bytes)
+    }
+
+    /// Writes an item, made of these pieces, if its server takes it. `content` gets the server, for whose log the item has to be made.
+    pub async fn put(&self, name: &Name, expiry: Expiry, content: impl FnOnce(usize) -> Option<Vec<Bytes>>) -> bool {
+        let Some(server) = self.server_of(name) else { return false };
+        let Some(content) = content(server) else { return false };
+        let item_bytes_max = self.tier.servers.options().item_bytes_max;
+        let Ok(sealed) = self.tier.sealer.seal(content, item_bytes_max, || fastrand::u128(..)) else { return false };
+        let Sealed { id, first, chunks } = sealed;
+        // The manifest comes last: who finds it finds the chunks.
+        for (number, pieces) in (0..).zip(chunks) {
+            let Some(id) = id else { return false };
+            if self.client.set(server, name.chunk(id, number).as_bytes(), pieces, expiry).await.is_err() {
+                return false;
+            }
+        }
+        self.client.set(server, name.as_bytes(), first, expiry).await.is_ok()
+    }
+
+    /// See [`PurgeLog::generation`].
+    pub fn generation(&self, server: usize, born: Epoch) -> Option<Generation> {
+        self.tier.log.generation(server, born)
+    }
+
+    /// See [`PurgeLog::born`].
+    pub fn born(&self, server: usize, generation: Generation, purger: &impl Purger) -> Option<Epoch> {
+        self.tier.log.born(server, generation, purger)
+    }
+
+    /// Reads what is new in the log of a server, and adds what it lacks. From then on the server is asked for items, for a short time.
+    /// Returns whether its log has been read to its end.
+    pub async fn follow(&self, server: usize, purger: &impl Purger, now: impl Fn() -> Clock) -> bool {
+        let begun_ms = self.tier.servers.now_ms();
+        let log_of = LogOf { items: self, server };
+        let is_read = matches!(self.tier.log.follow(server, &log_of, purger, now).await, Ok(true));
+        if is_read && let Some(server) = self.tier.servers.server(server) {
+            server.health.synced(begun_ms);
+        }
+        is_read
+    }
+
+    /// The server of an item: the next one in the ring where its own is away. `None`: all are.
+    fn server_of(&self, name: &Name) -> Option<usize> {
+        let servers = &self.tier.servers;
+        let now_ms = servers.now_ms();
+        let is_away = |server: usize| servers.server(server).is_none_or(|server| !server.health.is_usable(now_ms));
+        servers.ring().server_without(name.as_bytes(), is_away)
+    }
+
+    fn intact<T, E>(&self, opened: Result<T, E>) -> Option<T> {
+        if opened.is_err() {
+            self.tier.damaged.fetch_add(1, Ordering::Relaxed);
+        }
+        opened.ok()
+    }
+}
+
+impl Item {
+    /// The content, or as much of it as has been read: a chunk at least.
+    pub fn content(&self) -> &Bytes {
+        match &self.content {
+            Content::Whole(content) | Content::Chunks(_, content) => content,
+        }
+    }
+
+    /// How many chunks follow.
+    pub fn chunks_left(&self) -> u32 {
+        match &self.content {
+            Content::Whole(_) => 0,
+            Content::Chunks(manifest, _) => manifest.chunks().saturating_sub(1),
+        }
+    }
+
+    /// The length of the whole content, in bytes.
+    pub fn length(&self) -> u64 {
+        match &self.content {
+            Content::Whole(content) => content.len() as u64,
+            Content::Chunks(manifest, _) => manifest.length(),
+        }
+    }
+}
+
+/// The log of one server, over a runtime's connections.
+struct LogOf<'i> {
+    items: &'i Items,
+    server: usize,
+}
+
+impl LogServer for LogOf<'_> {
+    async fn get(&self, name: &Name, touched: Option<u32>) -> Result<Option<Bytes>, Failure> {
+        self.items.client.peek(self.server, name.as_bytes(), touched.map(|seconds| expiry(Some(seconds)))).await
+    }
+
+    async fn add(&self, name: &Name, value: Bytes, seconds: Option<u32>) -> Result<bool, Failure> {
+        self.items.client.add(self.server, name.as_bytes(), value, expiry(seconds)).await
+    }
+
+    async fn set(&self, name: &Name, value: Bytes, seconds: Option<u32>) -> Result<(), Failure> {
+        self.items.client.set(self.server, name.as_bytes(), vec![value], expiry(seconds)).await
+    }
+
+    async fn increment(&self, name: &Name) -> Result<Option<u64>, Failure> {
+        self.items.client.increment(self.server, name.as_bytes()).await
+    }
+}
+
+fn expiry(seconds: Option<u32>) -> Expiry {
+    seconds.map_or(Expiry::Never, |seconds| Expiry::After(seconds.into()))
+}

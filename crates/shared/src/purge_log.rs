@@ -1,0 +1,543 @@
+//! The purges that all caches of a namespace have to hear of: a log in each server (docs/decisions/0042).
+//!
+//! Each server has an identity of its log, a counter, and a record for each purge. [`PurgeLog::follow`] reads what is new in one server, has it
+//! carried out, and adds what the server lacks. The cache counts its purges by epochs; here each record is kept with the epoch in which it was
+//! carried out, so that the counter in a value can be translated into an epoch of this cache, and back.
+//!
+//! A purge is carried out and noted under one lock. So whoever reads an epoch under that lock finds all purges up to it.
+
+use crate::memcached::Failure;
+use crate::names::{Name, Namespace};
+use crate::sealed::{Opened, Sealed, Sealer};
+use bytes::Bytes;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{oneshot, watch};
+
+/// Counts the purges of a cache.
+pub type Epoch = u64;
+
+/// The most records that are read of a log whose position is not known.
+const RECORDS_READ_MAX: u64 = 16 << 10;
+
+/// The most purges that are remembered, to be added to servers that were away.
+const PURGES_KNOWN_MAX: usize = 64 << 10;
+
+/// For how long a purge is remembered, in milliseconds. Longer than [`LOG_SECONDS`]: the log of a server that was away for longer is gone.
+const PURGES_KNOWN_MS: u64 = 2 * LOG_SECONDS as u64 * 1000;
+
+/// For how long a server keeps the identity of its log if no cache reads it, in seconds.
+pub const LOG_SECONDS: u32 = 300;
+
+/// The longest record of a purge, in bytes: a URI, or the tags of a change.
+const RECORD_BYTES_MAX: usize = 64 << 10;
+
+/// How long a record may be missing after its number was seen in the counter, in milliseconds: its cache may write it just then.
+const RECORD_MISSING_MS: u64 = 1000;
+
+/// After which time a purge of another cache is added to a server that lacks it, in milliseconds: that cache does so itself if it can.
+const FOREIGN_PURGE_MS: u64 = 1000;
+
+/// The most purges that are added to a server at a time.
+const ADDED_MAX: usize = 64;
+
+/// What the log needs of a server.
+pub trait LogServer {
+    /// An item. Its time of expiry begins anew with `touched` seconds, if that is given.
+    fn get(&self, name: &Name, touched: Option<u32>) -> impl Future<Output = Result<Option<Bytes>, Failure>> + Send;
+    /// Stores an item if there is none of this name. Returns whether it was stored. It expires after `seconds`, if that is given.
+    fn add(
+        &self,
+        name: &Name,
+        value: Bytes,
+        seconds: Option<u32>,
+    ) -> impl Future<Output = Result<bool, Failure>> + Send;
+    /// Stores an item.
+    fn set(&self, name: &Name, value: Bytes, seconds: Option<u32>) -> impl Future<Output = Result<(), Failure>> + Send;
+    /// Adds 1 to a number, and returns the sum; `None` where there is no such item.
+    fn increment(&self, name: &Name) -> impl Future<Output = Result<Option<u64>, Failure>> + Send;
+}
+
+/// What the log needs of the cache.
+pub trait Purger: Send + Sync {
+    /// Carries out a purge of another cache. Returns the epoch from which on responses are younger than it; `None`: it can't be understood.
+    fn carry_out(&self, purge: &[u8]) -> Option<Epoch>;
+    /// Purges that this cache has to carry out may be lost: drops everything.
+    fn drop_everything(&self);
+    /// The present epoch.
+    fn epoch(&self) -> Epoch;
+}
+
+/// The time.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Of the wall clock, in milliseconds since 1970.
+    pub unix_ms: i64,
+    /// Of a clock that only goes forwards, in milliseconds.
+    pub mono_ms: u64,
+}
+
+/// The identity of a log, and a number in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// Which log.
+    pub log: u128,
+    /// All purges up to this number had been carried out before the origin was asked.
+    pub number: u64,
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x} {}", self.log, self.number)
+    }
+}
+
+impl Generation {
+    /// The generation that was written so, exactly.
+    pub fn read(text: &str) -> Option<Self> {
+        let (log, number) = text.split_once(' ')?;
+        let read = Self { log: u128::from_str_radix(log, 16).ok()?, number: number.parse().ok()? };
+        (read.to_string() == text).then_some(read)
+    }
+}
+
+/// The logs of all servers, as this process knows them.
+pub struct PurgeLog {
+    namespace: Namespace,
+    sealer: Arc<Sealer>,
+    state: Mutex<State>,
+    /// Changes with each purge of this process.
+    news: watch::Sender<()>,
+}
+
+struct State {
+    known: HashMap<u128, Known>,
+    /// The same, the oldest first.
+    order: VecDeque<u128>,
+    servers: Vec<ServerLog>,
+}
+
+/// A purge.
+struct Known {
+    epoch: Epoch,
+    sealed: Bytes,
+    since_ms: u64,
+    is_own: bool,
+    /// The servers that have not been tried yet.
+    untried: HashSet<usize>,
+    /// Who waits until all have been tried.
+    waiting: Option<oneshot::Sender<()>>,
+}
+
+/// The log of one server.
+#[derive(Default)]
+struct ServerLog {
+    /// `None`: not read yet.
+    log: Option<u128>,
+    /// All records up to this one have been read.
+    position: u64,
+    /// Values with a lower number may be older than purges that are not known.
+    known_from: u64,
+    /// Neither is known what was purged between an earlier epoch of this cache and that number.
+    known_since: Epoch,
+    /// The records whose epochs are known, in the order of their numbers.
+    records: VecDeque<(u64, Epoch)>,
+    /// Known purges that are not in this log.
+    lacking: HashSet<u128>,
+    /// A value of the counter, and when it was first seen, in milliseconds.
+    counted: Option<(u64, u64)>,
+    /// When the log was last read to its end, or first asked for, in milliseconds.
+    read_ms: Option<u64>,
+    /// A purge that it lacks was forgotten: the log must get another identity.
+    is_broken: bool,
+}
+
+/// A record that was read.
+struct Record {
+    id: u128,
+    purge: Bytes,
+    sealed: Bytes,
+}
+
+/// A purge of this process is on its way to the servers.
+#[must_use]
+#[derive(Debug)]
+pub struct Delivery(oneshot::Receiver<()>);
+
+impl Delivery {
+    /// Waits until every server has it that can be reached. The caller bounds the wait.
+    pub async fn wait(self) {
+        // The sender goes where the purge is forgotten, long after any wait.
+        let _ = self.0.await;
+    }
+}
+
+impl PurgeLog {
+    /// The logs of so many servers, of which nothing is known yet.
+    pub fn new(namespace: Namespace, sealer: Arc<Sealer>, servers: usize) -> Self {
+        let servers = (0..servers).map(|_| ServerLog::default()).collect();
+        let state = Mutex::new(State { known: HashMap::new(), order: VecDeque::new(), servers });
+        Self { namespace, sealer, state, news: watch::Sender::default() }
+    }
+
+    /// Makes a purge of this process known: `carry_out` carries it out here, and returns its epoch and its content.
+    ///
+    /// # Errors
+    /// The purge could not be carried out; nobody is told of it.
+    pub fn publish<E>(
+        &self,
+        now_ms: u64,
+        carry_out: impl FnOnce() -> Result<(Epoch, Vec<u8>), E>,
+    ) -> Result<Delivery, E> {
+        let (waiting, delivery) = oneshot::channel();
+        let id = fastrand::u128(..);
+        {
+            let mut state = self.state();
+            let (epoch, purge) = carry_out()?;
+            let content = [format!("{KIND_AND_ID}{id:032x}\r\n").as_bytes(), &purge, b"\r\n"].concat();
+            match self.sealed(content) {
+                Some(sealed) => {
+                    let untried = (0..state.servers.len()).collect();
+                    let waiting = Some(waiting);
+                    state.note(id, Known { epoch, sealed, since_ms: now_ms, is_own: true, untried, waiting });
+                }
+                // It can't be told to the others, so nothing in the servers may be used any more.
+                None => state.servers.iter_mut().for_each(|server| server.is_broken = true),
+            }
+        }
+        self.news.send_replace(());
+        Ok(Delivery(delivery))
+    }
+
+    /// Changes whenever a purge of this process has to be written.
+    pub fn news(&self) -> watch::Receiver<()> {
+        self.news.subscribe()
+    }
+
+    /// A server can't be asked now: nobody waits until it has got a purge.
+    pub fn is_away(&self, server: usize) {
+        self.state().tried(server, |_| true);
+    }
+
+    /// The number that a value in this server gets whose request to the origin began in this epoch; `None`: the log is not known well enough, so
+    /// nothing should be written.
+    pub fn generation(&self, server: usize, born: Epoch) -> Option<Generation> {
+        let state = self.state();
+        let server = state.servers.get(server).filter(|server| !server.is_broken)?;
+        let log = server.log.filter(|_| born >= server.known_since)?;
+        let first_later = server.records.iter().find(|(_, epoch)| *epoch > born);
+        let number = first_later.map_or(server.position, |(number, _)| number.saturating_sub(1));
+        (number >= server.known_from).then_some(Generation { log, number })
+    }
+
+    /// An epoch of this cache in which, or after which, the request for a value of this server began: later purges cover it, if they are about its
+    /// URI or tags. `None`: the value may not be used.
+    pub fn born(&self, server: usize, generation: Generation, purger: &impl Purger) -> Option<Epoch> {
+        let state = self.state();
+        let server = state.servers.get(server).filter(|server| !server.is_broken)?;
+        let Generation { log, number } = generation;
+        if server.log != Some(log) || number < server.known_from {
+            return None;
+        }
+        let later = server.records.iter().rev().take_while(|(record, _)| *record > number).map(|(_, epoch)| *epoch);
+        let lacking = server.lacking.iter().filter_map(|id| state.known.get(id)).map(|known| known.epoch);
+        Some(match later.chain(lacking).min() {
+            Some(first) => first.saturating_sub(1),
+            None => purger.epoch(),
+        })
+    }
+
+    /// Reads what is new in the log of a server, and adds what it lacks. Returns whether the log has been read to its end.
+    ///
+    /// # Errors
+    /// The server can't be asked.
+    pub async fn follow(
+        &self,
+        number: usize,
+        server: &impl LogServer,
+        purger: &impl Purger,
+        now: impl Fn() -> Clock,
+    ) -> Result<bool, Failure> {
+        let followed = async {
+            let is_read = self.read(number, server, purger, &now).await?;
+            if is_read && self.add_lacking(number, server, now().mono_ms).await? {
+                return self.read(number, server, purger, &now).await;
+            }
+            Ok(is_read)
+        };
+        let followed = followed.await;
+        if !matches!(followed, Ok(true)) {
+            self.is_away(number);
+        }
+        followed
+    }
+
+    async fn read(
+        &self,
+        number: usize,
+        server: &impl LogServer,
+        purger: &impl Purger,
+        now: &impl Fn() -> Clock,
+    ) -> Result<bool, Failure> {
+        let begun = now();
+        {
+            let mut state = self.state();
+            state.forget_old(begun.mono_ms);
+            if let Some(server) = state.servers.get_mut(number) {
+                server.read_ms.get_or_insert(begun.mono_ms);
+            }
+        }
+        let Some(counter) = self.counter(server, begun.unix_ms).await? else { return Ok(false) };
+        let Some((log, start)) = self.identity(number, server, counter).await? else { return Ok(false) };
+        let Some(first) = self.state().begin(number, (log, start), counter, begun.mono_ms, purger) else {
+            return Ok(false);
+        };
+        for record in first..=counter {
+            let found = server.get(&self.namespace.purge(record), None).await?;
+            let found = found.and_then(|sealed| self.open(sealed));
+            if !self.state().take(number, record, found, now().mono_ms, purger) {
+                return Ok(false);
+            }
+        }
+        if let Some(server) = self.state().servers.get_mut(number) {
+            server.read_ms = Some(begun.mono_ms);
+        }
+        Ok(true)
+    }
+
+    async fn counter(&self, server: &impl LogServer, unix_ms: i64) -> Result<Option<u64>, Failure> {
+        let name = self.namespace.purges();
+        let parse = |value: Bytes| std::str::from_utf8(&value).ok()?.trim_end().parse::<u64>().ok();
+        if let Some(found) = server.get(&name, None).await? {
+            return Ok(parse(found));
+        }
+        // No counter that has been here before was as high, unless there were a thousand purges in each millisecond.
+        let fresh = u64::try_from(unix_ms).unwrap_or_default().saturating_mul(1000);
+        let _ = server.add(&name, Bytes::from(fresh.to_string()), None).await?;
+        Ok(server.get(&name, None).await?.and_then(parse))
+    }
+
+    /// The identity of a server's log, and the number before its first record. It is made where it is missing, and anew where the log is
+    /// broken.
+    async fn identity(
+        &self,
+        number: usize,
+        server: &impl LogServer,
+        counter: u64,
+    ) -> Result<Option<(u128, u64)>, Failure> {
+        let name = self.namespace.log();
+        let is_broken = self.state().servers.get(number).is_some_and(|server| server.is_broken);
+        if !is_broken && let Some(found) = server.get(&name, Some(LOG_SECONDS)).await? {
+            return Ok(read_identity(&found));
+        }
+        let fresh = (fastrand::u128(..), counter);
+        let value = Bytes::from(format!("{:032x} {counter}", fresh.0));
+        if is_broken {
+            server.set(&name, value, Some(LOG_SECONDS)).await?;
+            if let Some(server) = self.state().servers.get_mut(number) {
+                let (lacking, read_ms) = (std::mem::take(&mut server.lacking), server.read_ms);
+                *server = ServerLog { lacking, read_ms, ..ServerLog::default() };
+            }
+            return Ok(Some(fresh));
+        }
+        if server.add(&name, value, Some(LOG_SECONDS)).await? {
+            return Ok(Some(fresh));
+        }
+        let found = server.get(&name, None).await?;
+        Ok(found.and_then(|value| read_identity(&value)))
+    }
+
+    /// Adds purges to a server that lacks them. Returns whether there were any.
+    async fn add_lacking(&self, number: usize, server: &impl LogServer, now_ms: u64) -> Result<bool, Failure> {
+        let lacking = self.state().to_be_added(number, now_ms);
+        for (id, sealed) in &lacking {
+            let Some(record) = server.increment(&self.namespace.purges()).await? else { break };
+            server.set(&self.namespace.purge(record), sealed.clone(), None).await?;
+            self.state().tried(number, |other| other == *id);
+        }
+        Ok(!lacking.is_empty())
+    }
+
+    fn sealed(&self, content: Vec<u8>) -> Option<Bytes> {
+        let Sealed { first, .. } = self.sealer.seal(vec![content.into()], RECORD_BYTES_MAX, || 0).ok()?;
+        Some(first.concat().into())
+    }
+
+    fn open(&self, sealed: Bytes) -> Option<Record> {
+        let Opened::Whole(content) = self.sealer.open(sealed.clone()).ok()? else { return None };
+        let rest = content.strip_prefix(KIND_AND_ID.as_bytes())?;
+        let (id, rest) = rest.split_at_checked(32)?;
+        let purge = rest.strip_prefix(b"\r\n")?.strip_suffix(b"\r\n")?;
+        let id = u128::from_str_radix(std::str::from_utf8(id).ok()?, 16).ok()?;
+        Some(Record { id, purge: content.slice_ref(purge), sealed })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change under the lock is complete in itself, so a panic elsewhere leaves a state that can be read.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How the content of a record begins.
+const KIND_AND_ID: &str = "Kind: purge\r\nId: ";
+
+fn read_identity(value: &[u8]) -> Option<(u128, u64)> {
+    let (id, start) = std::str::from_utf8(value).ok()?.split_once(' ')?;
+    Some((u128::from_str_radix(id, 16).ok()?, start.parse().ok()?))
+}
+
+impl ServerLog {
+    /// Nothing is known of what was purged before this number, and before this epoch.
+    fn begin_at(&mut self, number: u64, epoch: Epoch) {
+        (self.position, self.known_from, self.known_since) = (number, number, epoch);
+    }
+}
+
+impl State {
+    /// Notes a purge that has just been carried out.
+    fn note(&mut self, id: u128, known: Known) {
+        self.servers.iter_mut().for_each(|server| {
+            server.lacking.insert(id);
+        });
+        self.known.insert(id, known);
+        self.order.push_back(id);
+    }
+
+    /// Forgets purges of long ago that are in the log of some server. A server that lacks one may come back with what it covers, so its log
+    /// gets another identity.
+    fn forget_old(&mut self, now_ms: u64) {
+        let State { known, order, servers } = self;
+        let mut too_many = order.len().saturating_sub(PURGES_KNOWN_MAX);
+        let is_recent = |known: &Known| now_ms.saturating_sub(known.since_ms) <= PURGES_KNOWN_MS;
+        if too_many == 0 && order.front().and_then(|id| known.get(id)).is_none_or(is_recent) {
+            return;
+        }
+        order.retain(|id| {
+            let is_nowhere = || servers.iter().all(|server| server.lacking.contains(id));
+            if too_many == 0 && known.get(id).is_some_and(|known| is_recent(known) || is_nowhere()) {
+                return true;
+            }
+            too_many = too_many.saturating_sub(1);
+            known.remove(id);
+            for server in &mut *servers {
+                server.is_broken |= server.lacking.remove(id);
+            }
+            false
+        });
+    }
+
+    /// Prepares the reading of a log up to its counter. Returns the first record to be read; `None`: the log can't be used.
+    fn begin(
+        &mut self,
+        number: usize,
+        (log, start): (u128, u64),
+        counter: u64,
+        now_ms: u64,
+        purger: &impl Purger,
+    ) -> Option<u64> {
+        let all: HashSet<u128> = self.known.keys().copied().collect();
+        let server = self.servers.get_mut(number)?;
+        let is_of_this_log = server.log == Some(log);
+        if counter < start || is_of_this_log && counter < server.position {
+            // The counter has gone back: numbers would be used twice.
+            server.is_broken = true;
+            return None;
+        }
+        let earliest = counter.saturating_sub(RECORDS_READ_MAX);
+        if !is_of_this_log {
+            let was_long_ago =
+                server.read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000);
+            // The purges of that time may be in no log any more.
+            if was_long_ago {
+                purger.drop_everything();
+            }
+            let (position, read_ms) = (start.max(earliest), server.read_ms);
+            let lacking = all;
+            *server = ServerLog { log: Some(log), lacking, read_ms, ..ServerLog::default() };
+            server.begin_at(position, purger.epoch());
+        } else if server.position < earliest {
+            purger.drop_everything();
+            server.begin_at(earliest, purger.epoch());
+        }
+        if server.counted.is_none_or(|(counted, _)| counted <= server.position) {
+            server.counted = Some((counter, now_ms));
+        }
+        Some(server.position.saturating_add(1))
+    }
+
+    /// Takes a record of a server, in the order of their numbers. Returns whether the next one may be read.
+    fn take(&mut self, number: usize, at: u64, record: Option<Record>, now_ms: u64, purger: &impl Purger) -> bool {
+        let Some(server) = self.servers.get_mut(number) else { return false };
+        // Another task has read it meanwhile, or the log is another one by now.
+        if at != server.position.saturating_add(1) {
+            return false;
+        }
+        let Some(Record { id, purge, sealed }) = record else {
+            let is_late = server
+                .counted
+                .is_some_and(|(counted, at_ms)| at <= counted && now_ms.saturating_sub(at_ms) >= RECORD_MISSING_MS);
+            if is_late {
+                // It is not known what was purged. Another server need not have it: its cache may not have reached that one.
+                purger.drop_everything();
+                server.begin_at(at, purger.epoch());
+            }
+            return is_late;
+        };
+        let epoch = match self.known.get(&id) {
+            Some(known) => known.epoch,
+            None => {
+                let Some(epoch) = purger.carry_out(&purge) else {
+                    purger.drop_everything();
+                    server.begin_at(at, purger.epoch());
+                    return true;
+                };
+                let (untried, waiting) = (HashSet::new(), None);
+                self.note(id, Known { epoch, sealed, since_ms: now_ms, is_own: false, untried, waiting });
+                epoch
+            }
+        };
+        let Some(server) = self.servers.get_mut(number) else { return false };
+        server.position = at;
+        // A purge that two caches have added stands in the log twice, and counts from the first time on.
+        if server.lacking.remove(&id) {
+            server.records.push_back((at, epoch));
+            if server.records.len() > RECORDS_READ_MAX as usize
+                && let Some((forgotten, epoch)) = server.records.pop_front()
+            {
+                server.known_from = server.known_from.max(forgotten);
+                server.known_since = server.known_since.max(epoch);
+            }
+        }
+        true
+    }
+
+    /// The purges that are to be added to a server now.
+    fn to_be_added(&self, number: usize, now_ms: u64) -> Vec<(u128, Bytes)> {
+        let Some(server) = self.servers.get(number) else { return Vec::new() };
+        if server.lacking.is_empty() {
+            return Vec::new();
+        }
+        let is_due = |known: &Known| known.is_own || now_ms.saturating_sub(known.since_ms) >= FOREIGN_PURGE_MS;
+        let lacking = self.order.iter().filter(|id| server.lacking.contains(id));
+        let due = lacking.filter_map(|id| self.known.get(id).filter(|known| is_due(known)).map(|known| (*id, known)));
+        due.take(ADDED_MAX).map(|(id, known)| (id, known.sealed.clone())).collect()
+    }
+
+    /// A server has got these purges, or can't be reached.
+    fn tried(&mut self, number: usize, which: impl Fn(u128) -> bool) {
+        for (id, known) in self.known.iter_mut().filter(|(_, known)| known.waiting.is_some()) {
+            if which(*id) {
+                known.untried.remove(&number);
+            }
+            if known.untried.is_empty()
+                && let Some(waiting) = known.waiting.take()
+            {
+                let _ = waiting.send(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Servers that go away, come back empty or with what they had, lose items and answers; front ends that are cut off and begin anew. Whatever
+//! happened: once all can reach each other again, no front end takes a value from before a purge.
+
+use super::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The time, in milliseconds, of the whole world.
+#[derive(Default)]
+struct World(AtomicU64);
+
+impl World {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { unix_ms: 1_700_000_000_000 + self.now() as i64, mono_ms: self.now() }
+    }
+}
+
+/// A server: items with the time of their expiry.
+#[derive(Default)]
+struct Server {
+    is_away: bool,
+    items: BTreeMap<String, (Bytes, Option<u64>)>,
+    /// What front ends have stored: the page's version, by key.
+    pages: HashMap<u8, (Generation, u64)>,
+}
+
+/// The way from a front end to a server.
+struct Link<'w> {
+    world: &'w World,
+    server: &'w Mutex<Server>,
+    is_cut: bool,
+    /// One request in so many is not carried out, and one gets no answer; 0: none.
+    fails: u32,
+}
+
+impl Link<'_> {
+    fn ask<T>(&self, carry_out: impl FnOnce(&mut Server, u64) -> T) -> Result<T, Failure> {
+        let mut server = self.server.lock().unwrap();
+        let fails = |rate: u32| rate > 0 && fastrand::u32(..rate) == 0;
+        if self.is_cut || server.is_away || fails(self.fails) {
+            return Err(Failure::Timeout);
+        }
+        let now = self.world.now();
+        server.items.retain(|_, (_, expiry)| expiry.is_none_or(|expiry| expiry > now));
+        let done = carry_out(&mut server, now);
+        if fails(self.fails) { Err(Failure::Timeout) } else { Ok(done) }
+    }
+}
+
+fn expiry(now: u64, seconds: Option<u32>) -> Option<u64> {
+    seconds.map(|seconds| now + u64::from(seconds) * 1000)
+}
+
+impl LogServer for Link<'_> {
+    async fn get(&self, name: &Name, touched: Option<u32>) -> Result<Option<Bytes>, Failure> {
+        self.ask(|server, now| {
+            let (value, expires) = server.items.get_mut(name.as_str())?;
+            if touched.is_some() {
+                *expires = expiry(now, touched);
+            }
+            Some(value.clone())
+        })
+    }
+
+    async fn add(&self, name: &Name, value: Bytes, seconds: Option<u32>) -> Result<bool, Failure> {
+        self.ask(|server, now| {
+            let is_new = !server.items.contains_key(name.as_str());
+            if is_new {
+                server.items.insert(name.to_string(), (value, expiry(now, seconds)));
+            }
+            is_new
+        })
+    }
+
+    async fn set(&self, name: &Name, value: Bytes, seconds: Option<u32>) -> Result<(), Failure> {
+        self.ask(|server, now| drop(server.items.insert(name.to_string(), (value, expiry(now, seconds)))))
+    }
+
+    async fn increment(&self, name: &Name) -> Result<Option<u64>, Failure> {
+        self.ask(|server, _| {
+            let (value, _) = server.items.get_mut(name.as_str())?;
+            let sum = std::str::from_utf8(value).ok()?.parse::<u64>().ok()? + 1;
+            *value = sum.to_string().into();
+            Some(sum)
+        })
+    }
+}
+
+/// What a front end has in memory, and which purges it has carried out.
+#[derive(Default)]
+struct Cache(Mutex<Memory>);
+
+#[derive(Default)]
+struct Memory {
+    epoch: Epoch,
+    purges: Vec<(Epoch, Option<u8>)>,
+    pages: HashMap<u8, u64>,
+}
+
+impl Cache {
+    fn purge(&self, key: Option<u8>) -> Epoch {
+        let mut memory = self.0.lock().unwrap();
+        memory.epoch += 1;
+        let epoch = memory.epoch;
+        memory.purges.push((epoch, key));
+        memory.pages.retain(|page, _| key.is_some_and(|key| key != *page));
+        epoch
+    }
+
+    /// Whether a purge covers a page of this key whose request began in that epoch.
+    fn covers(&self, key: u8, born: Epoch) -> bool {
+        let is_covered = |(epoch, purged): &(Epoch, Option<u8>)| *epoch > born && purged.is_none_or(|it| it == key);
+        self.0.lock().unwrap().purges.iter().any(is_covered)
+    }
+}
+
+impl Purger for Cache {
+    fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
+        let [key] = purge else { return None };
+        Some(self.purge(Some(*key)))
+    }
+
+    fn drop_everything(&self) {
+        self.purge(None);
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.0.lock().unwrap().epoch
+    }
+}
+
+struct FrontEnd {
+    log: PurgeLog,
+    cache: Cache,
+    is_cut_from: Vec<bool>,
+    /// A fill: the key, the epoch in which it began, and the version that the origin has answered with.
+    fill: Option<(u8, Epoch, u64)>,
+}
+
+impl FrontEnd {
+    fn new(servers: usize) -> Self {
+        let log = PurgeLog::new(Namespace::default(), Arc::new(Sealer::new(None).unwrap()), servers);
+        Self { log, cache: Cache::default(), is_cut_from: vec![false; servers], fill: None }
+    }
+
+    async fn follow(&self, world: &World, servers: &[Mutex<Server>], fails: u32) {
+        for (number, server) in servers.iter().enumerate() {
+            let link = Link { world, server, is_cut: self.is_cut_from[number], fails };
+            let _ = self.log.follow(number, &link, &self.cache, || world.clock()).await;
+        }
+    }
+
+    /// The version of a page that this front end takes from a server.
+    fn takes(&self, number: usize, server: &Mutex<Server>, key: u8) -> Option<u64> {
+        let (generation, version) = *server.lock().unwrap().pages.get(&key)?;
+        let born = self.log.born(number, generation, &self.cache)?;
+        (!self.cache.covers(key, born)).then_some(version)
+    }
+}
+
+const KEYS: u8 = 3;
+
+/// Whether a purge is still known to a front end, or stands in the log of a server. One of which that ends was in no other place: nobody can know
+/// it.
+fn is_held(id: u128, front_ends: &[FrontEnd], servers: &[Mutex<Server>]) -> bool {
+    let text = format!("Id: {id:032x}").into_bytes();
+    let has = |(value, _): &(Bytes, Option<u64>)| value.windows(text.len()).any(|window| window == text);
+    front_ends.iter().any(|front_end| front_end.log.state().known.contains_key(&id))
+        || servers.iter().any(|server| server.lock().unwrap().items.values().any(has))
+}
+
+/// One history. Returns how many values were taken from servers, and how many of them after servers had been away.
+async fn history(seed: u64, servers: usize, front_ends: usize) -> (usize, usize) {
+    fastrand::seed(seed);
+    let world = World::default();
+    world.0.store(1_000_000, Ordering::Relaxed);
+    let servers: Vec<Mutex<Server>> = (0..servers).map(|_| Mutex::default()).collect();
+    let mut front_ends: Vec<FrontEnd> = (0..front_ends).map(|_| FrontEnd::new(servers.len())).collect();
+    // The version of each page at the origin, and the oldest that may be served: what a purge has found there.
+    let (mut versions, mut purges) = ([0_u64; KEYS as usize], Vec::<(u128, u8, u64)>::new());
+    let (mut taken, mut rate) = (0, 0);
+    for _ in 0..150 {
+        let of = fastrand::usize(..front_ends.len());
+        let number = fastrand::usize(..servers.len());
+        let key = fastrand::u8(..KEYS);
+        match fastrand::u32(..20) {
+            // A page changes, and is purged.
+            0..3 => {
+                versions[key as usize] += 1;
+                let front_end = &front_ends[of];
+                let purge = || Ok::<_, ()>((front_end.cache.purge(Some(key)), vec![key]));
+                let _ = front_end.log.publish(world.now(), purge).unwrap();
+                let id = *front_end.log.state().order.back().unwrap();
+                purges.push((id, key, versions[key as usize]));
+                // What it has purged itself, it does not take any more.
+                for (number, server) in servers.iter().enumerate() {
+                    let version = front_end.takes(number, server, key);
+                    assert!(version.is_none_or(|version| version >= versions[key as usize]), "seed {seed}: own purge");
+                }
+            }
+            // A fill begins, and asks the origin.
+            3..7 => {
+                let front_end = &mut front_ends[of];
+                front_end.fill = Some((key, front_end.cache.epoch(), versions[key as usize]));
+            }
+            // A fill ends: the page is stored in memory, if no purge has covered it meanwhile, and in a server.
+            7..11 => {
+                let front_end = &mut front_ends[of];
+                if let Some((key, born, version)) = front_end.fill.take() {
+                    if !front_end.cache.covers(key, born) {
+                        front_end.cache.0.lock().unwrap().pages.insert(key, version);
+                    }
+                    let is_reached = !front_end.is_cut_from[number] && !servers[number].lock().unwrap().is_away;
+                    if is_reached && let Some(generation) = front_end.log.generation(number, born) {
+                        servers[number].lock().unwrap().pages.insert(key, (generation, version));
+                    }
+                }
+            }
+            11..13 => taken += usize::from(front_ends[of].takes(number, &servers[number], key).is_some()),
+            13 => front_ends[of].is_cut_from[number] ^= true,
+            14 => servers[number].lock().unwrap().is_away ^= true,
+            // The server begins empty.
+            15 if fastrand::u32(..3) == 0 => {
+                let before: Vec<_> =
+                    purges.iter().filter(|(id, ..)| is_held(*id, &front_ends, &servers)).copied().collect();
+                *servers[number].lock().unwrap() = Server::default();
+                purges.retain(|purge| !before.contains(purge) || is_held(purge.0, &front_ends, &servers));
+            }
+            // The server evicts an item.
+            16 => {
+                let mut server = servers[number].lock().unwrap();
+                let evicted = server.items.keys().nth(fastrand::usize(..=server.items.len())).cloned();
+                evicted.map(|name| server.items.remove(&name));
+            }
+            17 if fastrand::u32(..5) == 0 => {
+                let before: Vec<_> =
+                    purges.iter().filter(|(id, ..)| is_held(*id, &front_ends, &servers)).copied().collect();
+                front_ends[of] = FrontEnd::new(servers.len());
+                purges.retain(|purge| !before.contains(purge) || is_held(purge.0, &front_ends, &servers));
+            }
+            18 => rate = [0, 5, 50][fastrand::usize(..3)],
+            _ => {}
+        }
+        let ms = match fastrand::u32(..60) {
+            0 => 240_000 + fastrand::u64(..120_000),
+            1 => 900_000,
+            _ => fastrand::u64(..400),
+        };
+        world.0.fetch_add(ms, Ordering::Relaxed);
+        for front_end in &front_ends {
+            if fastrand::u32(..3) > 0 {
+                front_end.follow(&world, &servers, rate).await;
+            }
+        }
+    }
+    // All can reach each other again. One front end begins only now.
+    servers.iter().for_each(|server| server.lock().unwrap().is_away = false);
+    front_ends.iter_mut().for_each(|front_end| front_end.is_cut_from.fill(false));
+    front_ends.push(FrontEnd::new(servers.len()));
+    for _ in 0..12 {
+        for front_end in &front_ends {
+            front_end.follow(&world, &servers, 0).await;
+        }
+        world.0.fetch_add(250, Ordering::Relaxed);
+    }
+    let mut at_last = 0;
+    for (of, front_end) in front_ends.iter().enumerate() {
+        for key in 0..KEYS {
+            let oldest = purges.iter().filter(|(_, of, _)| *of == key).map(|(.., version)| *version).max().unwrap_or(0);
+            for (number, server) in servers.iter().enumerate() {
+                let version = front_end.takes(number, server, key);
+                assert!(
+                    version.is_none_or(|it| it >= oldest),
+                    "seed {seed}: front end {of} takes {version:?} of {key}, purged {oldest}, from {number}"
+                );
+                at_last += usize::from(version.is_some());
+            }
+            let version = front_end.cache.0.lock().unwrap().pages.get(&key).copied();
+            assert!(
+                version.is_none_or(|it| it >= oldest),
+                "seed {seed}: front end {of} has {version:?} of {key}, purged {oldest}, in memory"
+            );
+        }
+    }
+    (taken, at_last)
+}
+
+#[tokio::test]
+async fn what_was_purged_does_not_come_back_whatever_servers_do() {
+    // More of them: PURGE_HISTORIES=20000 cargo test -p kasoku-shared purge.
+    let histories = std::env::var("PURGE_HISTORIES").map_or(500, |histories| histories.parse().unwrap());
+    let (mut taken, mut at_last) = (0, 0);
+    for seed in 0..histories {
+        let (during, after) = history(seed, 1 + (seed % 4) as usize, 1 + (seed / 4 % 3) as usize).await;
+        (taken, at_last) = (taken + during, at_last + after);
+    }
+    // The histories are of use only if values are used at all.
+    let wanted = histories as usize / 8;
+    assert!(taken > wanted && at_last > wanted, "{taken} values taken, {at_last} at last");
+}
