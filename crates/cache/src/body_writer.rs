@@ -9,7 +9,7 @@ use crate::fill::{Fill, FillPhase, FillReader};
 use crate::pieces::Placement;
 use crate::refusals::StoreRefusal;
 use crate::save::{Finished, PartOf, Saved};
-use crate::{Cache, Meta, SharedRequest};
+use crate::{Cache, Entry, Meta, SharedRequest};
 use bytes::Bytes;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
@@ -265,18 +265,19 @@ impl BodyWriter {
         }
         let Spooling::Running(spool) = std::mem::replace(&mut self.spooling, Spooling::Failed) else { return false };
         match spool.finish(&self.cache, self.request.key(), &part.meta).await {
-            Ok(spooled) => self.save_spooled(spooled),
+            Ok(spooled) => self.save_spooled(spooled).is_some(),
             Err(_) => false,
         }
     }
 
-    fn save_spooled(&self, spooled: Spooled) -> bool {
+    fn save_spooled(&self, spooled: Spooled) -> Option<Arc<Entry>> {
         let Spooled { entry, object } = spooled;
         let is_poisoned = || self.fill.is_poisoned();
-        self.cache.save_elsewhere(self.request.key(), &entry, is_poisoned, |lesser| match lesser {
+        let is_stored = self.cache.save_elsewhere(self.request.key(), &entry, is_poisoned, |lesser| match lesser {
             Some(lesser) => object.publish_instead_of(lesser),
             None => object.publish(),
-        })
+        });
+        is_stored.then_some(entry)
     }
 
     /// Whether as much has come as the head of a part has promised.
@@ -335,7 +336,12 @@ impl BodyWriter {
     /// are not stored.
     //= RFC 9111 section 3.1
     //# Caches MUST NOT combine trailer fields with header fields.
-    pub fn finish(mut self, trailers: Option<Fields>) -> bool {
+    pub fn finish(self, trailers: Option<Fields>) -> bool {
+        self.finish_stored(trailers).is_some()
+    }
+
+    /// The same. Returns what was stored.
+    pub fn finish_stored(mut self, trailers: Option<Fields>) -> Option<Arc<Entry>> {
         self.is_ended = true;
         if let Spooling::Complete(_) | Spooling::Running(_) = self.spooling {
             return self.finish_spooled(trailers);
@@ -371,20 +377,20 @@ impl BodyWriter {
                 (true, None) => FillPhase::Cut,
             };
         });
-        saved.is_stored
+        saved.entry.filter(|_| saved.is_stored)
     }
 
     /// The same for a body that is on disk.
-    fn finish_spooled(mut self, trailers: Option<Fields>) -> bool {
-        let is_stored = match std::mem::replace(&mut self.spooling, Spooling::Failed) {
+    fn finish_spooled(mut self, trailers: Option<Fields>) -> Option<Arc<Entry>> {
+        let stored = match std::mem::replace(&mut self.spooling, Spooling::Failed) {
             Spooling::Complete(spooled) => self.save_spooled(*spooled),
-            _ => false,
+            _ => None,
         };
         self.cache.on_answered_fill(&self.fill);
         self.cache.0.fills.end(&self.fill);
         let ended = self.ended(trailers);
         self.fill.change(|state| state.phase = ended);
-        is_stored
+        stored
     }
 
     /// How the fill ends for its readers.
@@ -410,6 +416,11 @@ impl BodyWriter {
     /// The origin failed within the body: nothing more is stored, readers are cut, and the back-off begins.
     pub fn fail(self, reason: Reason, now: Now) {
         self.cache.on_failed_fill(&self.fill, OriginFailure::Disconnected, reason, self.request.policy(), now);
+    }
+
+    /// The request that the response is for.
+    pub fn request(&self) -> &SharedRequest {
+        &self.request
     }
 
     /// The head that readers get.

@@ -117,27 +117,29 @@ impl Owner for DiskOwner {
 }
 
 impl DiskTier {
+    /// # Errors
+    /// A thread can't be started.
+    pub(crate) fn start(
+        limits: CacheLimits,
+        options: DiskOptions,
+        clock: Clock,
+        generations: &Arc<Generations>,
+        memory: &Arc<Memory<Arc<Resource>>>,
+    ) -> io::Result<Self> {
+        let lately = Lately::new(limits.memory_bytes_max);
+        let (generations, memory) = (generations.clone(), Arc::downgrade(memory));
+        let owner = Arc::new(DiskOwner { generations, memory, clock: clock.clone() });
+        let admission = options.admission;
+        let disk = Disk::start(options, owner)?;
+        Ok(Self { disk, admission, clock, lately, recalls: Mutex::default() })
+    }
+
     fn now_ms(&self) -> u64 {
         u64::try_from((self.clock)().unix_ms).unwrap_or_default()
     }
 }
 
 impl Cache {
-    /// A cache with a disk tier below its memory.
-    ///
-    /// # Errors
-    /// A thread can't be started. A directory that can't be used is no error: see [`Cache::disk_status`].
-    pub fn with_disk(limits: CacheLimits, options: DiskOptions, clock: Clock) -> io::Result<Self> {
-        let lately = Lately::new(limits.memory_bytes_max);
-        Self::build(limits, |generations, memory| {
-            let memory = Arc::downgrade(memory);
-            let owner = Arc::new(DiskOwner { generations: generations.clone(), memory, clock: clock.clone() });
-            let admission = options.admission;
-            let disk = Disk::start(options, owner)?;
-            Ok(Some(DiskTier { disk, admission, clock, lately, recalls: Mutex::default() }))
-        })
-    }
-
     /// What the disk tier holds and does; `None` where there is none.
     pub fn disk_status(&self) -> Option<DiskStatus> {
         Some(self.0.disk.as_ref()?.disk.status())

@@ -202,6 +202,11 @@ impl Fill {
         }
     }
 
+    /// Whether all clients may get its response, and requests join it.
+    pub(crate) fn is_for_everybody(&self) -> bool {
+        self.requested_for == RequestedFor::Everybody && self.is_joinable
+    }
+
     /// Whether its request is anonymous.
     pub(crate) fn is_probe(&self) -> bool {
         self.requested_for == RequestedFor::Anonymous

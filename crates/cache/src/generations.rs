@@ -11,6 +11,7 @@
 mod persisted;
 mod tagged;
 
+use crate::Key;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::{Tags, of_site, of_tag};
 use kasoku_semantics::time::Now;
@@ -29,6 +30,9 @@ const PREFIXES_OF_SITE_MAX: usize = 1024;
 
 /// How much of a prefix is kept, in bytes. A shortened prefix covers more.
 const PREFIX_BYTES_MAX: usize = 1024;
+
+/// The site to which the marks of keys belong. No site has that name.
+const KEYS: &str = "\0keys";
 
 /// How many epochs are skipped at a restart: more than there are purges in the life of a process.
 const SKIPPED: Epoch = 1 << 32;
@@ -181,6 +185,22 @@ impl Generations {
         marks.change(tags, epoch, now);
         self.epoch.store(epoch, Ordering::SeqCst);
         epoch
+    }
+
+    /// Marks a key, so that what the shared tier has of it is known to be older. What is stored here has to be removed apart from that.
+    pub(crate) fn mark_key(&self, key: &Key, now: Now) -> Epoch {
+        let mut marks = self.marks();
+        let epoch = self.epoch().saturating_add(1);
+        marks.tagged.mark_tag(of_keys(), of_tag(KEYS, key.uri()), Purge::Hard, epoch, now);
+        self.epoch.store(epoch, Ordering::SeqCst);
+        epoch
+    }
+
+    /// What the purges have left of a response from the shared tier: as [`Generations::validity`], and by the purges of its key.
+    pub(crate) fn shared_validity(&self, key: &Key, tags: Option<&Tags>, born: Epoch) -> Validity {
+        let key_alone = Tags::of_hashes(of_keys(), [of_tag(KEYS, key.uri())].into(), false);
+        let by_key = self.marks().tagged.validity(&key_alone, born);
+        self.validity(key.bytes(), tags, born).worse(by_key)
     }
 
     /// Drops everything whose request has begun until now, and all marks, since some may be lost.
@@ -343,6 +363,10 @@ impl SiteMarks {
         });
         before - self.prefixes.len()
     }
+}
+
+fn of_keys() -> u64 {
+    of_site(KEYS)
 }
 
 /// The median; 0 where there are no epochs.

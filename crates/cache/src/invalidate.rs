@@ -1,8 +1,9 @@
 //! Invalidation by unsafe methods (RFC 9111 section 4.4), and purges.
 
 use crate::fill::Fill;
-use crate::generations::{Mark, Purge, PurgeScope, PurgeScopeError};
+use crate::generations::{Epoch, Mark, Purge, PurgeScope, PurgeScopeError};
 use crate::invalidated::Invalidated;
+use crate::shared::and_told;
 use crate::tags::Tags;
 use crate::{Cache, FillWriter, Key};
 use http::{Method, StatusCode};
@@ -50,6 +51,12 @@ impl Cache {
     }
 
     fn invalidate_but(&self, key: &Key, spared: Option<&Arc<Fill>>) -> Invalidated {
+        let told = self.tell_of_key(key, Purge::Hard);
+        and_told(self.invalidate_here(key, spared), told)
+    }
+
+    /// The same where no other cache has to be told.
+    pub(crate) fn invalidate_here(&self, key: &Key, spared: Option<&Arc<Fill>>) -> Invalidated {
         // The order matters, see `save`.
         self.0.fills.poison(key.hash(), key.bytes(), spared);
         self.0.hit_for_miss.forget(key.hash());
@@ -68,7 +75,10 @@ impl Cache {
     pub fn purge(&self, key: &Key, purge: Purge, now: Now) -> Invalidated {
         match purge {
             Purge::Hard | Purge::Change => self.invalidate(key),
-            Purge::Soft => self.expire(key, now),
+            Purge::Soft => {
+                let told = self.tell_of_key(key, Purge::Soft);
+                and_told(self.expire_here(key, now), told)
+            }
         }
     }
 
@@ -78,8 +88,18 @@ impl Cache {
     /// # Errors
     /// The scope is invalid; nothing is purged.
     pub fn purge_all_of(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<Invalidated, PurgeScopeError> {
-        let epoch = self.0.generations.purge(scope, purge, now)?;
-        Ok(self.mark_on_disk(|| Mark::purge(scope, purge, epoch, now)))
+        let (epoch, told) = self.purge_everywhere(scope, purge, now)?;
+        Ok(and_told(self.mark_purge_on_disk(scope, purge, epoch, now), told))
+    }
+
+    pub(crate) fn mark_purge_on_disk(
+        &self,
+        scope: PurgeScope<'_>,
+        purge: Purge,
+        epoch: Epoch,
+        now: Now,
+    ) -> Invalidated {
+        self.mark_on_disk(|| Mark::purge(scope, purge, epoch, now))
     }
 
     /// Drops all responses that have one of these tags in that site, since a request has changed the pages. Running fills with these tags
@@ -89,7 +109,11 @@ impl Cache {
     }
 
     pub(crate) fn drop_tags(&self, tags: &Tags, now: Now) -> Invalidated {
-        let epoch = self.0.generations.change(tags, now);
+        let (epoch, told) = self.change_everywhere(tags, now);
+        and_told(self.mark_change_on_disk(tags, epoch, now), told)
+    }
+
+    pub(crate) fn mark_change_on_disk(&self, tags: &Tags, epoch: Epoch, now: Now) -> Invalidated {
         self.mark_on_disk(|| Mark::change(tags, epoch, now))
     }
 }

@@ -1,5 +1,6 @@
-//! The result of an invalidation or a purge, which is certain only when the disk tier has noted it.
+//! The result of an invalidation or a purge, which is certain only when the disk tier has noted it, and the shared tier.
 
+use kasoku_shared::purge_log::Delivery;
 use kasoku_store::disk::{Durability, NotDurable};
 use tokio::sync::oneshot;
 
@@ -14,7 +15,7 @@ pub enum Uncertain {
     Successor,
 }
 
-/// What an invalidation has dropped, or a purge. On disk it is certain only after [`Invalidated::wait`].
+/// What an invalidation has dropped, or a purge. On disk, and for other caches, it is certain only after [`Invalidated::wait`].
 #[must_use]
 #[derive(Debug, Default)]
 pub struct Invalidated {
@@ -22,6 +23,7 @@ pub struct Invalidated {
     pub keys: usize,
     on_disk: Vec<Durability>,
     passed_on: Vec<oneshot::Receiver<()>>,
+    told: Vec<Delivery>,
 }
 
 impl Invalidated {
@@ -30,14 +32,16 @@ impl Invalidated {
         self.keys += other.keys;
         self.on_disk.extend(other.on_disk);
         self.passed_on.extend(other.passed_on);
+        self.told.extend(other.told);
     }
 
-    /// Whether it is certain without waiting for the disk.
+    /// Whether it is certain without waiting.
     pub fn is_certain(&self) -> bool {
-        self.on_disk.is_empty() && self.passed_on.is_empty()
+        self.on_disk.is_empty() && self.passed_on.is_empty() && self.told.is_empty()
     }
 
-    /// Waits until nothing that was dropped can come back, whatever happens to the process or the machine.
+    /// Waits until nothing that was dropped can come back, whatever happens to the process or the machine, and until it stands in each server
+    /// of the shared tier that can be reached.
     ///
     /// # Errors
     /// That can't be achieved: the disk fails.
@@ -49,12 +53,20 @@ impl Invalidated {
         for passed_on in self.passed_on {
             result = passed_on.await.map_err(|_| Uncertain::Successor).and(result);
         }
+        for delivery in self.told {
+            delivery.wait().await;
+        }
         result
     }
 
     /// What was removed on disk alone.
     pub(crate) fn on_disk(durability: Durability) -> Self {
         Self { on_disk: vec![durability], ..Self::default() }
+    }
+
+    /// What the other caches of the shared tier have to remove.
+    pub(crate) fn told(delivery: Delivery) -> Self {
+        Self { told: vec![delivery], ..Self::default() }
     }
 
     /// What the process that takes this one's place has to remove.

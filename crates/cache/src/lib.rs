@@ -18,7 +18,7 @@
 //! | [`body_writer`] | appends the body to a fill, within bounds |
 //! | [`budget`] | bounds the memory that all responses together may hold |
 //! | [`disk`] | the disk tier below the memory: what is written there, and read from there |
-//! | `shared` | the shared tier below both |
+//! | [`shared`] | the shared tier below both: what is written there, and read from there; the purges of other caches |
 //! | [`save`] | changes what is stored, after a finished fill, a 304 or a HEAD |
 //! | `completed`, `own_tag` | what a head gets once the whole body has come; the entity tag that clients get instead of the application's validators |
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
@@ -58,7 +58,7 @@ pub mod represent;
 pub mod resource;
 pub mod save;
 mod selection;
-mod shared;
+pub mod shared;
 pub mod shared_request;
 pub mod succession;
 mod sync;
@@ -81,16 +81,19 @@ pub use verdict::{FillWriter, Verdict};
 use budget::Budget;
 pub use budget::{HeldCharge, SpareCharge};
 use collapse::Fills;
-use disk::DiskTier;
+use disk::{Clock, DiskOptions, DiskTier};
 use failing::Failing;
 use generations::Generations;
 use hit_for_miss::HitForMiss;
+use kasoku_shared::Tier;
 pub use kasoku_store::Evicted;
 use kasoku_store::Memory;
 use possible_changes::PossibleChanges;
 use refusals::Refusals;
 use resource::Resource;
+use shared::SharedTier;
 use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use succession::Succession;
 use sync::RwLock;
@@ -112,6 +115,7 @@ struct SharedCache {
     limits: CacheLimits,
     memory: Arc<Memory<Arc<Resource>>>,
     disk: Option<DiskTier>,
+    shared: Option<SharedTier>,
     succession: RwLock<Option<Succession>>,
     fills: Fills,
     budget: Arc<Budget>,
@@ -125,14 +129,39 @@ struct SharedCache {
 impl Cache {
     /// An empty cache in memory.
     pub fn new(limits: CacheLimits) -> Self {
-        match Self::build::<Infallible>(limits, |_, _| Ok(None)) {
+        match Self::build::<Infallible>(limits, None, |_, _| Ok(None)) {
             Ok(cache) => cache,
             Err(never) => match never {},
         }
     }
 
+    /// A cache with a disk tier below its memory: see [`Cache::with_tiers`].
+    ///
+    /// # Errors
+    /// As of [`Cache::with_tiers`].
+    pub fn with_disk(limits: CacheLimits, options: DiskOptions, clock: Clock) -> io::Result<Self> {
+        Self::with_tiers(limits, Some(options), None, clock)
+    }
+
+    /// A cache with tiers below its memory: a disk tier, a shared tier, or both.
+    ///
+    /// # Errors
+    /// A thread of the disk tier can't be started. A directory that can't be used is no error: see [`Cache::disk_status`].
+    pub fn with_tiers(
+        limits: CacheLimits,
+        disk: Option<DiskOptions>,
+        shared: Option<Arc<Tier>>,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let shared = shared.map(|tier| SharedTier { tier, clock: clock.clone() });
+        Self::build(limits, shared, |generations, memory| {
+            disk.map(|options| DiskTier::start(limits, options, clock, generations, memory)).transpose()
+        })
+    }
+
     fn build<E>(
         limits: CacheLimits,
+        shared: Option<SharedTier>,
         disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
     ) -> Result<Self, E> {
         let budget = Budget::new(limits.memory_bytes_max);
@@ -141,6 +170,7 @@ impl Cache {
         let memory = Arc::new(Memory::new(budget.tier_bytes_max(), resource_bytes_max));
         Ok(Self(Arc::new(SharedCache {
             disk: disk(&generations, &memory)?,
+            shared,
             succession: RwLock::default(),
             limits,
             memory,

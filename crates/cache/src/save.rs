@@ -120,7 +120,7 @@ impl Cache {
     }
 
     /// Makes all stored responses of a key stale, and keeps its running fills from being stored.
-    pub(crate) fn expire(&self, key: &Key, now: Now) -> Invalidated {
+    pub(crate) fn expire_here(&self, key: &Key, now: Now) -> Invalidated {
         // The order matters: see the head of this file.
         self.0.fills.poison(key.hash(), key.bytes(), None);
         let mut invalidated = Invalidated::default();

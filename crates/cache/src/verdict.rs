@@ -270,6 +270,10 @@ impl FillWriter {
         self.base.as_ref().filter(|_| self.purpose == FetchPurpose::Validate)
     }
 
+    pub(crate) fn purpose(&self) -> FetchPurpose {
+        self.purpose
+    }
+
     pub(crate) fn cache(&self) -> &Cache {
         &self.cache
     }
@@ -504,7 +508,8 @@ impl FillWriter {
         Ok(meta)
     }
 
-    fn tags(&self) -> Option<Arc<Tags>> {
+    /// The tags that the response may have.
+    pub(crate) fn tags(&self) -> Option<Arc<Tags>> {
         self.fill.as_ref().and_then(|fill| fill.tags.clone())
     }
 

@@ -42,6 +42,7 @@ reasons! {
     HitStaleWhileRevalidate, "hit-stale-while-revalidate", "RFC 5861 section 3", "A stored response is stale but may be served while a new one is fetched.";
     HitStaleError, "hit-stale-error", "RFC 5861 section 4", "The origin failed, and a stale response may stand in for its error.";
     HitStaleDisconnected, "hit-stale-disconnected", "RFC 9111 section 4.2.4", "The origin cannot be reached, and a stale response may be served meanwhile.";
+    HitMemcached, "memcached", "RFC 9111 section 4", "A fresh response was in the shared tier, where this front end or another one had stored it.";
     HitMaxStale, "hit-max-stale", "RFC 9111 section 5.2.1.2", "The client accepts a response that is this stale.";
     Revalidated, "revalidated", "RFC 9111 section 4.3.3", "The origin confirmed that the stored response still holds.";
     UriMiss, "uri-miss", "RFC 9111 section 4", "Nothing is stored for this URI.";

@@ -78,9 +78,10 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
                 Answer::Synthetic(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
             }
         },
-        FirstClientEvent::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected)) => {
-            Answer::hit(entry, reason, exchange.worker.now())
-        }
+        FirstClientEvent::Stored(
+            entry,
+            reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected | Reason::HitMemcached),
+        ) => Answer::hit(entry, reason, exchange.worker.now()),
         // A 304 that opens a session, while the visitor's own was set aside. That session is in the head, for this client alone.
         FirstClientEvent::Stored(entry, _) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {
             Box::pin(pass(exchange, routed, None, Reason::PassSession)).await

@@ -3,3 +3,4 @@
 pub(crate) mod changes;
 pub(crate) mod fetch;
 pub(crate) mod lookup;
+pub(crate) mod shared_tier;

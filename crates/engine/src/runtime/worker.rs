@@ -27,6 +27,7 @@ use crate::runtime::spool::Spool;
 use crate::runtime::worker_loads::{CountedConnection, HandedOverConnection, NewConnection, WorkerLoads};
 use bytes::BytesMut;
 use kasoku_cache::Cache;
+use kasoku_cache::shared::{Items, Tier};
 use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
 use kasoku_options::Options;
 use kasoku_origin::OriginRegistry;
@@ -74,6 +75,8 @@ pub(crate) struct Worker {
     /// Tasks that no request waits for.
     pub(crate) background: Rc<Background>,
     pub(crate) client: Rc<Client>,
+    /// This worker's connections to the servers of the shared tier, if there is one.
+    pub(crate) shared_items: Option<Items>,
     pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
     /// The counters for requests of no site.
@@ -144,6 +147,7 @@ impl Worker {
             counted: handle.counted().clone(),
             background: Rc::default(),
             client: Rc::new(Client::new()),
+            shared_items: handle.cache().shared_tier().map(Tier::items),
             open_files: OpenFiles::with_capacity(handle.options().limits.open_files_max, handle.workers()),
             cells: handle.metrics().cells(number),
             of_no_site: handle.metrics().of_no_site(number),

@@ -1,6 +1,7 @@
 //! Carries the body of an origin's response into a fill. Where the origin closes early, readers are cut, and nothing is stored, apart from
 //! what has come of a part that goes to disk.
 
+use crate::cache::shared_tier;
 use crate::error::reason;
 use crate::observe::timing::OriginTime;
 use crate::origin_client::Response;
@@ -34,8 +35,10 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                     body.end_spooling();
                 }
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
-                if body.finish(trailers) {
+                let request = body.request().clone();
+                if let Some(stored) = body.finish_stored(trailers) {
                     worker.cells.count(Counter::Stored);
+                    shared_tier::share(&worker, request, stored);
                 }
                 return;
             }

@@ -3,6 +3,7 @@
 
 use crate::cache::fetch::fill_body::{finish_empty, pump};
 use crate::cache::fetch::to_client::FirstClientEvent;
+use crate::cache::shared_tier;
 use crate::error::reason;
 use crate::exchange::Exchange;
 use crate::origin::fetch_context::FetchContext;
@@ -75,7 +76,16 @@ impl FillTask {
     }
 
     async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
+        match shared_tier::find(&self.worker, writer).await {
+            Ok((entry, reason)) => {
+                self.fetch_context.time.has_ended(self.worker.moment().mono_us);
+                let _ = events.send(FirstClientEvent::Stored(entry, reason));
+                return;
+            }
+            Err(unanswered) => writer = unanswered,
+        }
         for _ in 0..ASKS_MAX {
+            let asked = writer.request().clone();
             let request = writer.prepare();
             let request_time = self.worker.now();
             let OriginAnswer { response, one_client, replaced, said } = self.ask(&request).await;
@@ -107,6 +117,7 @@ impl FillTask {
                 Verdict::Settled(entry, reason) => {
                     if reason == Reason::Revalidated {
                         self.worker.cells.count(Counter::Revalidations);
+                        shared_tier::share(&self.worker, asked, entry.clone());
                     }
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
                     let _ = events.send(FirstClientEvent::Stored(entry, reason));

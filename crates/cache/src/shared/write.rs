@@ -1,0 +1,45 @@
+//! Writes what a fill has brought to the shared tier.
+
+use super::Items;
+use super::content;
+use crate::{Cache, Entry, SharedRequest};
+use bytes::Bytes;
+use kasoku_semantics::time::Now;
+use kasoku_shared::Expiry;
+
+impl Cache {
+    /// Writes a stored response to the shared tier, if that takes it. Nothing bounds the wait but the timeouts of its servers.
+    pub async fn share(&self, items: &Items, request: &SharedRequest, entry: &Entry, now: Now) -> bool {
+        let (key, namespace, meta) = (request.key(), items.tier().namespace(), &entry.meta);
+        if !entry.body.is_in_memory() || !entry.body.is_complete() {
+            return false;
+        }
+        let Some(fresh) = u64::try_from(meta.freshness.remaining(now)).ok().filter(|seconds| *seconds > 0) else {
+            return false;
+        };
+        let served_stale = meta.freshness.stale_while_revalidate.max(meta.freshness.stale_if_error);
+        let expiry = Expiry::After(fresh.saturating_add(served_stale));
+        let name = if meta.nominated.is_empty() {
+            namespace.response(key.uri())
+        } else {
+            namespace.variant(key.uri(), &meta.variant)
+        };
+        let body = || entry.body.placed_chunks().map(|(_, chunk)| chunk.clone());
+        let length = body().map(|chunk| chunk.len() as u64).sum();
+        let content = |server| {
+            let generation = items.generation(server, meta.epoch)?;
+            let head = content::write(meta, generation, key, length)?;
+            Some(std::iter::once(Bytes::from(head)).chain(body()).collect())
+        };
+        let is_written = items.put(&name, expiry, content).await;
+        if meta.nominated.is_empty() || !is_written {
+            return is_written;
+        }
+        // Last: who finds the fields finds a variant.
+        let fields = |server| {
+            let generation = items.generation(server, meta.epoch)?;
+            Some(vec![content::write_nominated(&meta.nominated, meta.rules, generation, key)?.into()])
+        };
+        items.put(&namespace.response(key.uri()), expiry, fields).await
+    }
+}
