@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `names` | what an item is called in a server |
 //! | `sealed` | items as they are written: checksum or HMAC, and large ones in chunks |
+//! | `secret` | reads the secret of the HMACs from its file |
 //! | `placement` | which server of a ring has an item |
 //! | `health` | whether a server may be asked |
 //! | `server_counters` | what each server was asked and did |
@@ -21,6 +22,7 @@ pub mod names;
 pub mod placement;
 pub mod purge_log;
 pub mod sealed;
+pub mod secret;
 pub mod server_counters;
 
 pub use items::{Item, Items, Tier};
