@@ -1,11 +1,14 @@
-//! Parses addresses: of listeners, of origins, of trusted proxies.
+//! Parses addresses: of listeners, of origins, of servers of the shared tier, of trusted proxies.
 //!
 //! One notation for each, no guessing: a bare port or a missing scheme is an error whose help says the full form.
 //! Names are not resolved here; listening addresses are numbers, origins may be names.
 
 use crate::host;
 use crate::issue::{ValueError, quoted};
-use kasoku_options::{AddressRange, ListenAddress, OriginAddress, OriginEndpoint, SpawnedProgram, UMASK_DEFAULT};
+use kasoku_options::{
+    AddressRange, ListenAddress, MEMCACHED_PORT, OriginAddress, OriginEndpoint, SHARED_WEIGHT_MAX, SharedEndpoint,
+    SharedServer, SpawnedProgram, UMASK_DEFAULT,
+};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -249,6 +252,33 @@ pub(crate) fn parse_origin_host(text: &str) -> Result<String, ValueError> {
     Ok(text.to_ascii_lowercase())
 }
 
+/// `host`, `host:port`, `[v6]:port`, `unix:/path.sock`, each with a weight after a blank or without one.
+pub(crate) fn parse_memcached(text: &str) -> Result<SharedServer, ValueError> {
+    const HELP: &str = "like \"10.0.0.1:11211\", \"unix:/run/memcached.sock\", or with a weight \"10.0.0.1:11211 2\"";
+    let bad = |why: &str| ValueError::new(format!("{} is no memcached server: {why}", quoted(text)), HELP);
+    let (address, weight) = text.split_once(' ').unwrap_or((text, "1"));
+    let weight = Some(weight).filter(|weight| weight.bytes().all(|byte| byte.is_ascii_digit()));
+    let weight =
+        weight.and_then(|weight| weight.parse().ok()).filter(|weight| (1..=SHARED_WEIGHT_MAX).contains(weight));
+    let weight = weight.ok_or_else(|| bad(&format!("a weight is a number from 1 to {SHARED_WEIGHT_MAX}")))?;
+    if address.contains("://") {
+        return Err(bad("it is a URL"));
+    }
+    if address.starts_with('/') {
+        let help = format!("for a Unix socket write {}", quoted(&format!("unix:{address}")));
+        return Err(ValueError::new(format!("{} is no memcached server: it is a path", quoted(text)), &help));
+    }
+    let endpoint = match parse_authority(address, Some(MEMCACHED_PORT)).map_err(|why| bad(&why))? {
+        OriginEndpoint::Unix(path) => SharedEndpoint::Unix(path),
+        // The ring is made of the host as it is written: letters keep their case.
+        OriginEndpoint::Tcp { port, .. } => {
+            let (host, _) = split_port(address).map_err(|why| bad(&why))?;
+            SharedEndpoint::Tcp { host: host.trim_matches(['[', ']']).to_owned(), port }
+        }
+    };
+    Ok(SharedServer { endpoint, weight })
+}
+
 /// `10.0.0.0/8`, `::1`, `unix`.
 pub(crate) fn parse_range(text: &str) -> Result<AddressRange, ValueError> {
     const HELP: &str = "like \"10.0.0.0/8\", \"127.0.0.1\", \"fd00::/8\" or \"unix\"";
@@ -404,6 +434,40 @@ mod tests {
         assert_eq!(parse_origin("127.0.0.1:8000").unwrap_err().help, "write `http://127.0.0.1:8000`");
         assert_eq!(parse_origin("/run/app.sock").unwrap_err().help, "write `http://unix:/run/app.sock`");
         assert_eq!(parse_origin("/var/www").unwrap_err().help, "write `file:///var/www`");
+    }
+
+    #[test]
+    fn each_kind_of_memcached_server() {
+        let tcp = |host: &str, port| SharedEndpoint::Tcp { host: host.to_owned(), port };
+        for (text, endpoint, weight) in [
+            ("127.0.0.1:11255", tcp("127.0.0.1", 11255), 1),
+            ("Cache-1.internal", tcp("Cache-1.internal", 11211), 1),
+            ("cache:1 2", tcp("cache", 1), 2),
+            ("[::1]:11211 1000", tcp("::1", 11211), 1000),
+            ("unix:/run/memcached.sock 3", SharedEndpoint::Unix("/run/memcached.sock".into()), 3),
+        ] {
+            assert_eq!(parse_memcached(text).unwrap(), SharedServer { endpoint, weight }, "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            "a:0",
+            "a:b",
+            "a:1 0",
+            "a:1 1001",
+            "a:1 +2",
+            "a:1  2",
+            "a:1 2 3",
+            "memcached://a:1",
+            "/run/memcached.sock",
+            "unix:run/memcached.sock",
+            "::1",
+            "a/b",
+            "user@a:1",
+            "a:1/",
+        ] {
+            assert!(parse_memcached(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) fn file_with(setting: &Setting, scope: SettingScope, value: &str) -> String {
     let (group, name) = match setting.path.rsplit_once('.') {
         // The settings that it needs stand in the same table.
-        Some(("session" | "cookies" | "disk", _)) | None => ("", setting.path),
+        Some(("session" | "cookies" | "disk" | "shared", _)) | None => ("", setting.path),
         Some(split) => split,
     };
     let header = |prefix: &str| if group.is_empty() { String::new() } else { format!("[{prefix}{group}]\n") };
@@ -65,6 +65,8 @@ fn beside(setting: &Setting) -> &'static str {
         "outage-text" => "page-text = [\"x\"]\n",
         "disk.path" => "disk.size = \"1GiB\"\n",
         path if path.starts_with("disk.") => "disk.path = \"/cache\"\n",
+        "shared.memcached" => "",
+        path if path.starts_with("shared.") => "shared.memcached = \"a:1\"\n",
         "session.probe" => "cookies.session = [\"sid\"]\n",
         path if path.starts_with("session.") => "cookies.session = [\"sid\"]\nsession.probe = \"/me\"\n",
         _ => "",

@@ -173,6 +173,7 @@ pub(crate) fn check(
     }
     if look == CheckScope::Trees {
         on_disk::warn_without_a_token(&raw, &options, issues);
+        on_disk::warn_without_a_secret(&raw, &options, issues);
     }
     if look == CheckScope::Trees && !issues.iter().any(Issue::is_error) {
         on_disk::warn_of_writable(&raw, &options, issues);

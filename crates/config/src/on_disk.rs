@@ -10,6 +10,7 @@
 //! `kasoku check` takes its time, and also looks for directories of uploads whose programs would run (`writable`).
 
 mod identity;
+mod shared;
 mod token;
 mod tree;
 mod user;
@@ -19,6 +20,7 @@ use crate::address::{parse_directory, parse_origin};
 use crate::issue::{Issue, Located, quoted};
 use crate::raw::{Raw, RawOrigins, RawRoute};
 use kasoku_options::OriginAddress;
+pub(crate) use shared::warn as warn_without_a_secret;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;

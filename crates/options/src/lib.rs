@@ -30,6 +30,7 @@ mod rewrite;
 mod route;
 mod sendfile_rules;
 mod session_rules;
+mod shared;
 mod site;
 mod spawned_program;
 mod traces;
@@ -69,6 +70,10 @@ pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, Rewriter, rewritten};
 pub use route::{DeviceUrls, Route, SettingLocations, UrlKey};
 pub use sendfile_rules::SendfileRules;
 pub use session_rules::{CookiePattern, SessionProbe, SessionRules, StatefulUrl};
+pub use shared::{
+    MEMCACHED_PORT, SHARED_SERVERS_MAX, SHARED_WEIGHT_MAX, ServerDown, SharedEndpoint, SharedRing, SharedServer,
+    SharedTier,
+};
 pub use site::{Rule, Site};
 pub use spawned_program::SpawnedProgram;
 pub use traces::{Parents, Traces};

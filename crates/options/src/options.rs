@@ -6,6 +6,7 @@ use crate::limits::ClientLimits;
 use crate::listener::{AddressRange, ListenAddress, Listener};
 use crate::logs::{AccessLogOptions, ProgramLog};
 use crate::route::Route;
+use crate::shared::SharedTier;
 use crate::site::Site;
 use crate::traces::Traces;
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ pub struct Options {
     pub object_bytes_max: u64,
     /// Where responses are kept on disk as well. Default: nowhere.
     pub disk: Option<DiskTier>,
+    /// Servers in which several caches keep their responses together. Default: none.
+    pub shared: Option<SharedTier>,
     /// Bounds and deadlines of the clients' side.
     pub limits: ClientLimits,
     /// Where request bodies are kept until they are complete.

@@ -108,6 +108,7 @@ fn options(origin: SocketAddr) -> Options {
         workers: WORKERS,
         memory_bytes_max: MEMORY_BYTES_MAX,
         disk: None,
+        shared: None,
         object_bytes_max: OBJECT_BYTES_MAX,
         limits: ClientLimits { drain_timeout: Duration::from_secs(1), ..ClientLimits::default() },
         request_buffer: kasoku_options::RequestBuffer::default(),

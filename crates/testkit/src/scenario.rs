@@ -57,6 +57,7 @@ impl Setup {
             workers: 1,
             memory_bytes_max: 64 << 20,
             disk: None,
+            shared: None,
             object_bytes_max: 16 << 20,
             limits,
             request_buffer: RequestBuffer::default(),

@@ -82,6 +82,17 @@ tables! {
         verify: flag("verify"),
     }
 
+    /// `[shared]`
+    RawShared {
+        memcached: texts("memcached"),
+        ring: text("ring"),
+        namespace: text("namespace"),
+        secret_file: text("secret-file"),
+        timeout: duration("timeout"),
+        item_bytes_max: size("item-bytes-max"),
+        server_down: text("server-down"),
+    }
+
     /// `[access-log]`
     RawAccessLog {
         path: text("path"),

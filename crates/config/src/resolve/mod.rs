@@ -26,6 +26,7 @@ mod program_log;
 mod programs;
 mod sendfile;
 mod shadow;
+mod shared;
 mod site;
 mod traces;
 mod unused;
@@ -57,6 +58,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -
         memory_bytes_max,
         object_bytes_max,
         disk: disk::disk(&raw.disk, issues),
+        shared: shared::shared(&raw.shared, issues),
         limits: limits(&raw.limits),
         request_buffer: request_buffer(&raw.request_buffer, issues),
         trusted_proxies: trusted_proxies(raw, issues),

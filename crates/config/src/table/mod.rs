@@ -20,6 +20,7 @@ mod origins;
 mod programs;
 mod sendfile;
 mod server;
+mod shared;
 mod site;
 mod visitors;
 
@@ -113,10 +114,11 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 25] = [
+pub(crate) static SECTIONS: [&Section; 26] = [
     &server::SERVER,
     &server::MEMORY,
     &server::DISK,
+    &shared::SHARED,
     &server::ACCESS_LOG,
     &server::LOG,
     &server::TRACES,

@@ -1,7 +1,7 @@
 //! Tests the options of `kasoku serve` with flags, with a file, and with both.
 
 use clap::Parser;
-use kasoku_config::{ConfigReport, Loaded, ServeFlags, load};
+use kasoku_config::{ConfigReport, Loaded, ServeFlags, examine_input, load};
 use kasoku_options::{AccessLogOptions, ListenAddress, LogFormat, LogTarget, OriginAddress};
 use kasoku_semantics::policy::Profile;
 use std::path::PathBuf;
@@ -114,6 +114,20 @@ fn what_is_not_on_the_disk_is_a_warning_with_its_path() {
     assert_eq!(warnings, expected, "{report}");
     let flag = serve(&["--origin", "file:///nonexistent"]).unwrap().warnings.render(false);
     assert!(flag.contains("--> command line:1:10"), "{flag}");
+}
+
+#[test]
+fn a_check_warns_of_a_shared_tier_without_a_secret() {
+    let warns = |lines: &str| {
+        let text = format!("[shared]\n{lines}\n[[site]]\norigin = \"http://a\"\n");
+        examine_input("kasoku.toml", text.as_bytes()).unwrap().warnings.render(false)
+    };
+    let report = warns("memcached = [\"10.0.0.1:11211\"]");
+    assert!(report.starts_with("warning: without a secret, whoever can write to these servers"), "{report}");
+    assert!(report.contains("kasoku.toml:2:"), "{report}");
+    assert_eq!(warns("memcached = [\"10.0.0.1:11211\"]\nsecret-file = \"/etc/kasoku/shared.secret\""), "");
+    let served = Scratch::new("open-tier", "[shared]\nmemcached = \"a:1\"\n[[site]]\norigin = \"http://a\"\n");
+    assert_eq!(serve(&["--config", served.path()]).unwrap().warnings.render(false), "", "it may be meant");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use kasoku_config::check_text;
 use kasoku_options::{
     AddressRange, AnonymousCookie, Balance, ClientLimits, CookieRules, Gateway, HitHeaders, HostPattern, ListenAddress,
     Listener, NOISE_COOKIES, Options, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OriginOptions,
-    OtherCookies, PathGlob, ProgramLimits, Rewrite, Route, SendfileRules, SessionProbe, Symlinks, UrlKey, UrlPattern,
+    OtherCookies, PathGlob, ProgramLimits, Rewrite, Route, SendfileRules, ServerDown, SessionProbe, SharedEndpoint,
+    SharedRing, SharedServer, SharedTier, Symlinks, UrlKey, UrlPattern,
 };
 use kasoku_semantics::coding::CodingLevels;
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
@@ -395,6 +396,45 @@ try-files = ["{path}", "{path}/", "/index.php"]
     );
     assert_eq!(blog.route.gateway.root.as_deref(), Some("/srv/blog".as_ref()));
     assert_eq!(blog.route.gateway.try_files, ["{path}", "{path}/", "/index.php"]);
+}
+
+#[test]
+fn a_shared_tier_is_its_servers_in_the_order_of_the_file() {
+    let tier = |lines: &str| options(&format!("{lines}\n[[site]]\norigin = \"http://app\"\n")).shared;
+    assert_eq!(tier(""), None);
+    let tcp = |host: &str, port| SharedEndpoint::Tcp { host: host.to_owned(), port };
+    let server = |endpoint, weight| SharedServer { endpoint, weight };
+    assert_eq!(tier("shared.memcached = \"A\""), Some(SharedTier::of(vec![server(tcp("A", 11211), 1)])));
+    let written = tier(
+        "[shared]\nmemcached = [\"b:1 3\", \"unix:/run/m.sock\", \"a:1\"]\nring = \"ketama\"\nnamespace = \"x_1\"\n\
+         secret-file = \"/etc/s\"\ntimeout = \"9ms\"\nitem-bytes-max = \"8MiB\"\nserver-down = \"origin\"",
+    );
+    let socket = SharedEndpoint::Unix("/run/m.sock".into());
+    let expected = SharedTier {
+        servers: vec![server(tcp("b", 1), 3), server(socket, 1), server(tcp("a", 1), 1)],
+        ring: SharedRing::Ketama,
+        namespace: "x_1".to_owned(),
+        secret_file: Some("/etc/s".into()),
+        timeout: Duration::from_millis(9),
+        item_bytes_max: 8 << 20,
+        server_down: ServerDown::Origin,
+    };
+    assert_eq!(written, Some(expected));
+}
+
+#[test]
+fn a_ring_has_servers_and_not_too_many() {
+    let message = |servers: &str| {
+        let (options, issues) =
+            check_text(&format!("shared.memcached = {servers}\n[[site]]\norigin = \"http://app\"\n"));
+        let message = issues.into_iter().next().map(|issue| issue.message);
+        assert_eq!(options.is_none(), message.is_some());
+        message
+    };
+    let servers = |count: usize| format!("{:?}", (0..count).map(|n| format!("h{n}:1")).collect::<Vec<_>>());
+    assert_eq!(message("[]").as_deref(), Some("`shared.memcached` has no server"));
+    assert_eq!(message(&servers(256)), None);
+    assert_eq!(message(&servers(257)).as_deref(), Some("`shared.memcached` has 257 servers"));
 }
 
 #[test]

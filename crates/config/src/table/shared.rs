@@ -1,0 +1,77 @@
+//! The shared tier.
+
+use super::{Default, MIB, ROW, Section, Setting, SettingKind};
+use std::time::Duration;
+
+pub(super) static SHARED: Section = Section {
+    title: "The shared tier",
+    intro: "Several Kasokus keep their responses together in memcached servers, below memory and disk. Without `memcached` there is no shared tier. [The format](shared-format.md) is for programs that read or replace what is stored.",
+    settings: &[
+        Setting {
+            path: "shared.memcached",
+            kind: SettingKind::Texts("servers"),
+            default: Default::Unset("no shared tier"),
+            summary: "The memcached servers: `\"host:port\"` or `\"unix:/path\"`, or with a weight `\"host:port 2\"`. At most 256.",
+            details: "Each Kasoku, and each program that reads the items, must list the same servers with the same spelling: the ring is made of it. Without a port, 11211.",
+            example: "[\"10.0.0.1:11211\", \"10.0.0.2:11211 2\"]",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.ring",
+            kind: SettingKind::OneOf(&["ketama-weighted", "ketama"]),
+            default: Default::Value("\"ketama-weighted\""),
+            summary: "Which server has an item, as libmemcached chooses it: by 160 points for each server, or by 100.",
+            details: "`\"ketama-weighted\"` is what `OPT_LIBKETAMA_COMPATIBLE` selects in PHP. If any weight is above 1, libmemcached uses the weighted ring for `\"ketama\"` as well, and so does Kasoku.",
+            example: "\"ketama\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.namespace",
+            kind: SettingKind::Text("word"),
+            default: Default::Value("\"kasoku\""),
+            summary: "The beginning of all names in the servers: 1 to 32 letters, digits, `-` and `_`. Caches with different namespaces share nothing.",
+            example: "\"staging\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.secret-file",
+            kind: SettingKind::Text("path"),
+            default: Default::Unset("no secret: whoever can write to the servers is trusted"),
+            summary: "A file with a secret of at least 16 bytes. Items carry an HMAC-SHA-256 that is made with it, and an item without a valid one is a miss.",
+            details: "It is the same for each Kasoku of these servers, and a different one for each namespace. Users other than its owner and group must not be able to open it (`chmod o=`). A final newline does not count.",
+            example: "\"/etc/kasoku/shared.secret\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.timeout",
+            kind: SettingKind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(10) },
+            default: Default::Value("\"50ms\""),
+            summary: "How long a request waits for a server. After that the server is not asked until it has answered again in the background.",
+            example: "\"20ms\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.item-bytes-max",
+            kind: SettingKind::Size { min: 64 << 10, max: 1024 * MIB },
+            default: Default::Value("\"1MiB\""),
+            summary: "The largest item that the servers take: memcached's `-I`. Larger responses are stored in several items.",
+            example: "\"8MiB\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.server-down",
+            kind: SettingKind::OneOf(&["next", "origin"]),
+            default: Default::Value("\"next\""),
+            summary: "Where the requests go whose server does not answer: to the next server on the ring, or to the origin.",
+            example: "\"origin\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+    ],
+};

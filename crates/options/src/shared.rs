@@ -1,0 +1,90 @@
+//! The shared tier.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most servers of the shared tier.
+pub const SHARED_SERVERS_MAX: usize = 256;
+
+/// The port of a memcached server that names none.
+pub const MEMCACHED_PORT: u16 = 11211;
+
+/// The largest weight of a server.
+pub const SHARED_WEIGHT_MAX: u32 = 1000;
+
+/// The servers in which several caches keep their responses together, and how they are used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedTier {
+    /// The memcached servers, in the order of the ring. 1 to [`SHARED_SERVERS_MAX`].
+    pub servers: Vec<SharedServer>,
+    /// Which server has an item.
+    pub ring: SharedRing,
+    /// The first part of all names: 1 to 32 letters, digits, `-` and `_`. Default `kasoku`.
+    pub namespace: String,
+    /// The file with the secret for HMACs. None: whoever can write to the servers is trusted.
+    pub secret_file: Option<PathBuf>,
+    /// How long a request may wait for a server. Default 50 ms.
+    pub timeout: Duration,
+    /// The servers' limit for an item, what they need for themselves included (memcached's `-I`), in bytes. Default 1 MiB.
+    pub item_bytes_max: u64,
+    /// Where the keys of a server go that does not answer.
+    pub server_down: ServerDown,
+}
+
+/// A server of the shared tier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedServer {
+    /// Where it listens.
+    pub endpoint: SharedEndpoint,
+    /// Its share of the keys, as compared with the others'. 1 to [`SHARED_WEIGHT_MAX`].
+    pub weight: u32,
+}
+
+/// Where a server of the shared tier listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SharedEndpoint {
+    /// A host and a port.
+    Tcp {
+        /// A name or an address (IPv6 without brackets), spelled as in the configuration: the points of the ring are made of it.
+        host: String,
+        /// Default [`MEMCACHED_PORT`].
+        port: u16,
+    },
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+/// Which server of a ring has an item: the rings of libmemcached, so that programs find items with their ordinary client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedRing {
+    /// 160 points for each server, more for one of more weight: `MEMCACHED_DISTRIBUTION_CONSISTENT_WEIGHTED`.
+    #[default]
+    KetamaWeighted,
+    /// 100 points for each server: `MEMCACHED_DISTRIBUTION_CONSISTENT`.
+    Ketama,
+}
+
+/// Where the keys of a server go that does not answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerDown {
+    /// To the next server on the ring.
+    #[default]
+    Next,
+    /// To the origin.
+    Origin,
+}
+
+impl SharedTier {
+    /// The tier of these servers, with the defaults.
+    pub fn of(servers: Vec<SharedServer>) -> Self {
+        Self {
+            servers,
+            ring: SharedRing::default(),
+            namespace: "kasoku".to_owned(),
+            secret_file: None,
+            timeout: Duration::from_millis(50),
+            item_bytes_max: 1 << 20,
+            server_down: ServerDown::default(),
+        }
+    }
+}
