@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The most servers of the shared tier.
-pub const SHARED_SERVERS_MAX: usize = 256;
+/// The most servers of the shared tier: libmemcached makes no ring of more.
+pub const SHARED_SERVERS_MAX: usize = 100;
 
 /// The port of a memcached server that names none.
 pub const MEMCACHED_PORT: u16 = 11211;

@@ -11,9 +11,19 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Where the items of a server are looked for that is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenDown {
+    /// In the next server of the ring.
+    NextServer,
+    /// Nowhere.
+    Miss,
+}
+
 /// What all runtimes of a process share of the tier.
 pub struct Tier {
     servers: Arc<Servers>,
+    when_down: WhenDown,
     sealer: Arc<Sealer>,
     namespace: Namespace,
     log: PurgeLog,
@@ -43,10 +53,10 @@ enum Content {
 
 impl Tier {
     /// The tier in these servers, of which nothing is known yet.
-    pub fn new(servers: Arc<Servers>, namespace: Namespace, sealer: Sealer) -> Self {
+    pub fn new(servers: Arc<Servers>, when_down: WhenDown, namespace: Namespace, sealer: Sealer) -> Self {
         let sealer = Arc::new(sealer);
         let log = PurgeLog::new(namespace.clone(), sealer.clone(), servers.all().len());
-        Self { servers, sealer, namespace, log, damaged: AtomicU64::new(0) }
+        Self { servers, when_down, sealer, namespace, log, damaged: AtomicU64::new(0) }
     }
 
     /// The items for the runtime that calls this.
@@ -148,12 +158,15 @@ impl Items {
         is_read
     }
 
-    /// The server of an item: the next one in the ring where its own is away. `None`: all are.
+    /// The server of an item, or the one in its place. `None`: there is none that may be asked.
     fn server_of(&self, name: &Name) -> Option<usize> {
         let servers = &self.tier.servers;
         let now_ms = servers.now_ms();
         let is_away = |server: usize| servers.server(server).is_none_or(|server| !server.health.is_usable(now_ms));
-        servers.ring().server_without(name.as_bytes(), is_away)
+        match self.tier.when_down {
+            WhenDown::NextServer => servers.ring().server_without(name.as_bytes(), is_away),
+            WhenDown::Miss => Some(servers.ring().server(name.as_bytes())).filter(|server| !is_away(*server)),
+        }
     }
 
     fn intact<T, E>(&self, opened: Result<T, E>) -> Option<T> {

@@ -25,5 +25,5 @@ pub mod sealed;
 pub mod secret;
 pub mod server_counters;
 
-pub use items::{Item, Items, Tier};
+pub use items::{Item, Items, Tier, WhenDown};
 pub use memcached::Expiry;

@@ -17,11 +17,11 @@ use crate::runtime::worker_loads::WorkerLoads;
 use crate::server::event_loop::{ReloadCommand, Seed};
 use crate::server::listening::{Inherited, Listening};
 use crate::server::start_error::StartError;
+use crate::server::tiers;
 use crate::sites::{guard_rules_hash, sites};
-use kasoku_cache::disk::{Admission, DiskOptions};
-use kasoku_cache::{Cache, CacheLimits};
+use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
-use kasoku_options::{DiskAdmission, DiskTier, Listener, Options, object_bytes_limit};
+use kasoku_options::{Listener, Options};
 use kasoku_origin::OriginRegistry;
 use std::io;
 use std::net::SocketAddr;
@@ -29,11 +29,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-
-// The largest response that an operator may allow is the largest one for which the cache has room.
-const _: () = assert!(kasoku_options::RESERVED_SHARE == kasoku_cache::budget::RESERVED_SHARE);
-
-const _: () = assert!(kasoku_options::DISK_BYTES_MIN == kasoku_cache::disk::SIZE_BYTES_MIN);
 
 /// How long a worker may take to apply its new settings.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,7 +86,7 @@ impl Engine {
     pub fn serve(options: Options, listening: Listening, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let workers = options.workers.max(1);
         let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
-        let cache = open_cache(&options, &clock)?;
+        let cache = tiers::open(&options, &clock)?;
         // Three rows of counters more than workers: for the log's writer, for the writer that takes its place, and for calls
         // through a handle.
         let metrics = Metrics::new(workers + 3);
@@ -298,24 +293,6 @@ impl Engine {
             log.finish();
         }
     }
-}
-
-fn open_cache(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, StartError> {
-    let limits = CacheLimits {
-        memory_bytes_max: options.memory_bytes_max,
-        object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
-    };
-    let Some(DiskTier { path, size_bytes, admission, verify: _ }) = options.disk.clone() else {
-        return Ok(Cache::new(limits));
-    };
-    let admission = match admission {
-        DiskAdmission::Always => Admission::Always,
-        DiskAdmission::SecondRequest => Admission::SecondRequest,
-        DiskAdmission::OnEviction => Admission::OnEviction,
-    };
-    let clock = clock.clone();
-    Cache::with_disk(limits, DiskOptions { path, size_bytes, admission }, Arc::new(move || clock.now()))
-        .map_err(|error| StartError { what: "the threads of the disk tier".to_owned(), error })
 }
 
 fn still_reloading() -> io::Error {

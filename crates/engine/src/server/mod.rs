@@ -4,3 +4,4 @@ pub mod engine;
 pub(crate) mod event_loop;
 pub mod listening;
 pub(crate) mod start_error;
+pub(crate) mod tiers;

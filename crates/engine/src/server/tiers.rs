@@ -1,0 +1,81 @@
+//! Opens the cache with the tiers that the options name.
+
+use crate::runtime::clock::Clock;
+use crate::server::start_error::StartError;
+use kasoku_cache::disk::{Admission, DiskOptions};
+use kasoku_cache::shared::Tier;
+use kasoku_cache::{Cache, CacheLimits};
+use kasoku_options::{
+    DiskAdmission, DiskTier, Options, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedTier,
+    object_bytes_limit,
+};
+use kasoku_shared::memcached::{Endpoint, MemcachedOptions, ServerAddress, Servers};
+use kasoku_shared::names::Namespace;
+use kasoku_shared::placement::Distribution;
+use kasoku_shared::sealed::Sealer;
+use kasoku_shared::{WhenDown, secret};
+use std::io;
+use std::sync::Arc;
+
+// The largest response that an operator may allow is the largest one for which the cache has room.
+const _: () = assert!(kasoku_options::RESERVED_SHARE == kasoku_cache::budget::RESERVED_SHARE);
+
+const _: () = assert!(kasoku_options::DISK_BYTES_MIN == kasoku_cache::disk::SIZE_BYTES_MIN);
+
+const _: () = assert!(kasoku_options::SHARED_SERVERS_MAX == kasoku_shared::placement::SERVERS_MAX);
+
+/// The connections of a worker to each server of the shared tier. Requests are pipelined, so one is enough.
+const CONNECTIONS: usize = 1;
+
+pub(crate) fn open(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, StartError> {
+    let limits = CacheLimits {
+        memory_bytes_max: options.memory_bytes_max,
+        object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
+    };
+    let failed = |error| StartError { what: "the shared tier".to_owned(), error };
+    let shared = options.shared.as_ref().map(shared_tier).transpose().map_err(failed)?;
+    let clock = clock.clone();
+    Cache::with_tiers(limits, options.disk.as_ref().map(disk_options), shared, Arc::new(move || clock.now()))
+        .map_err(|error| StartError { what: "the threads of the disk tier".to_owned(), error })
+}
+
+fn disk_options(tier: &DiskTier) -> DiskOptions {
+    let DiskTier { path, size_bytes, admission, verify: _ } = tier;
+    let admission = match admission {
+        DiskAdmission::Always => Admission::Always,
+        DiskAdmission::SecondRequest => Admission::SecondRequest,
+        DiskAdmission::OnEviction => Admission::OnEviction,
+    };
+    DiskOptions { path: path.clone(), size_bytes: *size_bytes, admission }
+}
+
+/// Connects to no server: each worker does, when it asks the first time.
+fn shared_tier(tier: &SharedTier) -> io::Result<Arc<Tier>> {
+    let secret = tier.secret_file.as_deref().map(secret::read).transpose()?;
+    let sealer = Sealer::new(secret.as_deref()).map_err(io::Error::other)?;
+    let namespace: Namespace = tier.namespace.parse().map_err(io::Error::other)?;
+    let servers = MemcachedOptions {
+        servers: tier.servers.iter().map(address).collect(),
+        distribution: match tier.ring {
+            SharedRing::KetamaWeighted => Distribution::KetamaWeighted,
+            SharedRing::Ketama => Distribution::Ketama,
+        },
+        operation_timeout: tier.timeout,
+        item_bytes_max: usize::try_from(tier.item_bytes_max).unwrap_or(usize::MAX),
+        connections_max: CONNECTIONS,
+    };
+    let when_down = match tier.server_down {
+        ServerDown::Next => WhenDown::NextServer,
+        ServerDown::Origin => WhenDown::Miss,
+    };
+    let servers = Servers::new(servers).map_err(io::Error::other)?;
+    Ok(Arc::new(Tier::new(servers, when_down, namespace, sealer)))
+}
+
+fn address(server: &SharedServer) -> ServerAddress {
+    let endpoint = match &server.endpoint {
+        SharedEndpoint::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
+        SharedEndpoint::Unix(path) => Endpoint::Unix(path.clone()),
+    };
+    ServerAddress { endpoint, weight: server.weight }
+}
