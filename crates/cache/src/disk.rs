@@ -22,6 +22,7 @@ mod spool;
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
 use crate::resource::{BYTES_MIN, Resource};
+use crate::shared::{self, Tier};
 use crate::succession::Told;
 use crate::sync::Mutex;
 use crate::{Body, Cache, CacheLimits, Entry, Key, Meta};
@@ -80,6 +81,8 @@ impl OnlyResponse {
 struct DiskOwner {
     generations: Arc<Generations>,
     memory: Weak<Memory<Arc<Resource>>>,
+    /// Which purges of other caches have been carried out is written with the marks.
+    shared: Option<Arc<Tier>>,
     clock: Clock,
 }
 
@@ -90,13 +93,20 @@ impl Owner for DiskOwner {
 
     fn recover(&self, marks: Option<Marks>) {
         // Where marks are lost, the disk tier calls all objects unconfirmed, and these are older than every purge.
-        if let Some(Marks { then, since }) = marks
-            && self.generations.read(&then, &since, (self.clock)()).is_none()
-        {
-            tracing::error!("the purges in the disk cache can't be read: everything in it is dropped");
-            self.generations.drop_everything((self.clock)());
+        let mut positions = Vec::new();
+        if let Some(Marks { then, since }) = marks {
+            match self.generations.read(&then, &since, (self.clock)()) {
+                Some(found) => positions = found,
+                None => {
+                    tracing::error!("the purges in the disk cache can't be read: everything in it is dropped");
+                    self.generations.drop_everything((self.clock)());
+                }
+            }
         }
         self.generations.skip();
+        if let Some(tier) = &self.shared {
+            shared::resume(tier, &positions);
+        }
     }
 
     fn for_each_in_memory(&self, each: &mut dyn FnMut(&[u8])) {
@@ -112,7 +122,7 @@ impl Owner for DiskOwner {
     }
 
     fn marks(&self) -> Vec<u8> {
-        self.generations.write()
+        self.generations.write(&self.shared.as_ref().map(shared::positions).unwrap_or_default())
     }
 }
 
@@ -122,13 +132,13 @@ impl DiskTier {
     pub(crate) fn start(
         limits: CacheLimits,
         options: DiskOptions,
-        clock: Clock,
+        (clock, shared): (Clock, Option<Arc<Tier>>),
         generations: &Arc<Generations>,
         memory: &Arc<Memory<Arc<Resource>>>,
     ) -> io::Result<Self> {
         let lately = Lately::new(limits.memory_bytes_max);
         let (generations, memory) = (generations.clone(), Arc::downgrade(memory));
-        let owner = Arc::new(DiskOwner { generations, memory, clock: clock.clone() });
+        let owner = Arc::new(DiskOwner { generations, memory, shared, clock: clock.clone() });
         let admission = options.admission;
         let disk = Disk::start(options, owner)?;
         Ok(Self { disk, admission, clock, lately, recalls: Mutex::default() })

@@ -153,9 +153,10 @@ impl Cache {
         shared: Option<Arc<Tier>>,
         clock: Clock,
     ) -> io::Result<Self> {
-        let shared = shared.map(|tier| SharedTier { tier, clock: clock.clone() });
+        let tier = shared.clone();
+        let shared = shared.map(|tier| SharedTier::new(tier, clock.clone()));
         Self::build(limits, shared, |generations, memory| {
-            disk.map(|options| DiskTier::start(limits, options, clock, generations, memory)).transpose()
+            disk.map(|options| DiskTier::start(limits, options, (clock, tier), generations, memory)).transpose()
         })
     }
 

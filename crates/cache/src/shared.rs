@@ -25,22 +25,85 @@ mod usable;
 mod write;
 
 use crate::disk::Clock;
-use crate::generations::{Purge, PurgeScope, PurgeScopeError};
+use crate::generations::{LogPosition, Purge, PurgeScope, PurgeScopeError};
 use crate::invalidated::Invalidated;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::Tags;
 use crate::{Cache, Key};
 use kasoku_semantics::time::Now;
+use kasoku_shared::memcached::Server;
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
 pub use kasoku_shared::{Items, Tier};
 pub use read::SharedResponse;
 use removals::Removal;
 use std::convert::Infallible;
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The shared tier of a cache.
 pub(crate) struct SharedTier {
-    pub(crate) tier: Arc<Tier>,
-    pub(crate) clock: Clock,
+    tier: Arc<Tier>,
+    clock: Clock,
+    /// Purges of other caches that have been carried out here, and may be lost at a restart.
+    uncertain: Mutex<Invalidated>,
+    /// How many tasks wait until some are certain.
+    waits: AtomicUsize,
+    /// Whether one may be lost for ever.
+    has_lost: AtomicBool,
+}
+
+/// A task waits until purges are certain. If it gives the wait up, they may be lost.
+struct Wait<'t> {
+    tier: &'t SharedTier,
+    has_ended_well: bool,
+}
+
+impl<'t> Wait<'t> {
+    fn begin(tier: &'t SharedTier) -> Self {
+        tier.waits.fetch_add(1, Ordering::SeqCst);
+        Self { tier, has_ended_well: false }
+    }
+
+    fn has_ended_well(mut self) {
+        self.has_ended_well = true;
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended_well {
+            self.tier.has_lost.store(true, Ordering::SeqCst);
+        }
+        self.tier.waits.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl SharedTier {
+    pub(crate) fn new(tier: Arc<Tier>, clock: Clock) -> Self {
+        let (waits, has_lost) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { tier, clock, uncertain: Mutex::default(), waits, has_lost }
+    }
+
+    fn uncertain(&self) -> MutexGuard<'_, Invalidated> {
+        self.uncertain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How far the purges in the log of each server have been carried out, to be written on disk.
+pub(crate) fn positions(tier: &Arc<Tier>) -> Vec<LogPosition> {
+    let positions = tier.log().positions();
+    tier.servers().all().iter().map(address_hash).zip(positions).filter_map(|(hash, at)| Some((hash, at?))).collect()
+}
+
+/// The disk tier has what an earlier process had stored, which had followed the logs so far.
+pub(crate) fn resume(tier: &Arc<Tier>, positions: &[LogPosition]) {
+    let hashes: Vec<u64> = tier.servers().all().iter().map(address_hash).collect();
+    let of = |number: usize| positions.iter().find(|(hash, _)| hashes.get(number) == Some(hash));
+    tier.log().resume(|number| of(number).map(|(_, position)| *position));
+}
+
+fn address_hash(server: &Server) -> u64 {
+    xxh3_64(server.address.endpoint.to_string().as_bytes())
 }
 
 impl Cache {
@@ -98,37 +161,52 @@ impl Cache {
 
 impl Purger for Cache {
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
-        let now = (self.0.shared.as_ref()?.clock)();
-        // Nobody waits for the disk: the cache that has made the purge has answered it already.
-        match Removal::read(purge)? {
+        let shared = self.0.shared.as_ref()?;
+        let now = (shared.clock)();
+        let (epoch, removed) = match Removal::read(purge)? {
             Removal::Key(uri, purge) => {
                 let key = self.key(uri);
                 let epoch = self.0.generations.mark_key(&key, now);
-                let _ = match purge {
+                let removed = match purge {
                     Purge::Hard | Purge::Change => self.invalidate_here(&key, None),
                     Purge::Soft => self.expire_here(&key, now),
                 };
-                Some(epoch)
+                (epoch, removed)
             }
             Removal::Scope(scope, purge) => {
                 let epoch = self.0.generations.purge(scope, purge, now).ok()?;
-                let _ = self.mark_purge_on_disk(scope, purge, epoch, now);
-                Some(epoch)
+                (epoch, self.mark_purge_on_disk(scope, purge, epoch, now))
             }
             Removal::Change(tags) => {
                 let epoch = self.0.generations.change(&tags, now);
-                let _ = self.mark_change_on_disk(&tags, epoch, now);
-                Some(epoch)
+                (epoch, self.mark_change_on_disk(&tags, epoch, now))
             }
+        };
+        shared.uncertain().add(removed);
+        Some(epoch)
+    }
+
+    async fn make_certain(&self) -> bool {
+        let Some(shared) = &self.0.shared else { return false };
+        let (uncertain, wait) = {
+            let mut uncertain = shared.uncertain();
+            (std::mem::take(&mut *uncertain), Wait::begin(shared))
+        };
+        if uncertain.wait().await.is_ok() {
+            wait.has_ended_well();
+        } else {
+            drop(wait);
         }
+        // While another task waits, it may wait for a purge of this one's log.
+        shared.waits.load(Ordering::SeqCst) == 0 && !shared.has_lost.load(Ordering::SeqCst)
     }
 
     fn drop_everything(&self) {
-        let Some(SharedTier { clock, .. }) = &self.0.shared else { return };
+        let Some(shared) = &self.0.shared else { return };
         tracing::warn!("purges of other front ends may be lost: everything that is stored here is dropped");
-        let now = clock();
+        let now = (shared.clock)();
         if let Ok(epoch) = self.0.generations.purge(PurgeScope::All, Purge::Hard, now) {
-            let _ = self.mark_purge_on_disk(PurgeScope::All, Purge::Hard, epoch, now);
+            shared.uncertain().add(self.mark_purge_on_disk(PurgeScope::All, Purge::Hard, epoch, now));
         }
     }
 

@@ -63,6 +63,8 @@ pub trait LogServer {
 pub trait Purger: Send + Sync {
     /// Carries out a purge of another cache. Returns the epoch from which on responses are younger than it; `None`: it can't be understood.
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch>;
+    /// Waits until all that was carried out will also have happened after a restart. Returns whether it will.
+    fn make_certain(&self) -> impl Future<Output = bool> + Send;
     /// Purges that this cache has to carry out may be lost: drops everything.
     fn drop_everything(&self);
     /// The present epoch.
@@ -112,6 +114,8 @@ pub struct PurgeLog {
 }
 
 struct State {
+    /// Whether the cache has begun with responses that an earlier process had stored.
+    has_past: bool,
     known: HashMap<u128, Known>,
     /// The same, the oldest first.
     order: VecDeque<u128>,
@@ -137,6 +141,8 @@ struct ServerLog {
     log: Option<u128>,
     /// All records up to this one have been read.
     position: u64,
+    /// The records up to this one have been carried out for good, by this process or an earlier one.
+    certain: Option<u64>,
     /// Values with a lower number may be older than purges that are not known.
     known_from: u64,
     /// Neither is known what was purged between an earlier epoch of this cache and that number.
@@ -177,8 +183,23 @@ impl PurgeLog {
     /// The logs of so many servers, of which nothing is known yet.
     pub fn new(namespace: Namespace, sealer: Arc<Sealer>, servers: usize) -> Self {
         let servers = (0..servers).map(|_| ServerLog::default()).collect();
-        let state = Mutex::new(State { known: HashMap::new(), order: VecDeque::new(), servers });
+        let state = Mutex::new(State { has_past: false, known: HashMap::new(), order: VecDeque::new(), servers });
         Self { namespace, sealer, state, news: watch::Sender::default() }
+    }
+
+    /// The cache begins with responses that an earlier process had stored. `positions`: what [`PurgeLog::positions`] said of each server then, as
+    /// far as that is known. To be called before a log is followed.
+    pub fn resume(&self, positions: impl Fn(usize) -> Option<u64>) {
+        let mut state = self.state();
+        state.has_past = true;
+        for (number, server) in state.servers.iter_mut().enumerate() {
+            server.certain = positions(number);
+        }
+    }
+
+    /// For each server, up to which number all purges have been carried out so that a restart does not undo them.
+    pub fn positions(&self) -> Vec<Option<u64>> {
+        self.state().servers.iter().map(|server| server.certain).collect()
     }
 
     /// Makes a purge of this process known: `carry_out` carries it out here, and returns its epoch and its content.
@@ -300,8 +321,12 @@ impl PurgeLog {
                 return Ok(false);
             }
         }
+        let is_certain = first > counter || purger.make_certain().await;
         if let Some(server) = self.state().servers.get_mut(number) {
             server.read_ms = Some(begun.mono_ms);
+            if is_certain && server.log == Some(log) && server.position >= counter {
+                server.certain = Some(counter);
+            }
         }
         Ok(true)
     }
@@ -335,10 +360,6 @@ impl PurgeLog {
         let value = Bytes::from(format!("{:032x} {counter}", fresh.0));
         if is_broken {
             server.set(&name, value, Some(LOG_SECONDS)).await?;
-            if let Some(server) = self.state().servers.get_mut(number) {
-                let (lacking, read_ms) = (std::mem::take(&mut server.lacking), server.read_ms);
-                *server = ServerLog { lacking, read_ms, ..ServerLog::default() };
-            }
             return Ok(Some(fresh));
         }
         if server.add(&name, value, Some(LOG_SECONDS)).await? {
@@ -404,18 +425,22 @@ impl State {
         self.order.push_back(id);
     }
 
-    /// Forgets purges of long ago that are in the log of some server. A server that lacks one may come back with what it covers, so its log
-    /// gets another identity.
+    /// Forgets purges of long ago that have been in the log of some server for so long that each cache has read them there, or knows that it was
+    /// away for too long. A server that lacks one may come back with what it covers, so its log gets another identity.
     fn forget_old(&mut self, now_ms: u64) {
-        let State { known, order, servers } = self;
+        let State { known, order, servers, .. } = self;
         let mut too_many = order.len().saturating_sub(PURGES_KNOWN_MAX);
         let is_recent = |known: &Known| now_ms.saturating_sub(known.since_ms) <= PURGES_KNOWN_MS;
         if too_many == 0 && order.front().and_then(|id| known.get(id)).is_none_or(is_recent) {
             return;
         }
+        let was_read_by_all = |id: &u128, known: &Known, servers: &[ServerLog]| {
+            let until = known.since_ms.saturating_add(u64::from(LOG_SECONDS) * 1000);
+            servers.iter().any(|server| !server.lacking.contains(id) && server.read_ms >= Some(until))
+        };
         order.retain(|id| {
-            let is_nowhere = || servers.iter().all(|server| server.lacking.contains(id));
-            if too_many == 0 && known.get(id).is_some_and(|known| is_recent(known) || is_nowhere()) {
+            let stays = |known: &Known| is_recent(known) || !was_read_by_all(id, known, servers);
+            if too_many == 0 && known.get(id).is_some_and(stays) {
                 return true;
             }
             too_many = too_many.saturating_sub(1);
@@ -437,6 +462,7 @@ impl State {
         purger: &impl Purger,
     ) -> Option<u64> {
         let all: HashSet<u128> = self.known.keys().copied().collect();
+        let has_past = self.has_past;
         let server = self.servers.get_mut(number)?;
         let is_of_this_log = server.log == Some(log);
         if counter < start || is_of_this_log && counter < server.position {
@@ -444,21 +470,29 @@ impl State {
             server.is_broken = true;
             return None;
         }
-        let earliest = counter.saturating_sub(RECORDS_READ_MAX);
+        let can_be_read = |position: &u64| *position <= counter && counter - *position <= RECORDS_READ_MAX;
         if !is_of_this_log {
-            let was_long_ago =
-                server.read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000);
-            // The purges of that time may be in no log any more.
-            if was_long_ago {
-                purger.drop_everything();
+            let before = if server.log.is_some() { Some(server.position) } else { server.certain };
+            let (certain, read_ms) = (server.certain, server.read_ms);
+            let was_long_ago = read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000);
+            let is_new = server.log.is_none();
+            *server = ServerLog { log: Some(log), lacking: all, certain, read_ms, ..ServerLog::default() };
+            if let Some(before) = before.filter(can_be_read) {
+                // Only the identity is another one, or the process. If it is another server's log, records are missing.
+                server.begin_at(before, purger.epoch());
+            } else {
+                // The purges of that time may be in no log any more. Those of the last minutes come again.
+                if was_long_ago || is_new && has_past {
+                    purger.drop_everything();
+                }
+                let earliest = counter.saturating_sub(RECORDS_READ_MAX);
+                server.begin_at(start.max(earliest), purger.epoch());
             }
-            let (position, read_ms) = (start.max(earliest), server.read_ms);
-            let lacking = all;
-            *server = ServerLog { log: Some(log), lacking, read_ms, ..ServerLog::default() };
-            server.begin_at(position, purger.epoch());
-        } else if server.position < earliest {
+        } else if !can_be_read(&server.position) {
             purger.drop_everything();
-            server.begin_at(earliest, purger.epoch());
+            server.begin_at(counter.saturating_sub(RECORDS_READ_MAX), purger.epoch());
+            // Other caches do not read that far back either.
+            server.lacking = all;
         }
         if server.counted.is_none_or(|(counted, _)| counted <= server.position) {
             server.counted = Some((counter, now_ms));
@@ -478,8 +512,11 @@ impl State {
                 .counted
                 .is_some_and(|(counted, at_ms)| at <= counted && now_ms.saturating_sub(at_ms) >= RECORD_MISSING_MS);
             if is_late {
-                // It is not known what was purged. Another server need not have it: its cache may not have reached that one.
-                purger.drop_everything();
+                // It is not known what was purged. Another server need not have it: its cache may not have reached that one. Where several records are
+                // missing, nothing was stored since the first one was counted.
+                if server.known_since != purger.epoch() {
+                    purger.drop_everything();
+                }
                 server.begin_at(at, purger.epoch());
             }
             return is_late;

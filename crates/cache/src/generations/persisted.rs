@@ -1,5 +1,7 @@
 //! The purge marks as they are written on disk: each when it is made, and all of them with each checkpoint.
 //!
+//! With all marks it is written how far the purges of other caches have been carried out (`shared`).
+//!
 //! Each mark is written with its epoch, so that the order in which they were written does not matter, nor whether one is applied twice.
 
 use super::tagged::TagMarks;
@@ -45,6 +47,9 @@ enum StoredPurge {
     Soft,
     Change,
 }
+
+/// The hash of a server's address, and the number up to which the purges in its log have been carried out.
+pub(crate) type LogPosition = (u64, u64);
 
 /// All marks.
 #[derive(Serialize, Deserialize)]
@@ -142,8 +147,8 @@ impl<'a> Mark<'a> {
 }
 
 impl Generations {
-    /// All marks.
-    pub(crate) fn write(&self) -> Vec<u8> {
+    /// All marks, and the positions in the logs of the shared tier.
+    pub(crate) fn write(&self, positions: &[LogPosition]) -> Vec<u8> {
         let marks = self.marks();
         let all = AllMarks {
             epoch: self.epoch(),
@@ -151,12 +156,19 @@ impl Generations {
             sites: marks.sites.iter().map(|(host, site)| StoredSiteMarks::of(host, site)).collect(),
             tagged: marks.tagged.write(),
         };
-        postcard::to_extend(&all, Vec::new()).unwrap_or_default()
+        postcard::to_extend(&(all, positions), Vec::new()).unwrap_or_default()
     }
 
-    /// Adds all marks that [`Generations::write`] has written, and those that came later. `None` where they can't be read.
-    pub(crate) fn read(&self, then: &[u8], since: &[Vec<u8>], now: Now) -> Option<()> {
-        let all: Option<AllMarks<'_>> = if then.is_empty() { None } else { Some(postcard::from_bytes(then).ok()?) };
+    /// Adds all marks that [`Generations::write`] has written, and those that came later. Returns the positions; `None` where that can't be read.
+    pub(crate) fn read(&self, then: &[u8], since: &[Vec<u8>], now: Now) -> Option<Vec<LogPosition>> {
+        let (all, positions) = match then {
+            [] => (None, Vec::new()),
+            then => {
+                let (all, rest): (AllMarks<'_>, _) = postcard::take_from_bytes(then).ok()?;
+                // Earlier versions wrote no positions.
+                (Some(all), if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? })
+            }
+        };
         let since = since.iter().map(|mark| postcard::from_bytes::<Mark<'_>>(mark).ok());
         let mut since = since.collect::<Option<Vec<_>>>()?;
         since.sort_by_key(|mark| mark.epoch);
@@ -178,7 +190,7 @@ impl Generations {
             mark.apply(&mut marks, now);
         }
         self.epoch.store(epoch, Ordering::SeqCst);
-        Some(())
+        Some(positions)
     }
 }
 
@@ -260,7 +272,9 @@ mod tests {
             generations
         };
         written.reverse();
-        for after in [restored(&[], &written), restored(&before.write(), &[]), restored(&before.write(), &written)] {
+        for after in
+            [restored(&[], &written), restored(&before.write(&[]), &[]), restored(&before.write(&[]), &written)]
+        {
             assert_eq!(after.epoch(), before.epoch());
             for (uri, tags, born) in [
                 ("http://a.org/", None, 0),
@@ -281,7 +295,7 @@ mod tests {
     #[test]
     fn a_purge_covers_what_was_stored_after_a_purge_that_was_lost() {
         let before = Generations::new();
-        let written = before.write();
+        let written = before.write(&[]);
         // The process ended before it had written this one.
         before.purge(PurgeScope::Site("b.org"), Purge::Hard, NOW).unwrap();
         let born = before.epoch();
@@ -290,6 +304,17 @@ mod tests {
         after.skip();
         after.purge(PurgeScope::Site("a.org"), Purge::Hard, NOW).unwrap();
         assert_eq!(after.validity(b"http://a.org/", None, born), Validity::Gone);
+    }
+
+    #[test]
+    fn positions_are_written_with_the_marks_and_earlier_versions_wrote_none() {
+        let generations = Generations::new();
+        let written = generations.write(&[(7, 300), (9, 5)]);
+        assert_eq!(generations.read(&written, &[], NOW), Some(vec![(7, 300), (9, 5)]));
+        let without: (AllMarks<'_>, &[u8]) = postcard::take_from_bytes(&written).unwrap();
+        let earlier = &written[..written.len() - without.1.len()];
+        assert_eq!(generations.read(earlier, &[], NOW), Some(Vec::new()));
+        assert_eq!(generations.read(&written[..written.len() - 1], &[], NOW), None);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use crate::runtime::worker::Worker;
 use kasoku_cache::shared::Items;
-use kasoku_cache::{Entry, FillWriter, SharedRequest};
+use kasoku_cache::{Cache, Entry, FillWriter, SharedRequest};
 use kasoku_semantics::reason::Reason;
-use kasoku_shared::purge_log::Clock;
+use kasoku_shared::purge_log::{Clock, Epoch, Purger};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// How often the purges of other front ends are read from each server. A purge is seen by all within this time and that of a request.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The same for a server that can't be asked: the interval is doubled up to this.
-const FOLLOW_INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// The same for a server that can't be asked. When it is back, other front ends may read its items as soon, so a purge that it lacks must not wait for
+/// longer.
+const FOLLOW_INTERVAL_AWAY: Duration = Duration::from_millis(500);
 
 /// How long the look-up of a response may take, all its chunks included.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,15 +54,14 @@ pub(crate) fn follow(worker: &Rc<Worker>) {
 
 async fn follow_server(worker: Rc<Worker>, items: Items, server: usize) {
     let log = items.tier().log();
-    let (mut news, mut interval) = (log.news(), FOLLOW_INTERVAL);
+    let mut news = log.news();
     let now = || {
         let now = worker.now();
         Clock { unix_ms: now.unix_ms, mono_ms: now.mono_ms }
     };
     loop {
-        let is_read = items.follow(server, &worker.cache, now).await;
-        interval = if is_read { FOLLOW_INTERVAL } else { (interval * 2).min(FOLLOW_INTERVAL_MAX) };
-        let next = Instant::now() + interval;
+        let is_read = items.follow(server, &Impatient(&worker.cache), now).await;
+        let next = Instant::now() + if is_read { FOLLOW_INTERVAL } else { FOLLOW_INTERVAL_AWAY };
         loop {
             tokio::select! {
                 () = sleep_until(next) => break,
@@ -73,5 +73,26 @@ async fn follow_server(worker: Rc<Worker>, items: Items, server: usize) {
                 }
             }
         }
+    }
+}
+
+/// The cache, which is not waited for longer than until the log is read the next time: a disk that hangs must not make the servers useless.
+struct Impatient<'c>(&'c Cache);
+
+impl Purger for Impatient<'_> {
+    fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
+        self.0.carry_out(purge)
+    }
+
+    async fn make_certain(&self) -> bool {
+        timeout(FOLLOW_INTERVAL, self.0.make_certain()).await == Ok(true)
+    }
+
+    fn drop_everything(&self) {
+        self.0.drop_everything();
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.0.epoch()
     }
 }
