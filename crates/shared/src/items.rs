@@ -21,6 +21,7 @@ pub enum WhenDown {
 }
 
 /// What all runtimes of a process share of the tier.
+#[derive(Debug)]
 pub struct Tier {
     servers: Arc<Servers>,
     when_down: WhenDown,
@@ -31,7 +32,7 @@ pub struct Tier {
 }
 
 /// The items of the shared tier, as one runtime reads and writes them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Items {
     tier: Arc<Tier>,
     client: Client,
@@ -92,17 +93,17 @@ impl Items {
     }
 
     /// Reads an item. `None`: there is none that can be used.
-    pub async fn get(&self, name: Name) -> Option<Item> {
-        let server = self.server_of(&name)?;
+    pub async fn get(&self, name: &Name) -> Option<Item> {
+        let server = self.server_of(name)?;
         let sealed = self.client.get(server, name.as_bytes()).await.ok()??;
         let content = match self.intact(self.tier.sealer.open(sealed))? {
             Opened::Whole(content) => Content::Whole(content),
             Opened::Chunks(manifest) => {
-                let first = self.chunk_of(server, &name, &manifest, 0).await?;
+                let first = self.chunk_of(server, name, &manifest, 0).await?;
                 Content::Chunks(manifest, first)
             }
         };
-        Some(Item { server, name, content })
+        Some(Item { server, name: name.clone(), content })
     }
 
     /// Reads a chunk of an item. `None`: it can't be used, so the rest of the item is lost.
@@ -158,8 +159,12 @@ impl Items {
         is_read
     }
 
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// The server of an item, or the one in its place. `None`: there is none that may be asked.
-    fn server_of(&self, name: &Name) -> Option<usize> {
+    pub(crate) fn server_of(&self, name: &Name) -> Option<usize> {
         let servers = &self.tier.servers;
         let now_ms = servers.now_ms();
         let is_away = |server: usize| servers.server(server).is_none_or(|server| !server.health.is_usable(now_ms));

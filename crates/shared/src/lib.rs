@@ -13,10 +13,12 @@
 //! | `server_counters` | what each server was asked and did |
 //! | `memcached` | asks memcached servers, by their meta protocol |
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
+//! | `lease` | of several caches that miss an item, one fetches it |
 //! | `items` | reads and writes items, and follows the purges, for one runtime |
 
 pub mod health;
 mod items;
+pub mod lease;
 pub mod memcached;
 pub mod names;
 pub mod placement;

@@ -105,6 +105,7 @@ impl Generation {
 }
 
 /// The logs of all servers, as this process knows them.
+#[derive(Debug)]
 pub struct PurgeLog {
     namespace: Namespace,
     sealer: Arc<Sealer>,
@@ -113,6 +114,7 @@ pub struct PurgeLog {
     news: watch::Sender<()>,
 }
 
+#[derive(Debug)]
 struct State {
     /// Whether the cache has begun with responses that an earlier process had stored.
     has_past: bool,
@@ -123,6 +125,7 @@ struct State {
 }
 
 /// A purge.
+#[derive(Debug)]
 struct Known {
     epoch: Epoch,
     sealed: Bytes,
@@ -135,7 +138,7 @@ struct Known {
 }
 
 /// The log of one server.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct ServerLog {
     /// `None`: not read yet.
     log: Option<u128>,

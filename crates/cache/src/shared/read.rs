@@ -14,6 +14,8 @@ use kasoku_semantics::request::request_directives;
 use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
+use kasoku_shared::Item;
+use kasoku_shared::names::Name;
 use std::sync::Arc;
 
 /// What the shared tier has for a fill, before it is judged.
@@ -34,18 +36,28 @@ impl FillWriter {
             && !has_unkeyed_credentials(&request.fields, self.policy())
     }
 
-    /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers.
-    pub async fn find_shared(&self, items: &Items, now: Now) -> Option<SharedResponse> {
+    /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns what it has, and the name of the item that would have
+    /// the response.
+    pub async fn find_shared(&self, items: &Items, now: Now) -> (Option<SharedResponse>, Name) {
         let (uri, namespace) = (self.key().uri(), items.tier().namespace());
-        let mut item = items.get(namespace.response(uri)).await?;
-        if let Read::Nominated(varies) = content::read(item.content(), now).ok()? {
+        let mut name = namespace.response(uri);
+        let Some(mut item) = items.get(&name).await else { return (None, name) };
+        if let Ok(Read::Nominated(varies)) = content::read(item.content(), now) {
             if varies.key != uri || varies.rules != self.policy().rules {
-                return None;
+                return (None, name);
             }
             let mut variant = Vec::new();
             variant_key(&varies.nominated, &self.request().head().fields, self.policy(), &mut variant);
-            item = items.get(namespace.variant(uri, &variant)).await?;
+            name = namespace.variant(uri, &variant);
+            item = match items.get(&name).await {
+                Some(item) => item,
+                None => return (None, name),
+            };
         }
+        (self.response_in(items, &item, now).await, name)
+    }
+
+    async fn response_in(&self, items: &Items, item: &Item, now: Now) -> Option<SharedResponse> {
         let Read::Response(response) = content::read(item.content(), now).ok()? else { return None };
         let length = item.length().checked_sub(response.body_begins as u64)?;
         if length != response.body_length || !self.cache().has_memory_for(&response.meta, length) {
@@ -53,7 +65,7 @@ impl FillWriter {
         }
         let mut body = vec![item.content().slice(response.body_begins..)];
         for number in 1..=item.chunks_left() {
-            body.push(items.chunk(&item, number).await?);
+            body.push(items.chunk(item, number).await?);
         }
         let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
         is_whole.then_some(SharedResponse { server: item.server, response, body })

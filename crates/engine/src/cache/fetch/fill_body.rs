@@ -1,7 +1,7 @@
 //! Carries the body of an origin's response into a fill. Where the origin closes early, readers are cut, and nothing is stored, apart from
 //! what has come of a part that goes to disk.
 
-use crate::cache::shared_tier;
+use crate::cache::shared_tier::{self, HeldLease};
 use crate::error::reason;
 use crate::observe::timing::OriginTime;
 use crate::origin_client::Response;
@@ -14,7 +14,13 @@ use std::rc::Rc;
 use tokio::time::timeout;
 
 /// Carries the body from the origin into the fill.
-pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: BodyWriter, time: Rc<OriginTime>) {
+pub(super) async fn pump(
+    worker: Rc<Worker>,
+    mut response: Response,
+    mut body: BodyWriter,
+    time: Rc<OriginTime>,
+    lease: Option<HeldLease>,
+) {
     loop {
         match response.body.next().await {
             Ok(BodyPiece::Data(data)) => {
@@ -38,7 +44,9 @@ pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: B
                 let request = body.request().clone();
                 if let Some(stored) = body.finish_stored(trailers) {
                     worker.cells.count(Counter::Stored);
-                    shared_tier::share(&worker, request, stored);
+                    shared_tier::share(&worker, request, stored, lease);
+                } else {
+                    HeldLease::pass(lease);
                 }
                 return;
             }

@@ -3,7 +3,7 @@
 
 use crate::cache::fetch::fill_body::{finish_empty, pump};
 use crate::cache::fetch::to_client::FirstClientEvent;
-use crate::cache::shared_tier;
+use crate::cache::shared_tier::{self, Found, HeldLease};
 use crate::error::reason;
 use crate::exchange::Exchange;
 use crate::origin::fetch_context::FetchContext;
@@ -76,14 +76,17 @@ impl FillTask {
     }
 
     async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
-        match shared_tier::find(&self.worker, writer).await {
-            Ok((entry, reason)) => {
+        let lease = match shared_tier::find(&self.worker, writer).await {
+            Found::Response(entry, reason) => {
                 self.fetch_context.time.has_ended(self.worker.moment().mono_us);
                 let _ = events.send(FirstClientEvent::Stored(entry, reason));
                 return;
             }
-            Err(unanswered) => writer = unanswered,
-        }
+            Found::Nothing(unanswered, lease) => {
+                writer = unanswered;
+                lease
+            }
+        };
         for _ in 0..ASKS_MAX {
             let asked = writer.request().clone();
             let request = writer.prepare();
@@ -112,18 +115,19 @@ impl FillTask {
                         false => shared_head(&request, &response.head, body.meta(), &self.route),
                     };
                     let _ = events.send(FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
-                    return pump(self.worker, response, body, self.fetch_context.time).await;
+                    return pump(self.worker, response, body, self.fetch_context.time, lease).await;
                 }
                 Verdict::Settled(entry, reason) => {
                     if reason == Reason::Revalidated {
                         self.worker.cells.count(Counter::Revalidations);
-                        shared_tier::share(&self.worker, asked, entry.clone());
+                        shared_tier::share(&self.worker, asked, entry.clone(), None);
                     }
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
                     let _ = events.send(FirstClientEvent::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
                 Verdict::External { is_stored } => {
+                    HeldLease::pass(lease);
                     if is_stored {
                         self.worker.cells.count(Counter::Stored);
                     }
@@ -143,6 +147,7 @@ impl FillTask {
                 //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
                 //# storage as promptly as possible after forwarding it.
                 Verdict::Private(reason) => {
+                    HeldLease::pass(lease);
                     // Clients get the same lifetime as with a stored response.
                     if is_too_long_to_store {
                         let (policy, now) = (&self.route.policy, self.worker.now());

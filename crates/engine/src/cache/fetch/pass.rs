@@ -253,7 +253,7 @@ fn store_beside(exchange: &Exchange, writer: FillWriter, response: Response, req
             status.stored = true;
             let meta = Arc::new(body.meta().with_head(own_head(&response.head)));
             let reader = body.reader();
-            tokio::task::spawn_local(pump(exchange.worker.clone(), response, body, exchange.begin_origin()));
+            tokio::task::spawn_local(pump(exchange.worker.clone(), response, body, exchange.begin_origin(), None));
             Answer::Filling(meta, reader, status)
         }
         _ => Answer::Origin(Box::new(response), ConditionEvaluator::Origin, status),

@@ -1,0 +1,91 @@
+//! Leases: of several caches that miss the same item, one asks the origin, and the others wait until the item is there.
+//!
+//! A lease is an item that one cache has added. It expires soon, and its holder renews it while the origin answers. So the others wait as long as the
+//! holder lives, and not much longer. If what has come may not be shared, the holder says so in the place of the lease.
+
+use crate::items::Items;
+use crate::memcached::Expiry;
+use crate::names::Name;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// After this time a lease that is not renewed is over, in seconds. memcached counts whole seconds, so it may be over a second earlier.
+const LEASE_SECONDS: u64 = 3;
+
+/// How often a lease has to be renewed.
+pub const RENEWAL_INTERVAL: Duration = Duration::from_millis(700);
+
+/// For how long the others are told that an item may not be shared, in seconds.
+const PASS_SECONDS: u64 = 2;
+
+/// Stands in the place of a lease when the item may not be shared.
+const PASS: &[u8] = b"pass";
+
+/// The right to fetch an item, for a short time. See the [module](self).
+#[derive(Debug)]
+pub struct Lease {
+    items: Items,
+    server: usize,
+    name: Name,
+    token: Bytes,
+}
+
+/// The answer to a cache that wants to fetch an item.
+#[derive(Debug)]
+pub enum Leased {
+    /// It may.
+    Granted(Lease),
+    /// Another cache fetches it.
+    Held,
+    /// What another cache has just fetched may not be shared.
+    Pass,
+    /// The server does not answer.
+    Unknown,
+}
+
+impl Items {
+    /// Asks for the right to fetch the item of this name.
+    pub async fn lease(&self, item: &Name) -> Leased {
+        let Some(server) = self.server_of(item) else { return Leased::Unknown };
+        let (name, token) = (item.lease(), Bytes::from(format!("{:032x}", fastrand::u128(..))));
+        let expiry = Expiry::After(LEASE_SECONDS);
+        match self.client().add(server, name.as_bytes(), token.clone(), expiry).await {
+            Ok(true) => Leased::Granted(Lease { items: self.clone(), server, name, token }),
+            Ok(false) => match self.client().peek(server, name.as_bytes(), None).await {
+                Ok(Some(value)) if value == PASS => Leased::Pass,
+                Ok(_) => Leased::Held,
+                Err(_) => Leased::Unknown,
+            },
+            Err(_) => Leased::Unknown,
+        }
+    }
+}
+
+impl Lease {
+    /// The lease lives on. To be called every [`RENEWAL_INTERVAL`].
+    pub async fn renew(&self) {
+        let expiry = Some(Expiry::After(LEASE_SECONDS));
+        let _ = self.items.client().peek(self.server, self.name.as_bytes(), expiry).await;
+    }
+
+    /// The item is there, or can't be had: another cache may fetch it.
+    pub async fn release(&self) {
+        if self.is_own().await {
+            let _ = self.items.client().delete(self.server, self.name.as_bytes()).await;
+        }
+    }
+
+    /// The item may not be shared: the others need not wait.
+    pub async fn pass(&self) {
+        if self.is_own().await {
+            let (value, expiry) = (vec![Bytes::from_static(PASS)], Expiry::After(PASS_SECONDS));
+            let _ = self.items.client().set(self.server, self.name.as_bytes(), value, expiry).await;
+        }
+    }
+
+    /// Whether it has not become another one's. That may happen just afterwards: then the item is fetched twice.
+    async fn is_own(&self) -> bool {
+        let value = self.items.client().peek(self.server, self.name.as_bytes(), None).await;
+        value.is_ok_and(|value| value.is_some_and(|value| value == self.token))
+    }
+}
