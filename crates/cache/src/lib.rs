@@ -107,6 +107,24 @@ pub struct CacheLimits {
     pub object_bytes_max: u64,
 }
 
+/// The tiers of a cache.
+#[derive(Clone, Debug)]
+pub struct Tiers {
+    /// Whether responses stay in memory. If not, each hit comes from another tier.
+    pub keeps_in_memory: bool,
+    /// The disk tier, if there is one.
+    pub disk: Option<DiskOptions>,
+    /// The shared tier, if there is one.
+    pub shared: Option<Arc<Tier>>,
+}
+
+impl Default for Tiers {
+    /// Memory alone.
+    fn default() -> Self {
+        Self { keeps_in_memory: true, disk: None, shared: None }
+    }
+}
+
 /// The cache: shared by all workers, cheap to clone.
 #[derive(Clone)]
 pub struct Cache(Arc<SharedCache>);
@@ -116,6 +134,8 @@ struct SharedCache {
     memory: Arc<Memory<Arc<Resource>>>,
     disk: Option<DiskTier>,
     shared: Option<SharedTier>,
+    /// Otherwise each response is evicted from memory at once.
+    keeps_in_memory: bool,
     succession: RwLock<Option<Succession>>,
     fills: Fills,
     budget: Arc<Budget>,
@@ -129,7 +149,7 @@ struct SharedCache {
 impl Cache {
     /// An empty cache in memory.
     pub fn new(limits: CacheLimits) -> Self {
-        match Self::build::<Infallible>(limits, None, |_, _| Ok(None)) {
+        match Self::build::<Infallible>(limits, true, None, |_, _| Ok(None)) {
             Ok(cache) => cache,
             Err(never) => match never {},
         }
@@ -140,28 +160,25 @@ impl Cache {
     /// # Errors
     /// As of [`Cache::with_tiers`].
     pub fn with_disk(limits: CacheLimits, options: DiskOptions, clock: Clock) -> io::Result<Self> {
-        Self::with_tiers(limits, Some(options), None, clock)
+        Self::with_tiers(limits, Tiers { disk: Some(options), ..Tiers::default() }, clock)
     }
 
     /// A cache with tiers below its memory: a disk tier, a shared tier, or both.
     ///
     /// # Errors
     /// A thread of the disk tier can't be started. A directory that can't be used is no error: see [`Cache::disk_status`].
-    pub fn with_tiers(
-        limits: CacheLimits,
-        disk: Option<DiskOptions>,
-        shared: Option<Arc<Tier>>,
-        clock: Clock,
-    ) -> io::Result<Self> {
+    pub fn with_tiers(limits: CacheLimits, tiers: Tiers, clock: Clock) -> io::Result<Self> {
+        let Tiers { keeps_in_memory, disk, shared } = tiers;
         let tier = shared.clone();
         let shared = shared.map(|tier| SharedTier::new(tier, clock.clone()));
-        Self::build(limits, shared, |generations, memory| {
+        Self::build(limits, keeps_in_memory, shared, |generations, memory| {
             disk.map(|options| DiskTier::start(limits, options, (clock, tier), generations, memory)).transpose()
         })
     }
 
     fn build<E>(
         limits: CacheLimits,
+        keeps_in_memory: bool,
         shared: Option<SharedTier>,
         disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
     ) -> Result<Self, E> {
@@ -172,6 +189,7 @@ impl Cache {
         Ok(Self(Arc::new(SharedCache {
             disk: disk(&generations, &memory)?,
             shared,
+            keeps_in_memory,
             succession: RwLock::default(),
             limits,
             memory,

@@ -98,7 +98,8 @@ impl Cache {
         key: &[u8],
         change: impl FnOnce(Option<Arc<Resource>>) -> Option<Arc<Resource>>,
     ) {
-        let evicted = self.0.memory.update(hash, key, change);
+        let keeps = self.0.keeps_in_memory;
+        let evicted = self.0.memory.update(hash, key, |present| change(present).filter(|_| keeps));
         for evicted in evicted.iter().filter(|evicted| self.writes_evicted(evicted.was_hot)) {
             // An invalidation of the evicted key is a change, also if it found nothing in memory: what it dropped is not written.
             self.0.memory.unless_changed(evicted, |resource| self.put_evicted_on_disk(resource));

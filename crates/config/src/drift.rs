@@ -156,9 +156,14 @@ fn each_row_is_read_and_what_is_read_has_a_row() {
     // would be reported as unknown.
     for (setting, scope) in rows() {
         let (_, issues) = check_text(&file_with(setting, scope, setting.example));
-        // Some warnings are expected: of overruled fields, of removed cookies, and of keys without effect on an origin of HTTP.
-        let expected =
-            ["is ignored:", "cookies that are not in the key are removed", "all origins here are HTTP servers"];
+        // Some warnings are expected: of overruled fields, of removed cookies, of keys without effect on an origin of HTTP, and of a cache
+        // without a tier.
+        let expected = [
+            "is ignored:",
+            "cookies that are not in the key are removed",
+            "all origins here are HTTP servers",
+            "nothing is stored:",
+        ];
         let is_fine =
             |issue: &crate::Issue| !issue.is_error() && expected.iter().any(|words| issue.message.contains(words));
         assert!(issues.iter().all(is_fine), "{}{}: {issues:?}", scope.prefix(), setting.path);

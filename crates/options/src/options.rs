@@ -47,6 +47,8 @@ pub struct Options {
     pub memory_bytes_max: u64,
     /// The largest response that is stored, in bytes of head and body. Default 64 MiB; at most an eighth of the memory.
     pub object_bytes_max: u64,
+    /// Whether responses stay in memory. Default true.
+    pub stores_in_memory: bool,
     /// Where responses are kept on disk as well. Default: nowhere.
     pub disk: Option<DiskTier>,
     /// Servers in which several caches keep their responses together. Default: none.

@@ -107,6 +107,7 @@ fn options(origin: SocketAddr) -> Options {
         pid_file: None,
         workers: WORKERS,
         memory_bytes_max: MEMORY_BYTES_MAX,
+        stores_in_memory: true,
         disk: None,
         shared: None,
         object_bytes_max: OBJECT_BYTES_MAX,

@@ -56,6 +56,7 @@ impl Setup {
             pid_file: None,
             workers: 1,
             memory_bytes_max: 64 << 20,
+            stores_in_memory: true,
             disk: None,
             shared: None,
             object_bytes_max: 16 << 20,

@@ -72,6 +72,7 @@ tables! {
     RawMemory {
         size: size("size"),
         object_bytes_max: size("object-bytes-max"),
+        store: flag("store"),
     }
 
     /// `[disk]`

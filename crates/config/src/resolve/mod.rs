@@ -48,6 +48,7 @@ use std::path::PathBuf;
 pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -> Options {
     let (memory_bytes_max, object_bytes_max) = memory(&raw.memory, issues);
     let listeners = listen::listeners(raw, issues);
+    warn_of_no_tier(raw, issues);
     Options {
         admin: listen::admin(raw, &listeners, issues),
         admin_token_file: path(raw.admin_token_file.as_ref(), issues),
@@ -57,6 +58,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -
         workers: workers(raw, issues),
         memory_bytes_max,
         object_bytes_max,
+        stores_in_memory: raw.memory.store.as_ref().is_none_or(|store| store.value),
         disk: disk::disk(&raw.disk, issues),
         shared: shared::shared(&raw.shared, issues),
         limits: limits(&raw.limits),
@@ -93,6 +95,17 @@ fn memory(raw: &RawMemory, issues: &mut Vec<Issue>) -> (u64, u64) {
         }
     };
     (size, object)
+}
+
+/// Warns of a cache that stores nothing anywhere.
+fn warn_of_no_tier(raw: &Raw, issues: &mut Vec<Issue>) {
+    let off = raw.memory.store.as_ref().filter(|store| !store.value);
+    let has_another = raw.disk.path.is_some() || raw.shared.memcached.is_some();
+    if let Some(off) = off.filter(|_| !has_another) {
+        let issue =
+            Issue::warning("nothing is stored: `memory.store` is off, and there is no other tier").at(&off.place);
+        issues.push(issue.help("leave `memory.store` out, or set `disk.path` or `shared.memcached`"));
+    }
 }
 
 fn workers(raw: &Raw, issues: &mut Vec<Issue>) -> usize {

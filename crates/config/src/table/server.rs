@@ -175,6 +175,16 @@ pub(super) static MEMORY: Section = Section {
             is_read_at_start: true,
             ..ROW
         },
+        Setting {
+            path: "memory.store",
+            kind: SettingKind::Flag,
+            default: Default::Value("true"),
+            summary: "Whether responses stay in memory.",
+            details: "Off, each hit comes from the disk tier or the shared tier. That shows what these cost, and suits many processes on one machine that share memcached servers.",
+            example: "false",
+            is_read_at_start: true,
+            ..ROW
+        },
     ],
 };
 

@@ -4,7 +4,7 @@ use crate::runtime::clock::Clock;
 use crate::server::start_error::StartError;
 use kasoku_cache::disk::{Admission, DiskOptions};
 use kasoku_cache::shared::Tier;
-use kasoku_cache::{Cache, CacheLimits};
+use kasoku_cache::{Cache, CacheLimits, Tiers};
 use kasoku_options::{
     DiskAdmission, DiskTier, Options, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedTier,
     object_bytes_limit,
@@ -35,7 +35,9 @@ pub(crate) fn open(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, S
     let failed = |error| StartError { what: "the shared tier".to_owned(), error };
     let shared = options.shared.as_ref().map(shared_tier).transpose().map_err(failed)?;
     let clock = clock.clone();
-    Cache::with_tiers(limits, options.disk.as_ref().map(disk_options), shared, Arc::new(move || clock.now()))
+    let disk = options.disk.as_ref().map(disk_options);
+    let tiers = Tiers { keeps_in_memory: options.stores_in_memory, disk, shared };
+    Cache::with_tiers(limits, tiers, Arc::new(move || clock.now()))
         .map_err(|error| StartError { what: "the threads of the disk tier".to_owned(), error })
 }
 
