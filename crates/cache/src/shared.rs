@@ -203,7 +203,6 @@ impl Purger for Cache {
 
     fn drop_everything(&self) {
         let Some(shared) = &self.0.shared else { return };
-        tracing::warn!("purges of other front ends may be lost: everything that is stored here is dropped");
         let now = (shared.clock)();
         if let Ok(epoch) = self.0.generations.purge(PurgeScope::All, Purge::Hard, now) {
             shared.uncertain().add(self.mark_purge_on_disk(PurgeScope::All, Purge::Hard, epoch, now));

@@ -33,6 +33,10 @@ pub const LOG_SECONDS: u32 = 300;
 /// The longest record of a purge, in bytes: a URI, or the tags of a change.
 const RECORD_BYTES_MAX: usize = 64 << 10;
 
+/// For how long a record stays in a server, in seconds.
+const RECORD_SECONDS_MIN: u32 = 2 * LOG_SECONDS;
+const RECORD_SECONDS_MAX: u32 = 24 * 60 * 60;
+
 /// How long a record may be missing after its number was seen in the counter, in milliseconds: its cache may write it just then.
 const RECORD_MISSING_MS: u64 = 1000;
 
@@ -152,6 +156,8 @@ struct ServerLog {
     known_since: Epoch,
     /// The records whose epochs are known, in the order of their numbers.
     records: VecDeque<(u64, Epoch)>,
+    /// The highest of these epochs.
+    last_epoch: Epoch,
     /// Known purges that are not in this log.
     lacking: HashSet<u128>,
     /// A value of the counter, and when it was first seen, in milliseconds.
@@ -219,15 +225,9 @@ impl PurgeLog {
         {
             let mut state = self.state();
             let (epoch, purge) = carry_out()?;
-            let content = [format!("{KIND_AND_ID}{id:032x}\r\n").as_bytes(), &purge, b"\r\n"].concat();
-            match self.sealed(content) {
-                Some(sealed) => {
-                    let untried = (0..state.servers.len()).collect();
-                    let waiting = Some(waiting);
-                    state.note(id, Known { epoch, sealed, since_ms: now_ms, is_own: true, untried, waiting });
-                }
-                // It can't be told to the others, so nothing in the servers may be used any more.
-                None => state.servers.iter_mut().for_each(|server| server.is_broken = true),
+            if let Some(sealed) = self.record(id, &purge).or_else(|| self.record(id, EVERYTHING)) {
+                let (untried, waiting) = ((0..state.servers.len()).collect(), Some(waiting));
+                state.note(id, Known { epoch, sealed, since_ms: now_ms, is_own: true, untried, waiting });
             }
         }
         self.news.send_replace(());
@@ -250,7 +250,8 @@ impl PurgeLog {
         let state = self.state();
         let server = state.servers.get(server).filter(|server| !server.is_broken)?;
         let log = server.log.filter(|_| born >= server.known_since)?;
-        let first_later = server.records.iter().find(|(_, epoch)| *epoch > born);
+        let first_later = || server.records.iter().find(|(_, epoch)| *epoch > born);
+        let first_later = if server.last_epoch > born { first_later() } else { None };
         let number = first_later.map_or(server.position, |(number, _)| number.saturating_sub(1));
         (number >= server.known_from).then_some(Generation { log, number })
     }
@@ -374,18 +375,23 @@ impl PurgeLog {
 
     /// Adds purges to a server that lacks them. Returns whether there were any.
     async fn add_lacking(&self, number: usize, server: &impl LogServer, now_ms: u64) -> Result<bool, Failure> {
-        let lacking = self.state().to_be_added(number, now_ms);
+        let (lacking, seconds) = {
+            let state = self.state();
+            (state.to_be_added(number, now_ms), state.record_seconds())
+        };
         for (id, sealed) in &lacking {
             let Some(record) = server.increment(&self.namespace.purges()).await? else { break };
-            server.set(&self.namespace.purge(record), sealed.clone(), None).await?;
+            server.set(&self.namespace.purge(record), sealed.clone(), Some(seconds)).await?;
             self.state().tried(number, |other| other == *id);
         }
         Ok(!lacking.is_empty())
     }
 
-    fn sealed(&self, content: Vec<u8>) -> Option<Bytes> {
-        let Sealed { first, .. } = self.sealer.seal(vec![content.into()], RECORD_BYTES_MAX, || 0).ok()?;
-        Some(first.concat().into())
+    /// The record of a purge; `None` where it has no room.
+    fn record(&self, id: u128, purge: &[u8]) -> Option<Bytes> {
+        let content = [format!("{KIND_AND_ID}{id:032x}\r\n").as_bytes(), purge, b"\r\n"].concat();
+        let Sealed { first, chunks, .. } = self.sealer.seal(vec![content.into()], RECORD_BYTES_MAX, || 0).ok()?;
+        chunks.is_empty().then(|| first.concat().into())
     }
 
     fn open(&self, sealed: Bytes) -> Option<Record> {
@@ -402,6 +408,12 @@ impl PurgeLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What follows where purges may be missing.
+const DROPPED: &str = "everything that is stored here is dropped";
+
+/// The purge for one that has no room in a record: more is dropped than was meant.
+const EVERYTHING: &[u8] = b"Purge: hard\r\nAll: yes\r\n";
 
 /// How the content of a record begins.
 const KIND_AND_ID: &str = "Kind: purge\r\nId: ";
@@ -464,9 +476,9 @@ impl State {
         now_ms: u64,
         purger: &impl Purger,
     ) -> Option<u64> {
-        let all: HashSet<u128> = self.known.keys().copied().collect();
-        let has_past = self.has_past;
-        let server = self.servers.get_mut(number)?;
+        let Self { has_past, known, servers, .. } = self;
+        let all = || known.keys().copied().collect();
+        let server = servers.get_mut(number)?;
         let is_of_this_log = server.log == Some(log);
         if counter < start || is_of_this_log && counter < server.position {
             // The counter has gone back: numbers would be used twice.
@@ -479,23 +491,25 @@ impl State {
             let (certain, read_ms) = (server.certain, server.read_ms);
             let was_long_ago = read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000);
             let is_new = server.log.is_none();
-            *server = ServerLog { log: Some(log), lacking: all, certain, read_ms, ..ServerLog::default() };
+            *server = ServerLog { log: Some(log), lacking: all(), certain, read_ms, ..ServerLog::default() };
             if let Some(before) = before.filter(can_be_read) {
                 // Only the identity is another one, or the process. If it is another server's log, records are missing.
                 server.begin_at(before, purger.epoch());
             } else {
                 // The purges of that time may be in no log any more. Those of the last minutes come again.
-                if was_long_ago || is_new && has_past {
+                if was_long_ago || is_new && *has_past {
+                    tracing::warn!(server = number, "its log of purges is a new one: {DROPPED}");
                     purger.drop_everything();
                 }
                 let earliest = counter.saturating_sub(RECORDS_READ_MAX);
                 server.begin_at(start.max(earliest), purger.epoch());
             }
         } else if !can_be_read(&server.position) {
+            tracing::warn!(server = number, "its log of purges has gone on too far: {DROPPED}");
             purger.drop_everything();
             server.begin_at(counter.saturating_sub(RECORDS_READ_MAX), purger.epoch());
             // Other caches do not read that far back either.
-            server.lacking = all;
+            server.lacking = all();
         }
         if server.counted.is_none_or(|(counted, _)| counted <= server.position) {
             server.counted = Some((counter, now_ms));
@@ -518,6 +532,7 @@ impl State {
                 // It is not known what was purged. Another server need not have it: its cache may not have reached that one. Where several records are
                 // missing, nothing was stored since the first one was counted.
                 if server.known_since != purger.epoch() {
+                    tracing::warn!(server = number, record = at, "a record is missing in its log of purges: {DROPPED}");
                     purger.drop_everything();
                 }
                 server.begin_at(at, purger.epoch());
@@ -528,6 +543,11 @@ impl State {
             Some(known) => known.epoch,
             None => {
                 let Some(epoch) = purger.carry_out(&purge) else {
+                    tracing::error!(
+                        server = number,
+                        record = at,
+                        "the record of a purge can't be understood: {DROPPED}"
+                    );
                     purger.drop_everything();
                     server.begin_at(at, purger.epoch());
                     return true;
@@ -542,6 +562,7 @@ impl State {
         // A purge that two caches have added stands in the log twice, and counts from the first time on.
         if server.lacking.remove(&id) {
             server.records.push_back((at, epoch));
+            server.last_epoch = server.last_epoch.max(epoch);
             if server.records.len() > RECORDS_READ_MAX as usize
                 && let Some((forgotten, epoch)) = server.records.pop_front()
             {
@@ -550,6 +571,13 @@ impl State {
             }
         }
         true
+    }
+
+    /// For how long a record is of use, in seconds: as long as it is read by caches that begin. That depends on how many purges there are.
+    fn record_seconds(&self) -> u32 {
+        let purges = (self.known.len() as u64).max(1);
+        let seconds = RECORDS_READ_MAX * (PURGES_KNOWN_MS / 1000) / purges;
+        u32::try_from(seconds).unwrap_or(u32::MAX).clamp(RECORD_SECONDS_MIN, RECORD_SECONDS_MAX)
     }
 
     /// The purges that are to be added to a server now.
