@@ -22,7 +22,6 @@ mod spool;
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
 use crate::resource::{BYTES_MIN, Resource};
-use crate::shared::{self, Tier};
 use crate::succession::Told;
 use crate::sync::Mutex;
 use crate::{Body, Cache, CacheLimits, Entry, Key, Meta};
@@ -33,6 +32,7 @@ pub use inspect::{DiskContents, DiskResponse, Read};
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
+use kasoku_shared::Tier;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
 pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
@@ -105,7 +105,7 @@ impl Owner for DiskOwner {
         }
         self.generations.skip();
         if let Some(tier) = &self.shared {
-            shared::resume(tier, &positions);
+            tier.resume(&positions);
         }
     }
 
@@ -122,7 +122,8 @@ impl Owner for DiskOwner {
     }
 
     fn marks(&self) -> Vec<u8> {
-        self.generations.write(&self.shared.as_ref().map(shared::positions).unwrap_or_default())
+        let positions = self.shared.as_ref().map(|tier| tier.positions());
+        self.generations.write(&positions.unwrap_or_default())
     }
 }
 

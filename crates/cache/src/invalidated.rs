@@ -15,7 +15,21 @@ pub enum Uncertain {
     Successor,
 }
 
-/// What an invalidation has dropped, or a purge. On disk, and for other caches, it is certain only after [`Invalidated::wait`].
+/// Other caches are told of a purge.
+#[must_use]
+#[derive(Debug, Default)]
+pub struct Told(Vec<Delivery>);
+
+impl Told {
+    /// Waits until it stands in each server of the shared tier that can be reached.
+    pub async fn wait(self) {
+        for delivery in self.0 {
+            delivery.wait().await;
+        }
+    }
+}
+
+/// What an invalidation has dropped, or a purge. On disk, and for other caches, it is certain only after [`Invalidated::wait`] and [`Told::wait`].
 #[must_use]
 #[derive(Debug, Default)]
 pub struct Invalidated {
@@ -40,8 +54,12 @@ impl Invalidated {
         self.on_disk.is_empty() && self.passed_on.is_empty() && self.told.is_empty()
     }
 
-    /// Waits until nothing that was dropped can come back, whatever happens to the process or the machine, and until it stands in each server
-    /// of the shared tier that can be reached.
+    /// The part of the wait that is for the shared tier: until the purge stands in each server that can be reached.
+    pub fn take_told(&mut self) -> Told {
+        Told(std::mem::take(&mut self.told))
+    }
+
+    /// Waits until nothing that was dropped can come back, whatever happens to the process or the machine. Does not wait for the shared tier.
     ///
     /// # Errors
     /// That can't be achieved: the disk fails.
@@ -52,9 +70,6 @@ impl Invalidated {
         }
         for passed_on in self.passed_on {
             result = passed_on.await.map_err(|_| Uncertain::Successor).and(result);
-        }
-        for delivery in self.told {
-            delivery.wait().await;
         }
         result
     }

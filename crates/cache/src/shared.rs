@@ -25,20 +25,18 @@ mod usable;
 mod write;
 
 use crate::disk::Clock;
-use crate::generations::{LogPosition, Purge, PurgeScope, PurgeScopeError};
+use crate::generations::{Purge, PurgeScope, PurgeScopeError};
 use crate::invalidated::Invalidated;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::Tags;
 use crate::{Cache, Key};
 use kasoku_semantics::time::Now;
-use kasoku_shared::memcached::Server;
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
 pub use kasoku_shared::{Items, Tier};
 pub use read::SharedResponse;
 use removals::Removal;
 use std::convert::Infallible;
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// The shared tier of a cache.
 pub(crate) struct SharedTier {
@@ -87,23 +85,6 @@ impl SharedTier {
     fn uncertain(&self) -> MutexGuard<'_, Invalidated> {
         self.uncertain.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// How far the purges in the log of each server have been carried out, to be written on disk.
-pub(crate) fn positions(tier: &Arc<Tier>) -> Vec<LogPosition> {
-    let positions = tier.log().positions();
-    tier.servers().all().iter().map(address_hash).zip(positions).filter_map(|(hash, at)| Some((hash, at?))).collect()
-}
-
-/// The disk tier has what an earlier process had stored, which had followed the logs so far.
-pub(crate) fn resume(tier: &Arc<Tier>, positions: &[LogPosition]) {
-    let hashes: Vec<u64> = tier.servers().all().iter().map(address_hash).collect();
-    let of = |number: usize| positions.iter().find(|(hash, _)| hashes.get(number) == Some(hash));
-    tier.log().resume(|number| of(number).map(|(_, position)| *position));
-}
-
-fn address_hash(server: &Server) -> u64 {
-    xxh3_64(server.address.endpoint.to_string().as_bytes())
 }
 
 impl Cache {

@@ -10,6 +10,7 @@ use crate::sealed::{Manifest, Opened, Sealed, Sealer};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Where the items of a server are looked for that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,24 @@ impl Tier {
     /// The purges that all caches have to hear of.
     pub fn log(&self) -> &PurgeLog {
         &self.log
+    }
+
+    /// How far the purges in the log of each server have been carried out for good: the hash of its address, and the number. To be kept with what is
+    /// stored on disk.
+    pub fn positions(&self) -> Vec<(u64, u64)> {
+        let positions = self.log.positions();
+        self.address_hashes().zip(positions).filter_map(|(hash, position)| Some((hash, position?))).collect()
+    }
+
+    /// The cache begins with what an earlier process had stored on disk, which had followed the logs so far.
+    pub fn resume(&self, positions: &[(u64, u64)]) {
+        let hashes: Vec<u64> = self.address_hashes().collect();
+        let of = |server: usize| positions.iter().find(|(hash, _)| hashes.get(server) == Some(hash));
+        self.log.resume(|server| of(server).map(|(_, position)| *position));
+    }
+
+    fn address_hashes(&self) -> impl Iterator<Item = u64> {
+        self.servers.all().iter().map(|server| xxh3_64(server.address.endpoint.to_string().as_bytes()))
     }
 
     /// What items are called.

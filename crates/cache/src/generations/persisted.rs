@@ -49,7 +49,7 @@ enum StoredPurge {
 }
 
 /// The hash of a server's address, and the number up to which the purges in its log have been carried out.
-pub(crate) type LogPosition = (u64, u64);
+pub(super) type LogPosition = (u64, u64);
 
 /// All marks.
 #[derive(Serialize, Deserialize)]

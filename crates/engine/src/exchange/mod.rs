@@ -21,8 +21,9 @@ use crate::request::peer::peer_at;
 use crate::request::request_id::RequestId;
 use crate::request::route::RouteScratch;
 use crate::runtime::clock::WorkerTime;
+use crate::runtime::removals::{NotCertain, certain};
 use crate::runtime::settings::Settings;
-use crate::runtime::worker::{DISK_TIMEOUT, Worker};
+use crate::runtime::worker::Worker;
 use crate::sites::ActiveRoute;
 use http::{Method, StatusCode};
 use kasoku_cache::Invalidated;
@@ -35,7 +36,6 @@ use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::timeout;
 
 /// One request on its way through the engine, and all that is kept for it until it is logged.
 pub(crate) struct Exchange {
@@ -143,10 +143,14 @@ impl Exchange {
     pub(crate) async fn removals_are_certain(&self) {
         let removed = self.existing_extras().map(|mut extras| std::mem::take(&mut extras.invalidated));
         let Some(removed) = removed.filter(|removed| !removed.is_certain()) else { return };
-        match timeout(DISK_TIMEOUT, removed.wait()).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::error!(%error, "what a request has changed may come back from the disk"),
-            Err(_) => tracing::error!("the disk does not answer: what a request has changed may come back from it"),
+        match certain(removed).await {
+            Ok(()) => {}
+            Err(NotCertain::Uncertain(error)) => {
+                tracing::error!(%error, "what a request has changed may come back from the disk");
+            }
+            Err(NotCertain::DiskTimeout) => {
+                tracing::error!("the disk does not answer: what a request has changed may come back from it");
+            }
         }
     }
 

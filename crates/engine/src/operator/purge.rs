@@ -15,7 +15,7 @@ use crate::exchange::Exchange;
 use crate::request::path::PathReader;
 use crate::request::route::{Routed, canonical, host_in_keys, serving};
 use crate::runtime::handle::EngineHandle;
-use crate::runtime::worker::DISK_TIMEOUT;
+use crate::runtime::removals::{NotCertain, certain};
 use crate::sites::{ActiveSite, sites};
 use http::{Method, StatusCode};
 use kasoku_cache::Invalidated;
@@ -131,14 +131,15 @@ impl EngineHandle {
     }
 }
 
-/// Waits until the disk tier has noted a purge.
+/// Waits until the disk tier has noted a purge, and the shared tier.
 async fn noted(invalidated: Invalidated) -> Result<(), PurgeError> {
     if invalidated.is_certain() {
         return Ok(());
     }
-    match tokio::time::timeout(DISK_TIMEOUT, invalidated.wait()).await {
-        Ok(noted) => Ok(noted.map(|_| ())?),
-        Err(_) => Err(PurgeError::DiskTimeout),
+    match certain(invalidated).await {
+        Ok(()) => Ok(()),
+        Err(NotCertain::Uncertain(error)) => Err(error.into()),
+        Err(NotCertain::DiskTimeout) => Err(PurgeError::DiskTimeout),
     }
 }
 

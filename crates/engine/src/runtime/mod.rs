@@ -5,6 +5,7 @@ pub mod clock;
 pub(crate) mod compress;
 pub(crate) mod connection_tasks;
 pub mod handle;
+pub(crate) mod removals;
 pub(crate) mod scratch;
 pub(crate) mod settings;
 pub(crate) mod shutdown;
