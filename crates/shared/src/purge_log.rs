@@ -12,7 +12,10 @@ use crate::sealed::{Opened, Sealed, Sealer};
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use tokio::sync::{oneshot, watch};
 
 /// Counts the purges of a cache.
@@ -43,8 +46,8 @@ const RECORD_MISSING_MS: u64 = 1000;
 /// After which time a purge of another cache is added to a server that lacks it, in milliseconds: that cache does so itself if it can.
 const FOREIGN_PURGE_MS: u64 = 1000;
 
-/// The most purges that are added to a server at a time.
-const ADDED_MAX: usize = 64;
+/// The most records that are read or added at a time. Their requests are pipelined.
+const AT_A_TIME_MAX: u64 = 64;
 
 /// What the log needs of a server.
 pub trait LogServer {
@@ -318,12 +321,17 @@ impl PurgeLog {
         let Some(first) = self.state().begin(number, (log, start), counter, begun.mono_ms, purger) else {
             return Ok(false);
         };
-        for record in first..=counter {
-            let found = server.get(&self.namespace.purge(record), None).await?;
-            let found = found.and_then(|sealed| self.open(sealed));
-            if !self.state().take(number, record, found, now().mono_ms, purger) {
-                return Ok(false);
+        let mut next = first;
+        while next <= counter {
+            let last = counter.min(next.saturating_add(AT_A_TIME_MAX - 1));
+            let get = async |record| (record, server.get(&self.namespace.purge(record), None).await);
+            for (record, found) in concurrently((next..=last).map(get)).await {
+                let found = found?.and_then(|sealed| self.open(sealed));
+                if !self.state().take(number, record, found, now().mono_ms, purger) {
+                    return Ok(false);
+                }
             }
+            next = last.saturating_add(1);
         }
         let is_certain = first > counter || purger.make_certain().await;
         if let Some(server) = self.state().servers.get_mut(number) {
@@ -379,11 +387,15 @@ impl PurgeLog {
             let state = self.state();
             (state.to_be_added(number, now_ms), state.record_seconds())
         };
-        for (id, sealed) in &lacking {
-            let Some(record) = server.increment(&self.namespace.purges()).await? else { break };
-            server.set(&self.namespace.purge(record), sealed.clone(), Some(seconds)).await?;
-            self.state().tried(number, |other| other == *id);
-        }
+        let add = async |(id, sealed): &(u128, Bytes)| {
+            // Where the counter is missing, it is made when the log is read the next time.
+            if let Some(record) = server.increment(&self.namespace.purges()).await? {
+                server.set(&self.namespace.purge(record), sealed.clone(), Some(seconds)).await?;
+                self.state().tried(number, |other| other == *id);
+            }
+            Ok(())
+        };
+        concurrently(lacking.iter().map(add)).await.into_iter().collect::<Result<(), Failure>>()?;
         Ok(!lacking.is_empty())
     }
 
@@ -407,6 +419,24 @@ impl PurgeLog {
         // Each change under the lock is complete in itself, so a panic elsewhere leaves a state that can be read.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Runs futures at the same time, in one task. Returns their outputs in their order.
+async fn concurrently<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
+    let mut outputs: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        let mut are_done = true;
+        for (future, output) in running.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
+            match future.as_mut().poll(cx) {
+                Poll::Ready(done) => *output = Some(done),
+                Poll::Pending => are_done = false,
+            }
+        }
+        if are_done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
 }
 
 /// What follows where purges may be missing.
@@ -589,7 +619,7 @@ impl State {
         let is_due = |known: &Known| known.is_own || now_ms.saturating_sub(known.since_ms) >= FOREIGN_PURGE_MS;
         let lacking = self.order.iter().filter(|id| server.lacking.contains(id));
         let due = lacking.filter_map(|id| self.known.get(id).filter(|known| is_due(known)).map(|known| (*id, known)));
-        due.take(ADDED_MAX).map(|(id, known)| (id, known.sealed.clone())).collect()
+        due.take(AT_A_TIME_MAX as usize).map(|(id, known)| (id, known.sealed.clone())).collect()
     }
 
     /// A server has got these purges, or can't be reached.
