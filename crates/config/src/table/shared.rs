@@ -11,7 +11,7 @@ pub(super) static SHARED: Section = Section {
             path: "shared.memcached",
             kind: SettingKind::Texts("servers"),
             default: Default::Unset("no shared tier"),
-            summary: "The memcached servers: `\"host:port\"` or `\"unix:/path\"`, or with a weight `\"host:port 2\"`. At most 256.",
+            summary: "The memcached servers: `\"host:port\"` or `\"unix:/path\"`, or with a weight `\"host:port 2\"`. At most 100.",
             details: "Each Kasoku, and each program that reads the items, must list the same servers with the same spelling: the ring is made of it. Without a port, 11211.",
             example: "[\"10.0.0.1:11211\", \"10.0.0.2:11211 2\"]",
             is_read_at_start: true,
