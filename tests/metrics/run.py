@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests /metrics with Prometheus, and the dashboard of packaging/grafana with the queries that Grafana would send.
 
-This starts an origin, the program in front of it with an admin token, and Prometheus with the example of docs/operations.md. It requests
+This starts an origin, a memcached, the program in front of them with an admin token, and Prometheus with the example of docs/operations.md. It requests
 pages of all kinds, so that each figure of the dashboard changes. promtool must accept the text, the program must export each metric and
 label of the dashboard, and Prometheus must evaluate each of its expressions without an error and to a value.
 
@@ -11,6 +11,7 @@ failed. """
 import http.client
 import http.server
 import json
+import os
 import re
 import subprocess
 import sys
@@ -98,10 +99,25 @@ def ask(port, path, headers=None, method="GET"):
         connection.close()
 
 
-class Kasoku:
-    """The program, with an admin token and little memory, so that it evicts responses."""
+class Memcached:
+    """Debian's memcached, on a Unix socket."""
 
-    def __init__(self, directory, origin_port, collector_port):
+    def __init__(self, directory):
+        self.socket = directory / "memcached.sock"
+        arguments = ["-s", self.socket, "-U", "0", "-m", "64", "-t", "1"]
+        if os.geteuid() == 0:
+            arguments += ["-u", "root"]
+        self.process = subprocess.Popen(["memcached", *arguments], stderr=subprocess.DEVNULL)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(PATIENCE_SECONDS)
+
+
+class Kasoku:
+    """The program, with an admin token, a shared tier, and little memory, so that it evicts responses."""
+
+    def __init__(self, directory, origin_port, collector_port, memcached):
         self.port, self.admin = free_port(), free_port()
         self.token_file = directory / "admin.token"
         config = directory / "kasoku.toml"
@@ -110,6 +126,7 @@ class Kasoku:
             f'admin = "127.0.0.1:{self.admin}"\n'
             f'admin-token-file = "{self.token_file}"\n'
             'control-socket = "off"\nmemory.size = "1MiB"\n'
+            f'shared.memcached = ["unix:{memcached.socket}"]\n'
             f'traces.otlp = "http://127.0.0.1:{collector_port}"\ntraces.sample-one-in = 2\n'
             f'[[site]]\nhosts = ["one.example"]\norigin = "http://127.0.0.1:{origin_port}"\n'
             f'[[site]]\nhosts = ["two.example"]\norigin = ["http://127.0.0.1:{free_port()}"]\n'
@@ -127,7 +144,8 @@ class Kasoku:
     def visit(self, number):
         """Sends each kind of request once, and some more of the usual ones."""
         one, two = {"Host": "one.example"}, {"Host": "two.example"}
-        for path in ("/page", "/page", "/own/page", "/broken", "/cut", f"/large/{number}", f"/new/{number}"):
+        evicted = f"/large/{max(0, number - 25)}"
+        for path in ("/page", "/page", "/own/page", "/broken", "/cut", f"/large/{number}", f"/new/{number}", evicted):
             ask(self.port, path, one)
         ask(self.port, "/own/form", one, "POST")
         ask(self.port, "/page", {**one, "Accept-Encoding": "gzip"})
@@ -223,9 +241,10 @@ def run(directory, results):
     origin, collector = (http.server.ThreadingHTTPServer(("127.0.0.1", 0), one) for one in (Application, Collector))
     for server in (origin, collector):
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    kasoku = Kasoku(directory, origin.server_address[1], collector.server_address[1])
-    prometheus = None
+    memcached = Memcached(directory)
+    kasoku = prometheus = None
     try:
+        kasoku = Kasoku(directory, origin.server_address[1], collector.server_address[1], memcached)
         prometheus = Prometheus(directory, kasoku)
         scraped = lambda: prometheus.query("kasoku_build_info")
         eventually("a scrape with the token", scraped)
@@ -245,7 +264,9 @@ def run(directory, results):
     finally:
         if prometheus:
             prometheus.stop()
-        kasoku.stop()
+        if kasoku:
+            kasoku.stop()
+        memcached.stop()
         origin.shutdown()
 
 
@@ -269,6 +290,10 @@ def evaluate(results, dashboard, kasoku, prometheus):
     ids = [panel["id"] for panel in dashboard["panels"]]
     check(results, "ids of panels", len(ids) != len(set(ids)) and "one is there twice")
     check(results, "evictions", not prometheus.query("kasoku_evictions_total > 0") and "none, in a memory of 1 MiB")
+    servers = [one["metric"].get("server") for one in prometheus.query("kasoku_shared_server_up == 1")]
+    check(results, "the server of the shared tier", len(servers) != 1 and str(servers))
+    for name in ("stored", "hits", "server_gets", "server_hits", "server_sets", "server_reply_seconds"):
+        check(results, f"shared {name}", not prometheus.query(f"kasoku_shared_{name}_total > 0") and "none")
     own = prometheus.query('sum by (class) (kasoku_responses_total{site="two.example",result="error"}) > 0')
     classes = [one["metric"]["class"] for one in own]
     check(results, "an origin that is away", classes != ["5xx"] and str(classes))

@@ -46,6 +46,7 @@ mod process;
 mod prometheus;
 mod purge;
 pub mod reload;
+mod shared_servers;
 mod snapshot;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,10 @@
 //! a line break, the only bytes that the format would want escaped (a test checks that).
 
 use crate::process::ProcessStats;
-use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
+use crate::shared_servers::OF_SERVER;
+use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION, seconds};
 use http::HeaderValue;
+use kasoku_cache::shared::ServerStatus;
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Histogram, Timer};
 use std::fmt::Write;
@@ -37,6 +39,7 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
             line(&mut out, &format!("{name}{{origin=\"{label}\"}}"), (number.read)(origin));
         }
     }
+    shared_servers(&mut out, &snapshot.shared_servers);
     let build = format!("kasoku_build_info{{version=\"{VERSION}\"}}");
     describe(&mut out, "kasoku_build_info", "gauge", "Always 1; the version is the label.");
     line(&mut out, &build, 1);
@@ -72,6 +75,17 @@ fn responses(out: &mut String, snapshot: &Snapshot) {
     }
 }
 
+fn shared_servers(out: &mut String, servers: &[ServerStatus]) {
+    for number in OF_SERVER.iter().filter(|_| !servers.is_empty()) {
+        let (suffix, kind) = if number.is_counter { ("_total", "counter") } else { ("", "gauge") };
+        let name = format!("kasoku_{}{suffix}", number.name);
+        describe(out, &name, kind, number.help);
+        for server in servers {
+            let _ = writeln!(out, "{name}{{server=\"{}\"}} {}", escaped(&server.address), number.value(server));
+        }
+    }
+}
+
 fn number(out: &mut String, name: &str, kind: &str, help: &str, value: u64) {
     describe(out, name, kind, help);
     line(out, name, value);
@@ -100,12 +114,6 @@ fn times(out: &mut String, times: &[(Timer, Histogram)]) {
     }
 }
 
-/// Microseconds as seconds, as short as can be.
-pub(crate) fn seconds(us: u64) -> String {
-    let text = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 /// Escapes the value of a label.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
@@ -125,6 +133,7 @@ mod tests {
     use super::escaped;
     use super::{NOT_HITS, RESPONSES};
     use crate::process::OF_PROCESS;
+    use crate::shared_servers::OF_SERVER;
     use crate::snapshot::{EXTERNAL_COUNTERS, GAUGES, OF_ORIGIN};
     use kasoku_metrics::{Counter, Timer};
 
@@ -135,19 +144,15 @@ mod tests {
         let labelled = [RESPONSES, NOT_HITS];
         let of_process = OF_PROCESS.iter().map(|number| (number.name.trim_end_matches("_total"), number.help));
         let of_origins = OF_ORIGIN.iter().map(|number| (number.name, number.help));
+        let of_servers = OF_SERVER.iter().map(|number| (number.name, number.help));
         let times = Timer::ALL.iter().map(|timer| (timer.name(), timer.help()));
-        let all = counters.chain(gauges).chain(of_origins).chain(times).chain(labelled).chain(of_process);
+        let all =
+            counters.chain(gauges).chain(of_origins).chain(of_servers).chain(times).chain(labelled).chain(of_process);
         for (name, help) in all {
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert!(!name.ends_with("_total"), "{name}");
             assert!(!help.contains(['\\', '\n', '\r']), "{help}");
         }
-    }
-
-    #[test]
-    fn seconds_are_as_short_as_they_can_be() {
-        let written = [0, 1, 1_000, 2_500_000, 10_000_000].map(super::seconds);
-        assert_eq!(written, ["0", "0.000001", "0.001", "2.5", "10"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The numbers of `/metrics` and `/stats` at one moment.
 //!
 //! Counters and histograms come from the two tables in `kasoku-metrics`. The tables here have the other numbers: gauges, numbers that
-//! other parts of the program count, and the numbers of each origin; those of the process are in `process`. Both formats walk these
+//! other parts of the program count, and the numbers of each origin. Those of each server of the shared tier are in
+//! `shared_servers`, those of the process in `process`. Both formats walk these
 //! tables, so a new row appears in both.
 //!
 //! Workers go on counting while the cells are read one after the other, so on a busy engine numbers that belong
@@ -10,6 +11,7 @@
 use crate::AdminHandle;
 use crate::process::ProcessStats;
 use kasoku_cache::disk::{DiskState, DiskStatus};
+use kasoku_cache::shared::{ServerStatus, TierStatus};
 use kasoku_engine::OriginNumbers;
 use kasoku_metrics::{Counter, Histogram, Metrics, NotHits, Responses, Timer};
 use std::sync::Arc;
@@ -180,11 +182,41 @@ pub(crate) const EXTERNAL_COUNTERS: &[Gauge] = &[
         help: "Removals and purges that were noted on disk.",
         read: |handle| disk(handle, |disk| disk.counts.removals),
     },
+    Gauge {
+        name: "shared_damaged",
+        help: "Items of the shared tier that were damaged, forged, or of another version of the format, and were not used.",
+        read: |handle| shared(handle, |shared| shared.damaged),
+    },
+    Gauge {
+        name: "shared_purges_published",
+        help: "Purges and invalidations that the other front ends of the shared tier are told of.",
+        read: |handle| shared(handle, |shared| shared.purges_published),
+    },
+    Gauge {
+        name: "shared_purges_received",
+        help: "Purges and invalidations of other front ends that were carried out here.",
+        read: |handle| shared(handle, |shared| shared.purges_carried_out),
+    },
+    Gauge {
+        name: "shared_purges_missing",
+        help: "Records that were missing in a server's log of purges, or could not be read.",
+        read: |handle| shared(handle, |shared| shared.purges_missing),
+    },
+    Gauge {
+        name: "shared_dropped_everything",
+        help: "Times that everything stored here was dropped, since purges of other front ends may have been lost.",
+        read: |handle| shared(handle, |shared| shared.dropped_everything),
+    },
 ];
 
 /// A number of the disk tier; 0 where there is none.
 fn disk(handle: &AdminHandle, number: fn(&DiskStatus) -> u64) -> u64 {
     handle.engine.cache().disk_status().as_ref().map_or(0, number)
+}
+
+/// A number of the shared tier; 0 where there is none.
+fn shared(handle: &AdminHandle, number: fn(&TierStatus) -> u64) -> u64 {
+    handle.engine.cache().shared_status().as_ref().map_or(0, number)
 }
 
 /// A number that each origin has.
@@ -251,6 +283,8 @@ pub(crate) struct Snapshot {
     pub(crate) gauges: Vec<(&'static Gauge, u64)>,
     /// In the order of their addresses.
     pub(crate) origins: Vec<OriginNumbers>,
+    /// In the order of the configuration.
+    pub(crate) shared_servers: Vec<ServerStatus>,
     /// Hits per request that the cache or the origin answered, 0 to 1; `None` before the first. Kasoku's own errors don't count.
     pub(crate) hit_ratio: Option<f64>,
 }
@@ -266,6 +300,7 @@ impl Snapshot {
             process: ProcessStats::now(),
             gauges: read(GAUGES, handle),
             origins: handle.engine.origins().numbers(),
+            shared_servers: handle.engine.cache().shared_status().unwrap_or_default().servers,
             hit_ratio: hit_ratio(handle.engine.metrics()),
         }
     }
@@ -280,4 +315,19 @@ fn hit_ratio(metrics: &Metrics) -> Option<f64> {
     let others = metrics.total(Counter::Misses) + metrics.total(Counter::Passes);
     let all = hits.saturating_add(others);
     (all > 0).then(|| hits as f64 / all as f64)
+}
+
+/// Microseconds as seconds, as short as can be.
+pub(crate) fn seconds(us: u64) -> String {
+    let text = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn seconds_are_as_short_as_they_can_be() {
+        let written = [0, 1, 1_000, 2_500_000, 10_000_000].map(super::seconds);
+        assert_eq!(written, ["0", "0.000001", "0.001", "2.5", "10"]);
+    }
 }

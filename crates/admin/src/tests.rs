@@ -8,6 +8,7 @@ use kasoku_engine::Engine;
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
 use kasoku_options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
+use kasoku_options::{SharedEndpoint, SharedServer, SharedTier};
 use kasoku_origin::health::CheckResult;
 use kasoku_semantics::Reason;
 use kasoku_testkit::Setup;
@@ -170,7 +171,7 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     assert!(stats["uptime_seconds"].is_u64());
     // As many members as rows: no two numbers have the same name.
     let read = snapshot::GAUGES.len() + snapshot::EXTERNAL_COUNTERS.len();
-    assert_eq!(stats.as_object().unwrap().len(), 8 + Counter::ALL.len() + read);
+    assert_eq!(stats.as_object().unwrap().len(), 9 + Counter::ALL.len() + read);
     assert_eq!((&stats["memory_limit_bytes"], &stats["evictions"]), (&(64 << 20).into(), &0.into()));
     assert_eq!(stats["stored_limit_bytes"], 56 << 20);
     assert!(stats["process"]["resident_memory_bytes"].as_u64().unwrap() > 100_000, "{}", stats["process"]);
@@ -235,6 +236,42 @@ fn each_origin_has_its_numbers_in_both_formats() {
     assert_eq!((&tcp["origin"], &tcp["origin_up"]), (&"http://10.0.0.1:80".into(), &0.into()));
     assert_eq!((&tcp["origin_chosen"], &tcp["origin_failures"]), (&2.into(), &1.into()));
     assert_eq!(unix["origin"], "http://unix:/run/\"a\\b");
+}
+
+#[test]
+fn each_server_of_the_shared_tier_has_its_numbers_in_both_formats() {
+    // No program listens at either of them.
+    let server = |endpoint| SharedServer { endpoint, weight: 1 };
+    let tier = SharedTier::of(vec![
+        server(SharedEndpoint::Tcp { host: "127.0.0.1".to_owned(), port: 1 }),
+        server(SharedEndpoint::Unix("/nowhere/\"a\\b".into())),
+    ]);
+    let options = |options: &mut Options| {
+        options.listeners.clear();
+        options.shared = Some(tier);
+    };
+    let engine = Setup::safe().options(options).run_without_origin();
+    engine.metrics().cells(0).add(Counter::SharedHits, 3);
+    let admin = Admin::start(&loopback(), AdminHandle::new(engine.handle().clone(), None)).unwrap();
+    let answer = get(&admin, "/metrics");
+    for line in [
+        "# TYPE kasoku_shared_server_up gauge",
+        "# TYPE kasoku_shared_server_reply_seconds_total counter",
+        "kasoku_shared_server_up{server=\"127.0.0.1:1\"} 0",
+        "kasoku_shared_server_up{server=\"unix:/nowhere/\\\"a\\\\b\"} 0",
+        "kasoku_shared_server_gets_total{server=\"127.0.0.1:1\"} 0",
+        "kasoku_shared_server_reply_seconds_total{server=\"127.0.0.1:1\"} 0",
+        "kasoku_shared_hits_total 3",
+        "kasoku_shared_damaged_total 0",
+    ] {
+        assert!(body(&answer).lines().any(|written| written == line), "{line}\n{answer}");
+    }
+    let stats: serde_json::Value = serde_json::from_str(body(&get(&admin, "/stats"))).unwrap();
+    let [tcp, unix] = stats["shared_servers"].as_array().unwrap().as_slice() else { panic!("two servers: {stats}") };
+    assert_eq!((&tcp["server"], &tcp["shared_server_up"]), (&"127.0.0.1:1".into(), &0.into()));
+    assert_eq!(unix["server"], "unix:/nowhere/\"a\\b");
+    assert!(tcp["shared_server_log_age_seconds"].is_number() && tcp["shared_server_errors"].is_u64(), "{tcp}");
+    assert_eq!((&stats["shared_hits"], &stats["shared_purges_received"]), (&3.into(), &0.into()));
 }
 
 #[test]

@@ -32,7 +32,7 @@ use crate::tags::Tags;
 use crate::{Cache, Key};
 use kasoku_semantics::time::Now;
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
-pub use kasoku_shared::{Items, Tier};
+pub use kasoku_shared::{Items, ServerStatus, Tier, TierStatus};
 pub use read::SharedResponse;
 use removals::Removal;
 use std::convert::Infallible;
@@ -91,6 +91,11 @@ impl Cache {
     /// The shared tier, if there is one.
     pub fn shared_tier(&self) -> Option<&Arc<Tier>> {
         Some(&self.0.shared.as_ref()?.tier)
+    }
+
+    /// What the shared tier does; `None` where there is none.
+    pub fn shared_status(&self) -> Option<TierStatus> {
+        Some(self.shared_tier()?.status())
     }
 
     /// Carries out a purge, and has all other caches told of it.

@@ -58,6 +58,9 @@ counters! {
     Errors "errors" "Requests that Kasoku answered with an error of its own: malformed requests, unreachable origins, no site, refused purges.";
     Revalidations "revalidations" "Stored responses that the origin confirmed with 304.";
     StaleServed "stale_served" "Hits that were served stale.";
+    SharedHits "shared_hits" "Hits that the shared tier answered, since neither memory nor disk had the response.";
+    SharedStored "shared_stored" "Responses written to the shared tier.";
+    SharedRefused "shared_refused" "Stored responses that were not written to the shared tier: no server could be asked, or it failed; its log of purges is not known well enough; too many writes waited; or the response is on disk only, stale, or too large.";
     Collapsed "collapsed" "Misses that joined another request's fill.";
     Stored "stored" "Responses stored.";
     Invalidated "invalidated" "Stored responses dropped because an unsafe method succeeded.";

@@ -31,6 +31,8 @@ pub struct ServerHealth {
     has_failed: AtomicBool,
     hold: Mutex<Hold>,
     outages: AtomicU64,
+    /// When the log was last read.
+    synced_ms: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +74,7 @@ impl ServerHealth {
 
     /// The log of the server has been read and carried out. The time is that at which the reading began.
     pub fn synced(&self, now_ms: u64) {
+        self.synced_ms.fetch_max(now_ms, Ordering::Relaxed);
         let hold = self.lock();
         if now_ms < hold.ends_ms {
             return;
@@ -86,6 +89,11 @@ impl ServerHealth {
     /// How often the server has become unusable. If its log was not read in time, it counts once the log is read again.
     pub fn outages(&self) -> u64 {
         self.outages.load(Ordering::Relaxed)
+    }
+
+    /// How long ago the log was last read, in milliseconds; if it never was, the time since the clock began.
+    pub fn log_age_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.synced_ms.load(Ordering::Relaxed))
     }
 
     fn lock(&self) -> MutexGuard<'_, Hold> {
@@ -157,6 +165,18 @@ mod tests {
         events.extend(tried(8000, 250));
         events.extend([Synced(8250), Up(8250)]);
         check("doubled", 3, &events);
+    }
+
+    #[test]
+    fn the_age_of_the_log_begins_with_its_reading_also_during_a_hold() {
+        let health = ServerHealth::default();
+        assert_eq!(health.log_age_ms(700), 700, "never");
+        health.synced(900);
+        health.synced(800);
+        assert_eq!(health.log_age_ms(1000), 100, "a slower worker began earlier");
+        health.failed(1000);
+        health.synced(1100);
+        assert_eq!((health.log_age_ms(1100), health.is_usable(1100)), (0, false));
     }
 
     #[test]

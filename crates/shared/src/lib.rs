@@ -15,6 +15,7 @@
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
 //! | `lease` | of several caches that miss an item, one fetches it |
 //! | `items` | reads and writes items, and follows the purges, for one runtime |
+//! | `status` | what the tier does, in numbers for an operator |
 
 pub mod health;
 mod items;
@@ -26,6 +27,8 @@ pub mod purge_log;
 pub mod sealed;
 pub mod secret;
 pub mod server_counters;
+mod status;
 
 pub use items::{Item, Items, Tier, WhenDown};
 pub use memcached::Expiry;
+pub use status::{ServerStatus, TierStatus};

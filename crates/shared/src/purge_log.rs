@@ -6,10 +6,14 @@
 //!
 //! A purge is carried out and noted under one lock. So whoever reads an epoch under that lock finds all purges up to it.
 
+mod counts;
+
 use crate::memcached::Failure;
 use crate::names::{Name, Namespace};
 use crate::sealed::{Opened, Sealed, Sealer};
 use bytes::Bytes;
+use counts::Counted;
+pub use counts::PurgeCounts;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
@@ -119,6 +123,7 @@ pub struct PurgeLog {
     state: Mutex<State>,
     /// Changes with each purge of this process.
     news: watch::Sender<()>,
+    counts: PurgeCounts,
 }
 
 #[derive(Debug)]
@@ -196,7 +201,7 @@ impl PurgeLog {
     pub fn new(namespace: Namespace, sealer: Arc<Sealer>, servers: usize) -> Self {
         let servers = (0..servers).map(|_| ServerLog::default()).collect();
         let state = Mutex::new(State { has_past: false, known: HashMap::new(), order: VecDeque::new(), servers });
-        Self { namespace, sealer, state, news: watch::Sender::default() }
+        Self { namespace, sealer, state, news: watch::Sender::default(), counts: PurgeCounts::default() }
     }
 
     /// The cache begins with responses that an earlier process had stored. `positions`: what [`PurgeLog::positions`] said of each server then, as
@@ -233,8 +238,14 @@ impl PurgeLog {
                 state.note(id, Known { epoch, sealed, since_ms: now_ms, is_own: true, untried, waiting });
             }
         }
+        self.counts.published.add(1);
         self.news.send_replace(());
         Ok(Delivery(delivery))
+    }
+
+    /// What the logs have brought so far.
+    pub fn counts(&self) -> &PurgeCounts {
+        &self.counts
     }
 
     /// Changes whenever a purge of this process has to be written.
@@ -287,6 +298,7 @@ impl PurgeLog {
         purger: &impl Purger,
         now: impl Fn() -> Clock,
     ) -> Result<bool, Failure> {
+        let purger = &Counted { purger, counts: &self.counts };
         let followed = async {
             let is_read = self.read(number, server, purger, &now).await?;
             if is_read && self.add_lacking(number, server, now().mono_ms).await? {
@@ -327,8 +339,12 @@ impl PurgeLog {
             let get = async |record| (record, server.get(&self.namespace.purge(record), None).await);
             for (record, found) in concurrently((next..=last).map(get)).await {
                 let found = found?.and_then(|sealed| self.open(sealed));
+                let is_missing = found.is_none();
                 if !self.state().take(number, record, found, now().mono_ms, purger) {
                     return Ok(false);
+                }
+                if is_missing {
+                    self.counts.missing.add(1);
                 }
             }
             next = last.saturating_add(1);

@@ -19,3 +19,5 @@ mod fake_server;
 mod hostile;
 #[path = "memcached/operations.rs"]
 mod operations;
+#[path = "memcached/status.rs"]
+mod status;

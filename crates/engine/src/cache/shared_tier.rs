@@ -3,6 +3,7 @@
 use crate::runtime::worker::Worker;
 use kasoku_cache::shared::Items;
 use kasoku_cache::{Cache, Entry, FillWriter, SharedRequest};
+use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_shared::lease::{Lease, Leased, RENEWAL_INTERVAL};
 use kasoku_shared::purge_log::{Clock, Epoch, Purger};
@@ -109,13 +110,18 @@ impl Drop for HeldLease {
 
 /// Writes a stored response to the shared tier, in the background.
 pub(crate) fn share(worker: &Rc<Worker>, request: SharedRequest, entry: Arc<Entry>, lease: Option<HeldLease>) {
-    if worker.shared_items.is_none() || !worker.background.has_room() {
+    if worker.shared_items.is_none() {
+        return HeldLease::pass(lease);
+    }
+    if !worker.background.has_room() {
+        worker.cells.count(Counter::SharedRefused);
         return HeldLease::pass(lease);
     }
     let of = worker.clone();
     worker.background.spawn(async move {
         let Some(items) = &of.shared_items else { return };
         let is_written = of.cache.share(items, &request, &entry, of.now()).await;
+        of.cells.count(if is_written { Counter::SharedStored } else { Counter::SharedRefused });
         if !is_written {
             HeldLease::pass(lease);
         }

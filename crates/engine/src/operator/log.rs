@@ -174,6 +174,9 @@ fn count_more(worker: &Worker, delivered: &Delivered) {
     if status.collapsed {
         worker.cells.count(Counter::Collapsed);
     }
+    if status.hit && status.detail == Some(Reason::HitMemcached) {
+        worker.cells.count(Counter::SharedHits);
+    }
     let stale =
         [Reason::HitStaleError, Reason::HitStaleDisconnected, Reason::HitStaleWhileRevalidate, Reason::HitMaxStale];
     if status.hit && status.detail.is_some_and(|detail| stale.contains(&detail)) {
