@@ -1,9 +1,11 @@
-//! Sums up a configuration in a few lines: where it listens, how much memory and disk it may use, and which origins its sites have.
+//! Sums up a configuration in a few lines: where it listens, how much memory and disk it may use, which servers share responses, and which
+//! origins its sites have.
 //!
 //! It shows what Kasoku has understood, so that an operator notices a site or an origin that was meant otherwise. It asks no origin,
 //! like `nginx -t` and `haproxy -c`.
 
 use kasoku_options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Site};
+use kasoku_options::{SharedEndpoint, SharedRing, SharedServer, SharedTier};
 use std::fmt::Display;
 
 /// The most sites that have a line.
@@ -21,6 +23,7 @@ pub(super) fn lines(options: &Options) -> Vec<String> {
     lines.push(line("control socket", &control_socket(&options.control_socket)));
     lines.push(line("memory", &format!("{} for responses", size(options.memory_bytes_max))));
     lines.push(line("disk", &disk(options)));
+    lines.extend(options.shared.as_ref().map(|tier| line("shared", &shared(tier))));
     lines.push(line("workers", &options.workers));
     lines.extend(options.sites.iter().take(SITES_MAX).map(site));
     if let Some(more @ 1..) = options.sites.len().checked_sub(SITES_MAX) {
@@ -68,6 +71,27 @@ fn disk(options: &Options) -> String {
         Some(LogTarget::File(path)) => format!("{bodies}; access log {}", path.display()),
         Some(LogTarget::StandardOutput) | None => bodies,
     }
+}
+
+fn shared(tier: &SharedTier) -> String {
+    let server = |SharedServer { endpoint, weight }: &SharedServer| {
+        let address = match endpoint {
+            SharedEndpoint::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
+            SharedEndpoint::Tcp { host, port } => format!("{host}:{port}"),
+            SharedEndpoint::Unix(path) => format!("unix:{}", path.display()),
+        };
+        if *weight == 1 { address } else { format!("{address} (weight {weight})") }
+    };
+    let servers: Vec<_> = tier.servers.iter().map(server).collect();
+    let ring = match tier.ring {
+        SharedRing::KetamaWeighted => "ketama-weighted",
+        SharedRing::Ketama => "ketama",
+    };
+    let secret = match &tier.secret_file {
+        Some(file) => format!("the secret in {}", file.display()),
+        None => "no secret".to_owned(),
+    };
+    format!("memcached at {}; ring {ring}, namespace {}, {secret}", listed(&servers), tier.namespace)
 }
 
 fn site(site: &Site) -> String {

@@ -53,6 +53,25 @@ standard input: ok, 2 sites
 }
 
 #[test]
+fn the_shared_tier_has_a_line_where_there_is_one() {
+    let line = |shared: &str| {
+        let site = "[[site]]\norigin = \"http://127.0.0.1:8000\"\n";
+        let checked = check_of_input(&["-"], &format!("[shared]\n{shared}{site}"));
+        let said = text(&checked.stdout);
+        said.lines().find(|line| line.starts_with("  shared ")).unwrap_or_else(|| panic!("{checked:?}")).to_owned()
+    };
+    assert_eq!(
+        line("memcached = [\"10.0.0.1\", \"[::1]:11212 3\", \"unix:/run/m.sock\"]\n"),
+        "  shared           memcached at 10.0.0.1:11211, [::1]:11212 (weight 3), unix:/run/m.sock; \
+         ring ketama-weighted, namespace kasoku, no secret"
+    );
+    assert_eq!(
+        line("memcached = [\"a:1\"]\nring = \"ketama\"\nnamespace = \"staging\"\nsecret-file = \"/etc/kasoku/s\"\n"),
+        "  shared           memcached at a:1; ring ketama, namespace staging, the secret in /etc/kasoku/s"
+    );
+}
+
+#[test]
 fn warnings_are_counted_and_many_sites_are_cut_short() {
     let sites = (0..22).map(|number| format!("[[site]]\nhosts = \"{number}.org\"\norigin = \"file:///nonexistent\"\n"));
     let warned = check_of_input(&["-"], &sites.collect::<String>());
