@@ -134,6 +134,8 @@ class Kasoku:
         with (directory / "kasoku.log").open("ab") as log:
             self.process = subprocess.Popen([PROGRAM, "serve", "--config", config], stderr=log)
         eventually("the program serves", lambda: ask(self.admin, "/healthz")[0] == 200)
+        up = f'kasoku_shared_server_up{{server="unix:{memcached.socket}"}} 1'
+        eventually("the shared tier is used", lambda: up in self.metrics())
 
     def metrics(self):
         token = self.token_file.read_text().strip()
@@ -144,8 +146,7 @@ class Kasoku:
     def visit(self, number):
         """Sends each kind of request once, and some more of the usual ones."""
         one, two = {"Host": "one.example"}, {"Host": "two.example"}
-        evicted = f"/large/{max(0, number - 25)}"
-        for path in ("/page", "/page", "/own/page", "/broken", "/cut", f"/large/{number}", f"/new/{number}", evicted):
+        for path in ("/page", "/page", "/own/page", "/broken", "/cut", f"/large/{number}", f"/new/{number}"):
             ask(self.port, path, one)
         ask(self.port, "/own/form", one, "POST")
         ask(self.port, "/page", {**one, "Accept-Encoding": "gzip"})
@@ -256,6 +257,10 @@ def run(directory, results):
         first = float(prometheus.query("kasoku_requests_total")[0]["value"][1])
         moved = lambda: float(prometheus.query("kasoku_requests_total")[0]["value"][1]) > max(first, 300)
         eventually("a scrape of all that", lambda: kasoku.visit(1000 + int(time.monotonic())) or moved())
+        # Memory has no room for all of them.
+        for number in range(30):
+            ask(kasoku.port, f"/large/{number}", {"Host": "one.example"})
+        eventually("a hit of the shared tier", lambda: prometheus.query("kasoku_shared_hits_total > 0"))
         evaluate(results, dashboard, kasoku, prometheus)
         spans = b"".join(body for path, body in Collector.taken if path == "/v1/traces")
         told = [word for word in (b"service.name", b"kasoku.result", b"one.example") if word not in spans]
@@ -290,6 +295,10 @@ def evaluate(results, dashboard, kasoku, prometheus):
     ids = [panel["id"] for panel in dashboard["panels"]]
     check(results, "ids of panels", len(ids) != len(set(ids)) and "one is there twice")
     check(results, "evictions", not prometheus.query("kasoku_evictions_total > 0") and "none, in a memory of 1 MiB")
+    page = (ROOT / "docs" / "shared.md").read_text()
+    named = {f"kasoku_{name}" for name in re.findall(r"`kasoku_(shared_[a-z_]+)`", page)}
+    shared = {name for name in known if name.startswith("kasoku_shared_")}
+    check(results, "the numbers of docs/shared.md", named ^ shared and str(named ^ shared))
     servers = [one["metric"].get("server") for one in prometheus.query("kasoku_shared_server_up == 1")]
     check(results, "the server of the shared tier", len(servers) != 1 and str(servers))
     for name in ("stored", "hits", "server_gets", "server_hits", "server_sets", "server_reply_seconds"):

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub(super) static SHARED: Section = Section {
     title: "The shared tier",
-    intro: "Several Kasokus keep their responses together in memcached servers, below memory and disk. Without `memcached` there is no shared tier. [The format](shared-format.md) is for programs that read or replace what is stored.",
+    intro: "Several Kasokus keep their responses together in memcached servers, below memory and disk. Without `memcached` there is no shared tier. [The page for operators](shared.md) says what is shared, and how purges reach all; [the format](shared-format.md) is for programs that read or replace what is stored.",
     settings: &[
         Setting {
             path: "shared.memcached",
