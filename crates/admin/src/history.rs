@@ -4,6 +4,7 @@
 //! takes a sample each second. A window that is longer than the samples go back begins at the oldest one, and its length says so.
 
 use crate::AdminHandle;
+use kasoku_cache::shared::ServerStatus;
 use kasoku_metrics::{Counter, Histogram, Metrics, StatusClass, Timer};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,15 +38,29 @@ pub(crate) struct Sample {
     /// Misses whose stored response the origin confirmed.
     revalidated: u64,
     origin: Histogram,
+    /// In the order of the configuration.
+    servers: Vec<ServerSample>,
+}
+
+/// What a server of the shared tier has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct ServerSample {
+    gets: u64,
+    hits: u64,
+    sets: u64,
+    failures: u64,
+    replies: u64,
+    reply_us: u64,
 }
 
 impl Sample {
-    pub(crate) fn of(metrics: &Metrics, at: Instant) -> Self {
+    pub(crate) fn of(metrics: &Metrics, servers: &[ServerStatus], at: Instant) -> Self {
         let counters = Counter::ALL.iter().map(|counter| metrics.total(*counter)).collect();
         let sites = metrics.responses();
         let answers = CLASSES.map(|class| sites.iter().map(|(_, responses)| responses.of_class(class)).sum());
         let revalidated = metrics.revalidated();
-        Self { at, counters, answers, revalidated, origin: metrics.times(Timer::Origin) }
+        let servers = servers.iter().map(ServerSample::of).collect();
+        Self { at, counters, answers, revalidated, origin: metrics.times(Timer::Origin), servers }
     }
 
     /// The sample before anything was counted.
@@ -56,11 +71,19 @@ impl Sample {
             answers: [0; CLASSES.len()],
             revalidated: 0,
             origin: Histogram::default(),
+            servers: Vec::new(),
         }
     }
 
     fn count(&self, counter: Counter) -> u64 {
         self.counters.get(counter as usize).copied().unwrap_or(0)
+    }
+}
+
+impl ServerSample {
+    fn of(server: &ServerStatus) -> Self {
+        let ServerStatus { gets, hits, sets, replies, reply_us, .. } = *server;
+        Self { gets, hits, sets, failures: server.failures(), replies, reply_us }
     }
 }
 
@@ -87,6 +110,33 @@ impl SecondSample {
     }
 }
 
+/// What a server of the shared tier did between two samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ServerRates {
+    /// Items that it was asked for, or was to store. Readings of its log are left out.
+    pub(crate) items_per_second: f64,
+    pub(crate) failures_per_second: f64,
+    /// How many of the items that it was asked for it had; `None`: none was asked for.
+    pub(crate) hit_ratio: Option<f64>,
+    /// The mean time of an operation; `None`: there was none.
+    pub(crate) reply_seconds_mean: Option<f64>,
+}
+
+impl ServerRates {
+    fn between(earlier: &ServerSample, later: &ServerSample, seconds: f64) -> Self {
+        let count = |read: fn(&ServerSample) -> u64| read(later).saturating_sub(read(earlier)) as f64;
+        let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+        let ratio = |part: f64, all: f64| (all > 0.0).then(|| part / all);
+        Self {
+            items_per_second: rate(count(|server| server.gets) + count(|server| server.sets)),
+            failures_per_second: rate(count(|server| server.failures)),
+            hit_ratio: ratio(count(|server| server.hits), count(|server| server.gets)),
+            reply_seconds_mean: ratio(count(|server| server.reply_us), count(|server| server.replies))
+                .map(|us| us / 1e6),
+        }
+    }
+}
+
 /// The rates between two samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SampledRates {
@@ -110,6 +160,8 @@ pub(crate) struct SampledRates {
     pub(crate) origin_head_seconds_mean: Option<f64>,
     /// 95 of 100 of these times are at most this long: the bound of a bucket. `None` also if they are beyond the last bound.
     pub(crate) origin_head_seconds_95: Option<f64>,
+    /// In the order of the configuration.
+    pub(crate) servers: Vec<ServerRates>,
 }
 
 impl SampledRates {
@@ -127,6 +179,9 @@ impl SampledRates {
         let revalidated = if seconds > 0.0 { (revalidated / seconds).min(misses) } else { 0.0 };
         let origin = later.origin.since(&earlier.origin);
         let in_seconds = |us: u64| us as f64 / 1e6;
+        // The sample before anything was counted has no servers.
+        let before = earlier.servers.iter().copied().chain(std::iter::repeat(ServerSample::default()));
+        let server = |(later, earlier): (&ServerSample, ServerSample)| ServerRates::between(&earlier, later, seconds);
         Self {
             seconds,
             requests_per_second: rate(Counter::Requests),
@@ -141,6 +196,7 @@ impl SampledRates {
             hit_ratio: hit_ratio(earlier, later),
             origin_head_seconds_mean: origin.mean_us().map(in_seconds),
             origin_head_seconds_95: origin.quantile_us(0.95).map(in_seconds),
+            servers: later.servers.iter().zip(before).map(server).collect(),
         }
     }
 }
@@ -197,7 +253,8 @@ fn seconds(samples: &VecDeque<Sample>) -> Vec<SecondSample> {
 /// Takes samples for ever.
 pub(crate) async fn keep(handle: AdminHandle) {
     loop {
-        handle.history.add(Sample::of(handle.engine.metrics(), Instant::now()));
+        let servers = handle.engine.cache().shared_status().unwrap_or_default().servers;
+        handle.history.add(Sample::of(handle.engine.metrics(), &servers, Instant::now()));
         tokio::time::sleep(INTERVAL).await;
     }
 }
@@ -212,7 +269,7 @@ mod tests {
         let (metrics, start) = (Metrics::new(1), Instant::now());
         let (cells, history) = (metrics.cells(0), History::new(start));
         let site = metrics.of_site("boards", 0);
-        let at = |seconds: u64| Sample::of(&metrics, start + Duration::from_secs(seconds));
+        let at = |seconds: u64| Sample::of(&metrics, &[], start + Duration::from_secs(seconds));
         // For a minute and a half, ten requests in each second: until the 80th second one of them is a hit, then nine.
         for second in 0..90 {
             history.add(at(second));
@@ -239,11 +296,35 @@ mod tests {
     }
 
     #[test]
+    fn a_server_of_the_shared_tier_has_the_rates_of_the_window() {
+        let (metrics, start) = (Metrics::new(1), Instant::now());
+        let history = History::new(start);
+        let at = |seconds: u64| {
+            let (gets, hits, errors) = (seconds * 10, seconds * 9, seconds.saturating_sub(80));
+            let (replies, reply_us) = (seconds * 20, seconds * 4_000);
+            let server =
+                ServerStatus { gets, hits, sets: seconds * 2, errors, replies, reply_us, ..Default::default() };
+            Sample::of(&metrics, &[server, ServerStatus::default()], start + Duration::from_secs(seconds))
+        };
+        (0..90).for_each(|second| history.add(at(second)));
+        let (rates, _) = history.told(&at(90));
+        let expected = |failures_per_second| ServerRates {
+            items_per_second: 12.0,
+            failures_per_second,
+            hit_ratio: Some(0.9),
+            reply_seconds_mean: Some(0.0002),
+        };
+        let told: Vec<_> = rates.iter().map(|rates| rates.servers.as_slice()).collect();
+        assert_eq!(told[0], [expected(1.0), ServerRates::default()]);
+        assert_eq!(told[2], [expected(10.0 / 90.0), ServerRates::default()]);
+    }
+
+    #[test]
     fn a_program_that_has_just_started_says_how_far_it_goes_back() {
         let (metrics, start) = (Metrics::new(1), Instant::now());
         let history = History::new(start);
         metrics.cells(0).add(Counter::Requests, 6);
-        let (rates, seconds) = history.told(&Sample::of(&metrics, start + Duration::from_secs(3)));
+        let (rates, seconds) = history.told(&Sample::of(&metrics, &[], start + Duration::from_secs(3)));
         assert_eq!(seconds, [], "no second is complete");
         for rates in rates {
             assert_eq!((rates.seconds, rates.requests_per_second), (3.0, 2.0));

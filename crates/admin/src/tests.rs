@@ -252,7 +252,8 @@ fn each_server_of_the_shared_tier_has_its_numbers_in_both_formats() {
     };
     let engine = Setup::safe().options(options).run_without_origin();
     engine.metrics().cells(0).add(Counter::SharedHits, 3);
-    let admin = Admin::start(&loopback(), AdminHandle::new(engine.handle().clone(), None)).unwrap();
+    let admin_handle = AdminHandle::new(engine.handle().clone(), None);
+    let admin = Admin::start(&loopback(), admin_handle.clone()).unwrap();
     let answer = get(&admin, "/metrics");
     for line in [
         "# TYPE kasoku_shared_server_up gauge",
@@ -272,6 +273,10 @@ fn each_server_of_the_shared_tier_has_its_numbers_in_both_formats() {
     assert_eq!(unix["server"], "unix:/nowhere/\"a\\b");
     assert!(tcp["shared_server_log_age_seconds"].is_number() && tcp["shared_server_errors"].is_u64(), "{tcp}");
     assert_eq!((&stats["shared_hits"], &stats["shared_purges_received"]), (&3.into(), &0.into()));
+    let top: serde_json::Value = serde_json::from_str(&crate::top::text(&admin_handle)).unwrap();
+    let [tcp, unix] = top["shared_servers"].as_array().unwrap().as_slice() else { panic!("two servers: {top}") };
+    assert_eq!((&tcp["server"], &tcp["is_up"], &tcp["hit_ratio"]), (&"127.0.0.1:1".into(), &false.into(), &().into()));
+    assert_eq!(unix["server"], "unix:/nowhere/\"a\\b");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `GET /top`: what happens at present, for `kasoku top` and for scripts. It shows URLs of visitors.
 
 use crate::AdminHandle;
-use crate::history::{Sample, SampledRates, SecondSample};
+use crate::history::{Sample, SampledRates, SecondSample, ServerRates};
 use crate::snapshot::VERSION;
+use kasoku_cache::shared::ServerStatus;
 use kasoku_engine::OriginNumbers;
 use kasoku_engine::top::{NotHitKind, TopUrl};
 use kasoku_options::Options;
@@ -15,7 +16,9 @@ const URLS_MAX: usize = 50;
 
 /// The answer as JSON. Times are in seconds.
 pub(crate) fn text(handle: &AdminHandle) -> String {
-    let (rates, seconds) = handle.history.told(&Sample::of(handle.engine.metrics(), Instant::now()));
+    let servers = handle.engine.cache().shared_status().unwrap_or_default().servers;
+    let (rates, seconds) = handle.history.told(&Sample::of(handle.engine.metrics(), &servers, Instant::now()));
+    let server_rates = rates.first().map(|rates| rates.servers.as_slice()).unwrap_or_default();
     let top = handle.engine.top(URLS_MAX);
     let (cache, options) = (handle.engine.cache(), handle.engine.options());
     let limits = connections_max(&options);
@@ -31,6 +34,7 @@ pub(crate) fn text(handle: &AdminHandle) -> String {
             "bytes_max": options.request_buffer.bytes_max,
         },
         "origins": handle.engine.origins().numbers().iter().map(|origin| of_origin(origin, &limits)).collect::<Vec<_>>(),
+        "shared_servers": servers.iter().zip(server_rates).map(of_server).collect::<Vec<_>>(),
         "urls_seconds": top.seconds,
         "urls": top.urls.iter().map(of_url).collect::<Vec<_>>(),
     });
@@ -82,6 +86,21 @@ fn of_origin(origin: &OriginNumbers, limits: &HashMap<String, usize>) -> Value {
         "connections_in_use": origin.connections,
         "connections_max": limits.get(&origin.address),
         "queue": origin.queue,
+    })
+}
+
+/// The rates are of the first window.
+fn of_server((server, rates): (&ServerStatus, &ServerRates)) -> Value {
+    json!({
+        "server": server.address,
+        "is_up": server.is_usable,
+        "outages": server.outages,
+        "failures": server.failures(),
+        "items_per_second": rounded(rates.items_per_second),
+        "failures_per_second": rounded(rates.failures_per_second),
+        "hit_ratio": rates.hit_ratio.map(share),
+        "reply_seconds_mean": rates.reply_seconds_mean,
+        "reply_seconds_max": server.reply_max_us as f64 / 1e6,
     })
 }
 

@@ -71,6 +71,13 @@ impl Tier {
     }
 }
 
+impl ServerStatus {
+    /// Operations that have failed in any way.
+    pub fn failures(&self) -> u64 {
+        [self.errors, self.timeouts, self.busy].into_iter().fold(0, u64::saturating_add)
+    }
+}
+
 impl Server {
     fn status(&self, now_ms: u64) -> ServerStatus {
         let counters = &self.counters;

@@ -1,8 +1,8 @@
 //! Writes a snapshot as plain text, for files, pipes and scripts: all columns, no colours, URLs in full.
 
 use super::draw::{Column, NO_URLS, RATES, URL_COLUMNS, headings, is_text, title};
-use super::format::{binary_bytes, plain, rate, span};
-use super::snapshot::{TopOrigin, TopSnapshot, Used};
+use super::format::{binary_bytes, optional_time, plain, rate, share, span};
+use super::snapshot::{TopOrigin, TopServer, TopSnapshot, Used};
 use super::view::{Order, View};
 use std::fmt::Write;
 
@@ -29,6 +29,7 @@ pub(super) fn text(moment: &TopSnapshot, program: &str) -> String {
     let gauges = [("memory", moment.memory), ("uploads", moment.request_buffer)];
     lines.extend(gauges.into_iter().filter_map(|(name, used)| Some(gauge(name, used?))));
     lines.extend(moment.origins.iter().map(origin));
+    lines.extend(moment.servers.iter().map(server));
     let back = span(moment.urls_seconds);
     lines.extend([String::new(), format!("Not from memory in the last {back}, most requests first")]);
     lines.extend(list(moment, Order::Requests));
@@ -67,6 +68,19 @@ fn origin(origin: &TopOrigin) -> String {
     format!(
         "{:<columns$} {state}, {connections} connections in use, {queue} requests waiting, {failures} failed",
         plain(&origin.address),
+        columns = NAME_COLUMNS - 1
+    )
+}
+
+fn server(server: &TopServer) -> String {
+    let state = if server.is_up { "up" } else { "DOWN" };
+    let TopServer { failures, outages, .. } = server;
+    format!(
+        "{:<columns$} {state}, {} items per second, {} hits, {} each, {failures} failed, {outages} outages",
+        format!("shared {}", plain(&server.address)),
+        rate(server.items),
+        share(server.hit_ratio),
+        optional_time(server.reply_mean),
         columns = NAME_COLUMNS - 1
     )
 }

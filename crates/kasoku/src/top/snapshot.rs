@@ -56,6 +56,8 @@ pub(super) struct TopSnapshot {
     /// Bodies of requests, which are on disk until they are complete.
     pub(super) request_buffer: Option<Used>,
     pub(super) origins: Vec<TopOrigin>,
+    /// The servers of the shared tier.
+    pub(super) servers: Vec<TopServer>,
     /// How far back the URLs' numbers go.
     pub(super) urls_seconds: f64,
     pub(super) urls: Vec<TopRow>,
@@ -100,6 +102,22 @@ pub(super) struct TopOrigin {
     pub(super) failures: f64,
 }
 
+/// A server of the shared tier. Rates are of the last seconds.
+#[derive(Debug)]
+pub(super) struct TopServer {
+    pub(super) address: String,
+    pub(super) is_up: bool,
+    /// Items that it was asked for, or was to store, per second.
+    pub(super) items: f64,
+    pub(super) hit_ratio: Option<f64>,
+    pub(super) reply_mean: Option<f64>,
+    /// Operations that failed, per second.
+    pub(super) failing: f64,
+    /// Operations that failed since the start.
+    pub(super) failures: f64,
+    pub(super) outages: f64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct TopRow {
     pub(super) url: String,
@@ -141,6 +159,7 @@ impl TopSnapshot {
             memory: said.get("memory").and_then(used),
             request_buffer: said.get("request_buffer").and_then(used),
             origins: list(&said, "origins").map(origin).collect(),
+            servers: list(&said, "shared_servers").map(server).collect(),
             urls_seconds: number(&said, "urls_seconds"),
             urls: list(&said, "urls").map(url).collect(),
         })
@@ -178,6 +197,19 @@ fn origin(said: &Value) -> TopOrigin {
         connections_max: optional(said, "connections_max"),
         queue: number(said, "queue"),
         failures: number(said, "failures"),
+    }
+}
+
+fn server(said: &Value) -> TopServer {
+    TopServer {
+        address: text(said, "server"),
+        is_up: said.get("is_up").and_then(Value::as_bool).unwrap_or(true),
+        items: number(said, "items_per_second"),
+        hit_ratio: optional(said, "hit_ratio"),
+        reply_mean: optional(said, "reply_seconds_mean"),
+        failing: number(said, "failures_per_second"),
+        failures: number(said, "failures"),
+        outages: number(said, "outages"),
     }
 }
 

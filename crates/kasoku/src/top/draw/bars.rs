@@ -1,8 +1,8 @@
 //! Draws the bars: a label, a bar and a number in one line each. Without room for all, the last lines are left out.
 
 use super::cut;
-use crate::top::format::{binary_bytes, plain, rate, share, span};
-use crate::top::snapshot::{ResultKind, TopOrigin, TopRates, TopSnapshot, Used};
+use crate::top::format::{binary_bytes, optional_time, plain, rate, share, span};
+use crate::top::snapshot::{ResultKind, TopOrigin, TopRates, TopServer, TopSnapshot, Used};
 use crate::top::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -19,10 +19,14 @@ const BAR_COLUMNS_MAX: u16 = 60;
 /// The width of the bar of an origin's connections, beside its address.
 const CONNECTIONS_COLUMNS: u16 = 10;
 
+/// The width of a server's hits, beside its address.
+const HITS_COLUMNS: u16 = 12;
+
 /// The levels of a sparkline.
 const LEVELS: f64 = 8.0;
 
-/// The most origins that have a line of their own: on a screen of at least [`LINES_LOW`] lines, and on a lower one.
+/// The most origins that have a line of their own, and the most servers of the shared tier: on a screen of at least [`LINES_LOW`] lines, and
+/// on a lower one.
 const ORIGINS_MAX: usize = 6;
 const ORIGINS_MAX_LOW: usize = 2;
 
@@ -52,6 +56,7 @@ enum Drawn<'m> {
     /// No bar: the text takes the whole line.
     Text(Line<'static>),
     Origin(&'m TopOrigin),
+    Server(&'m TopServer),
 }
 
 /// All bars, the most important first.
@@ -63,7 +68,9 @@ pub(super) fn of(moment: &TopSnapshot, lines: u16, look: Theme) -> Vec<Bar<'_>> 
     }
     bars.extend(moment.memory.map(|used| gauge("memory", used, look)));
     bars.extend(moment.request_buffer.filter(|used| used.bytes > 0.0).map(|used| gauge("uploads", used, look)));
-    add_origins(&mut bars, moment, if lines < LINES_LOW { ORIGINS_MAX_LOW } else { ORIGINS_MAX }, look);
+    let shown_max = if lines < LINES_LOW { ORIGINS_MAX_LOW } else { ORIGINS_MAX };
+    add_origins(&mut bars, moment, shown_max, look);
+    add_servers(&mut bars, moment, shown_max, look);
     bars
 }
 
@@ -131,13 +138,36 @@ fn add_origins<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, origins_max
         };
         bars.push(Bar { label: "origin", drawn: Drawn::Origin(origin), value, style });
     }
-    let others = origins.get(shown..).unwrap_or_default();
-    if !others.is_empty() {
-        let down = others.iter().filter(|origin| !origin.is_up).count();
-        let (state, style) =
-            if down == 0 { ("all up".to_owned(), Style::new()) } else { (format!("{down} down"), look.trouble()) };
-        bars.push(Bar::text("origins", Line::styled(format!("{} more, {state}", others.len()), style)));
+    bars.extend(others("origins", origins.iter().skip(shown).map(|origin| origin.is_up), look));
+}
+
+/// Adds the servers of the shared tier, first those that are down.
+fn add_servers<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, servers_max: usize, look: Theme) {
+    let mut servers: Vec<&TopServer> = moment.servers.iter().collect();
+    servers.sort_by_key(|server| server.is_up);
+    let shown = if servers.len() > servers_max { servers_max.saturating_sub(1) } else { servers.len() };
+    for server in servers.iter().take(shown) {
+        let (value, style) = match server {
+            TopServer { is_up: false, failures, .. } => (format!("DOWN, {failures} failed"), look.trouble()),
+            TopServer { failing, .. } if *failing > 0.0 => (format!("{}/s failed", rate(*failing)), look.trouble()),
+            TopServer { items, reply_mean, .. } => {
+                (format!("{}/s  {}", rate(*items), optional_time(*reply_mean)), Style::new())
+            }
+        };
+        bars.push(Bar { label: "shared", drawn: Drawn::Server(server), value, style });
     }
+    bars.extend(others("shared", servers.iter().skip(shown).map(|server| server.is_up), look));
+}
+
+/// Sums up those that have no line of their own, by whether they are up. `None`: all have one.
+fn others(label: &'static str, are_up: impl Iterator<Item = bool>, look: Theme) -> Option<Bar<'static>> {
+    let (up, down): (Vec<bool>, Vec<bool>) = are_up.partition(|is_up| *is_up);
+    let (state, style) = match down.len() {
+        0 => ("all up".to_owned(), Style::new()),
+        down => (format!("{down} down"), look.trouble()),
+    };
+    let count = up.len() + down.len();
+    (count > 0).then(|| Bar::text(label, Line::styled(format!("{count} more, {state}"), style)))
 }
 
 /// Draws as many as fit.
@@ -154,7 +184,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, bars: &[Bar<'_>], look: Th
         let columns = [Constraint::Length(bar_columns), Constraint::Length(2), Constraint::Fill(1)];
         let [middle, _, value] = Layout::horizontal(columns).areas(rest);
         draw_bar(frame, middle, bar, look);
-        let style = if matches!(bar.drawn, Drawn::Origin(_)) { bar.style } else { Style::new() };
+        let style = if matches!(bar.drawn, Drawn::Origin(_) | Drawn::Server(_)) { bar.style } else { Style::new() };
         frame.render_widget(Line::styled(bar.value.as_str(), style), value);
     }
 }
@@ -177,21 +207,37 @@ fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Theme) {
             frame.render_widget(Line::from(parts.collect::<Vec<_>>()), area);
         }
         Drawn::Origin(origin) => {
-            let text = plain(&origin.address);
-            // The end of an address, its port, tells it from others, so the address takes precedence over the bar.
-            let has_room = text.len() + 1 + CONNECTIONS_COLUMNS as usize <= area.width as usize;
-            let gauge_columns = if has_room { CONNECTIONS_COLUMNS } else { 0 };
-            let columns = [Constraint::Fill(1), Constraint::Length(gauge_columns)];
-            let [address, gauge] = Layout::horizontal(columns).areas(area);
-            let text = cut(text, address.width as usize, look);
-            frame.render_widget(Line::styled(text, if origin.is_up { Style::new() } else { look.trouble() }), address);
+            let gauge = draw_address(frame, area, (&origin.address, origin.is_up), CONNECTIONS_COLUMNS, look);
             if let Some(most) = origin.connections_max.filter(|most| *most > 0.0) {
                 let ratio = (origin.connections / most).clamp(0.0, 1.0);
                 draw_gauge(frame, gauge, ratio, look.fullness(ratio), look);
             }
         }
+        Drawn::Server(server) => {
+            let hits = draw_address(frame, area, (&server.address, server.is_up), HITS_COLUMNS, look);
+            let text = server.hit_ratio.map_or_else(String::new, |ratio| format!("{} hits", share(Some(ratio))));
+            frame.render_widget(Line::raw(text).right_aligned(), hits);
+        }
         Drawn::Text(_) => {}
     }
+}
+
+/// Draws an address, which has trouble if it is not up. Returns the area beside it, of so many columns or of none.
+fn draw_address(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    (address, is_up): (&str, bool),
+    beside_columns: u16,
+    look: Theme,
+) -> Rect {
+    let text = plain(address);
+    // The end of an address, its port, tells it from others, so the address takes precedence over what is beside it.
+    let has_room = text.len() + 1 + beside_columns as usize <= area.width as usize;
+    let columns = [Constraint::Fill(1), Constraint::Length(if has_room { beside_columns } else { 0 })];
+    let [left, beside] = Layout::horizontal(columns).areas(area);
+    let text = cut(text, left.width as usize, look);
+    frame.render_widget(Line::styled(text, if is_up { Style::new() } else { look.trouble() }), left);
+    beside
 }
 
 fn draw_gauge(frame: &mut Frame<'_>, area: Rect, ratio: f64, style: Style, look: Theme) {

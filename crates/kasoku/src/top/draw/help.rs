@@ -19,7 +19,7 @@ const KEYS: [(&str, &str); 7] = [
 
 fn kind_means(kind: ResultKind) -> &'static str {
     match kind {
-        ResultKind::Hit => "from memory",
+        ResultKind::Hit => "from memory, disk or the shared tier",
         ResultKind::Revalidated => "the origin confirmed what is stored",
         ResultKind::Miss => "fetched, and may be stored",
         ResultKind::Pass => "fetched, and may not be stored",
@@ -28,10 +28,11 @@ fn kind_means(kind: ResultKind) -> &'static str {
 }
 
 /// Each line fits into 60 columns.
-const NOTES: [&str; 5] = [
+const NOTES: [&str; 6] = [
     "",
     "hit ratio   hits of all requests but errors, each second",
     "origin      its connections in use, of those allowed",
+    "shared      a server of the shared tier: hits, items, time",
     "The list is of requests that were not hits.",
     "Any key goes back.",
 ];

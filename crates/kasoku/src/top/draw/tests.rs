@@ -172,6 +172,45 @@ Not from memory  in the last 7 min 1 s
     );
 }
 
+#[test]
+fn each_server_of_the_shared_tier_has_a_line() {
+    let server = |address: &str, is_up: bool, items: f64, failing: f64| {
+        let (ratio, mean) = if items > 0.0 { (Some(0.9312), Some(0.00034)) } else { (None, None) };
+        json!({ "server": address, "is_up": is_up, "items_per_second": items, "hit_ratio": ratio, "reply_seconds_mean": mean,
+            "failures_per_second": failing, "failures": 37, "outages": 2 })
+    };
+    let screen = |columns, rows, servers: &[serde_json::Value]| {
+        let said = json!({ "rates": [{}], "urls": [], "shared_servers": servers });
+        let moment = TopSnapshot::read(&said.to_string()).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal.draw(|frame| draw(frame, &moment, &mut View::default(), None, COLOURED)).unwrap();
+        let buffer = terminal.backend().buffer().clone();
+        (lines(&buffer).into_iter().filter(|line| line.starts_with("shared")).collect::<Vec<_>>(), buffer)
+    };
+    let all = [
+        server("10.0.0.1:11211", true, 1412.3, 0.0),
+        server("10.0.0.2:11211", true, 0.0, 0.0),
+        server("10.0.0.3:11211", false, 3.0, 3.0),
+        server("unix:/run/\u{1b}[2J", true, 3.0, 1.0),
+    ];
+    let (shown, buffer) = screen(80, 40, &all);
+    assert_eq!(
+        shown,
+        [
+            "shared     10.0.0.3:11211                       93.1 % hits  DOWN, 37 failed",
+            "shared     10.0.0.1:11211                       93.1 % hits  1412.3/s  0.3 ms",
+            "shared     10.0.0.2:11211                                    0.0/s  -",
+            r"shared     unix:/run/\u{1b}[2J                  93.1 % hits  1.0/s failed",
+        ]
+    );
+    assert_eq!((colour(&buffer, "DOWN"), colour(&buffer, "10.0.0.3")), (Color::Red, Color::Red));
+    let (shown, _) = screen(80, 24, &all);
+    assert_eq!(shown[1..], ["shared     3 more, all up"]);
+    let (shown, _) = screen(46, 40, &all[..1]);
+    assert_eq!(shown, ["shared     10.0.0.1:11211  1412.3/s  0.3 ms"], "the address comes first");
+    assert_eq!(screen(80, 40, &[]).0, [] as [String; 0]);
+}
+
 /// The answer of a program that has had no request in the last minute, and so many per second since its start.
 fn idle_moment(since_the_start: f64) -> TopSnapshot {
     let rates = |seconds: f64, requests: f64| json!({ "seconds": seconds, "requests_per_second": requests });
