@@ -13,8 +13,8 @@
 use crate::AdminHandle;
 use kasoku_engine::Difference;
 use kasoku_engine::explain::{
-    ConfigName, Explanation, GuardState, Guarded, OriginSample, Point, Question, QuestionError, Reason,
-    SharedWithSessions, Side, Stored, SuggestedChange, Suggestion, Tips,
+    Because, ConfigName, Explanation, GuardState, Guarded, OriginSample, Point, Question, QuestionError, Reason,
+    SharedLookup, SharedWithSessions, Side, Stored, SuggestedChange, Suggestion, Tips,
 };
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
@@ -75,6 +75,7 @@ fn json_of(it: &Explanation) -> Value {
         "profile": named(&it.profile),
         "guard": it.guarded.as_ref().map(guarded),
         "stored": stored(&it.stored),
+        "shared": it.shared.as_ref().map(shared),
         "outcome": it.outcome.kind(),
         "reason": told(reason),
         "cache_status": it.cache_status(),
@@ -123,6 +124,12 @@ fn stored(it: &Stored) -> Value {
         "is_hit_for_miss": it.is_hit_for_miss,
         "last_refusal": refusal,
     })
+}
+
+/// What the shared tier has. `refusal` says why that can't answer.
+fn shared(it: &SharedLookup) -> Value {
+    let because = |because: Because| json!({ "text": because.text(), "source": because.source() });
+    json!({ "name": it.place.name, "server": it.place.server, "refusal": it.refusal.map(because) })
 }
 
 /// What the leak guard knows of a URL pattern.

@@ -11,6 +11,7 @@ use crate::refusals::StoreRefusal;
 use crate::selection::Selection;
 use crate::verdict::{OriginExchange, meta};
 use crate::{Cache, Entry, SharedRequest};
+use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
@@ -72,6 +73,8 @@ pub enum Tier {
     Memory,
     /// On disk, and not in memory.
     Disk,
+    /// In the shared tier alone.
+    Shared,
 }
 
 impl Tier {
@@ -80,6 +83,7 @@ impl Tier {
         match self {
             Self::Memory => "memory",
             Self::Disk => "disk",
+            Self::Shared => "shared",
         }
     }
 }
@@ -105,6 +109,8 @@ pub struct Inspection {
     pub is_hit_for_miss: bool,
     /// Why the last response of this key was not stored, as long as none is.
     pub last_refusal: Option<StoreRefusal>,
+    /// Whether the shared tier, if there is one, would be asked before the origin.
+    pub asks_shared_tier: bool,
     /// What the request asks of caches.
     directives: RequestDirectives,
 }
@@ -117,6 +123,13 @@ impl Inspection {
         let outcome = if is_hit { asking(request.head(), &self.directives, reason) } else { self.outcome };
         Self { outcome, ..self }
     }
+
+    /// The same, where the shared tier has this response.
+    #[must_use]
+    pub fn found_shared(self, entry: Arc<Entry>) -> Self {
+        let outcome = LookupOutcome::Hit(Reason::HitMemcached);
+        Self { outcome, entry: Some(entry), tier: Some(Tier::Shared), other: None, ..self }
+    }
 }
 
 impl Cache {
@@ -126,7 +139,9 @@ impl Cache {
         let hash = query.key.hash();
         let (stored, from_disk) = self.stored_in_tiers(query);
         let directives = request_directives(&query.request.fields);
-        let (outcome, entry) = match self.judge(query, &directives, stored.as_deref()) {
+        let judged = self.judge(query, &directives, stored.as_deref());
+        let is_kept = matches!(judged, Judged::Kept { .. });
+        let (outcome, entry) = match judged {
             Judged::Nothing => (self.miss(query, &directives, None, &first_variant(query).1, Reason::UriMiss), None),
             Judged::OtherVariants(resource) => {
                 let variant = resource.variant_of(&query.request.fields, query.policy);
@@ -148,15 +163,24 @@ impl Cache {
             true => Tier::Disk,
             false => Tier::Memory,
         });
+        let outcome = may_look_up(query.request).err().map_or(outcome, LookupOutcome::Pass);
+        let is_hit_for_miss = self.is_hit_for_miss(query);
+        let wants_validation = directives.no_cache && query.policy.client_may_revalidate;
+        let wants_whole = query.request.method == Method::GET && !query.request.fields.contains("range");
+        // As the fill would: see `FillWriter::may_be_in_the_shared_tier`.
+        let asks_shared_tier = matches!(outcome, LookupOutcome::Ask(_))
+            && wants_whole
+            && !(is_kept || is_hit_for_miss || wants_validation || has_credentials);
         Inspection {
-            outcome: may_look_up(query.request).err().map_or(outcome, LookupOutcome::Pass),
+            outcome,
+            asks_shared_tier,
             entry,
             tier,
             other,
             variants: stored.as_ref().map_or(0, |resource| resource.len()),
             nominated,
             is_being_filled: self.0.fills.is_running(hash, query.key.bytes()),
-            is_hit_for_miss: self.is_hit_for_miss(query),
+            is_hit_for_miss,
             last_refusal: self.0.refusals.last(hash, has_credentials),
             directives,
         }

@@ -15,9 +15,11 @@
 //! | `removals` | a purge as text, as other caches are told of it |
 //! | `content` | the content of an item as text, and back |
 //! | `lines` | the lines with which a content begins |
+//! | `inspect` | what the shared tier has for a request, for people |
 //! | `usable` | whether what an item says may be used for a request |
 
 mod content;
+mod inspect;
 mod lines;
 mod read;
 mod removals;
@@ -30,6 +32,7 @@ use crate::invalidated::Invalidated;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::Tags;
 use crate::{Cache, Key};
+pub use inspect::SharedPlace;
 use kasoku_semantics::time::Now;
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
 pub use kasoku_shared::{Items, ServerStatus, Tier, TierStatus};

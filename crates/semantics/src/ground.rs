@@ -89,6 +89,13 @@ grounds! {
     FormSentBack, "configuration", "The application may check this form against the session that is dropped, as with a token. Then the page has to pass.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
     CookieRemoved, "configuration", "`cookies.others` says that this cookie is removed. It is not sent to the application, so the answer can't depend on it.";
+    // Why the shared tier has no answer.
+    SharedAway, "Kasoku: the shared tier", "No server may be asked for it: the one that would have it has failed, or its log of purges is not known.";
+    SharedFailed, "Kasoku: the shared tier", "The server did not answer in time, or failed.";
+    SharedAbsent, "Kasoku: the shared tier", "The server has nothing of this name.";
+    SharedDamaged, "Kasoku: the shared tier", "What the server has is damaged, forged, or not complete, so it is not used.";
+    SharedUnreadable, "Kasoku: the shared tier", "What the server has is not in the format of the shared tier, or is of another URI, so it is not used.";
+    SharedUnordered, "Kasoku: the shared tier", "It can't be told which purges came after what the server has, so it is not used.";
     // Lines that do not count.
     Overruled, "RFC 9213 section 2.2", "This line does not count: the field for caches such as Kasoku overrules it.";
     ExpiresOverruled, "RFC 9111 section 5.3", "Expires does not count: Cache-Control states the lifetime.";

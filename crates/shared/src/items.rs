@@ -47,6 +47,19 @@ pub struct Item {
     content: Content,
 }
 
+/// Why no item was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// No server may be asked for it.
+    Away,
+    /// The server did not answer, or failed otherwise.
+    Failed,
+    /// The server has no item of this name.
+    Absent,
+    /// The item, or a chunk of it, is missing in part, damaged, or forged.
+    Damaged,
+}
+
 enum Content {
     Whole(Bytes),
     /// The first chunk has been read.
@@ -99,6 +112,17 @@ impl Tier {
         &self.servers
     }
 
+    /// The server of an item, or the one in its place. `None`: there is none that may be asked.
+    pub fn server_of(&self, name: &Name) -> Option<usize> {
+        let servers = &self.servers;
+        let now_ms = servers.now_ms();
+        let is_away = |server: usize| servers.server(server).is_none_or(|server| !server.health.is_usable(now_ms));
+        match self.when_down {
+            WhenDown::NextServer => servers.ring().server_without(name.as_bytes(), is_away),
+            WhenDown::Miss => Some(servers.ring().server(name.as_bytes())).filter(|server| !is_away(*server)),
+        }
+    }
+
     /// Items that were damaged, forged, or not written by a cache of this version.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
@@ -111,18 +135,22 @@ impl Items {
         &self.tier
     }
 
-    /// Reads an item. `None`: there is none that can be used.
-    pub async fn get(&self, name: &Name) -> Option<Item> {
-        let server = self.server_of(name)?;
-        let sealed = self.client.get(server, name.as_bytes()).await.ok()??;
-        let content = match self.intact(self.tier.sealer.open(sealed))? {
+    /// Reads an item.
+    ///
+    /// # Errors
+    /// There is none that can be used.
+    pub async fn get(&self, name: &Name) -> Result<Item, Missing> {
+        let server = self.tier.server_of(name).ok_or(Missing::Away)?;
+        let sealed = self.client.get(server, name.as_bytes()).await.map_err(|_| Missing::Failed)?;
+        let sealed = sealed.ok_or(Missing::Absent)?;
+        let content = match self.intact(self.tier.sealer.open(sealed)).ok_or(Missing::Damaged)? {
             Opened::Whole(content) => Content::Whole(content),
             Opened::Chunks(manifest) => {
-                let first = self.chunk_of(server, name, &manifest, 0).await?;
+                let first = self.chunk_of(server, name, &manifest, 0).await.ok_or(Missing::Damaged)?;
                 Content::Chunks(manifest, first)
             }
         };
-        Some(Item { server, name: name.clone(), content })
+        Ok(Item { server, name: name.clone(), content })
     }
 
     /// Reads a chunk of an item. `None`: it can't be used, so the rest of the item is lost.
@@ -141,7 +169,7 @@ impl Items {
 
     /// Writes an item, made of these pieces, if its server takes it. `content` gets the server, for whose log the item has to be made.
     pub async fn put(&self, name: &Name, expiry: Expiry, content: impl FnOnce(usize) -> Option<Vec<Bytes>>) -> bool {
-        let Some(server) = self.server_of(name) else { return false };
+        let Some(server) = self.tier.server_of(name) else { return false };
         let Some(content) = content(server) else { return false };
         let item_bytes_max = self.tier.servers.options().item_bytes_max;
         let Ok(sealed) = self.tier.sealer.seal(content, item_bytes_max, || fastrand::u128(..)) else { return false };
@@ -180,17 +208,6 @@ impl Items {
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
-    }
-
-    /// The server of an item, or the one in its place. `None`: there is none that may be asked.
-    pub(crate) fn server_of(&self, name: &Name) -> Option<usize> {
-        let servers = &self.tier.servers;
-        let now_ms = servers.now_ms();
-        let is_away = |server: usize| servers.server(server).is_none_or(|server| !server.health.is_usable(now_ms));
-        match self.tier.when_down {
-            WhenDown::NextServer => servers.ring().server_without(name.as_bytes(), is_away),
-            WhenDown::Miss => Some(servers.ring().server(name.as_bytes())).filter(|server| !is_away(*server)),
-        }
     }
 
     fn intact<T, E>(&self, opened: Result<T, E>) -> Option<T> {

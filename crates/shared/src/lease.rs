@@ -46,7 +46,7 @@ pub enum Leased {
 impl Items {
     /// Asks for the right to fetch the item of this name.
     pub async fn lease(&self, item: &Name) -> Leased {
-        let Some(server) = self.server_of(item) else { return Leased::Unknown };
+        let Some(server) = self.tier().server_of(item) else { return Leased::Unknown };
         let (name, token) = (item.lease(), Bytes::from(format!("{:032x}", fastrand::u128(..))));
         let expiry = Expiry::After(LEASE_SECONDS);
         match self.client().add(server, name.as_bytes(), token.clone(), expiry).await {

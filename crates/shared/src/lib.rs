@@ -29,6 +29,6 @@ pub mod secret;
 pub mod server_counters;
 mod status;
 
-pub use items::{Item, Items, Tier, WhenDown};
+pub use items::{Item, Items, Missing, Tier, WhenDown};
 pub use memcached::Expiry;
 pub use status::{ServerStatus, TierStatus};

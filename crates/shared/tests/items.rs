@@ -107,7 +107,7 @@ impl FrontEnd {
 
     /// The content of an item, with all its chunks.
     async fn get(&self, uri: &str) -> Option<Vec<u8>> {
-        let item = self.items.get(&self.items.tier().namespace().response(uri)).await?;
+        let item = self.items.get(&self.items.tier().namespace().response(uri)).await.ok()?;
         let mut content = item.content().to_vec();
         for number in 1..=item.chunks_left() {
             content.extend_from_slice(&self.items.chunk(&item, number).await?);

@@ -4,17 +4,19 @@ use super::Items;
 use super::content::{self, Read, ReadResponse};
 use super::usable::may_be_used;
 use crate::generations::Validity;
+use crate::tags::Tags;
 use crate::verdict::{FetchPurpose, FillWriter};
-use crate::{Body, Cache, Entry, Meta};
+use crate::{Body, Cache, Entry, Meta, SharedRequest};
 use bytes::Bytes;
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
+use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::request_directives;
 use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
-use kasoku_shared::Item;
+use kasoku_shared::Missing;
 use kasoku_shared::names::Name;
 use std::sync::Arc;
 
@@ -39,41 +41,15 @@ impl FillWriter {
     /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns what it has, and the name of the item that would have
     /// the response.
     pub async fn find_shared(&self, items: &Items, now: Now) -> (Option<SharedResponse>, Name) {
-        let (uri, namespace) = (self.key().uri(), items.tier().namespace());
-        let mut name = namespace.response(uri);
-        let Some(mut item) = items.get(&name).await else { return (None, name) };
-        if let Ok(Read::Nominated(varies)) = content::read(item.content(), now) {
-            if varies.key != uri || varies.rules != self.policy().rules {
-                return (None, name);
-            }
-            let mut variant = Vec::new();
-            variant_key(&varies.nominated, &self.request().head().fields, self.policy(), &mut variant);
-            name = namespace.variant(uri, &variant);
-            item = match items.get(&name).await {
-                Some(item) => item,
-                None => return (None, name),
-            };
-        }
-        (self.response_in(items, &item, now).await, name)
-    }
-
-    async fn response_in(&self, items: &Items, item: &Item, now: Now) -> Option<SharedResponse> {
-        let Read::Response(response) = content::read(item.content(), now).ok()? else { return None };
-        let length = item.length().checked_sub(response.body_begins as u64)?;
-        if length != response.body_length || !self.cache().has_memory_for(&response.meta, length) {
-            return None;
-        }
-        let mut body = vec![item.content().slice(response.body_begins..)];
-        for number in 1..=item.chunks_left() {
-            body.push(items.chunk(item, number).await?);
-        }
-        let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
-        is_whole.then_some(SharedResponse { server: item.server, response, body })
+        let (found, name) = find(self.cache(), self.request(), items, now).await;
+        (found.ok(), name)
     }
 
     /// The response answers all that wait for the fill, if it may: `Err` returns the writer, and the origin has to be asked.
     pub fn on_shared(self, found: SharedResponse, items: &Items, now: Now) -> Result<(Arc<Entry>, Reason), Self> {
-        let Some(entry) = self.judged(found, items, now).map(Arc::new) else { return Err(self) };
+        // Of the tags that this page may have, all count: what the writer has said of them is not to be trusted.
+        let judged = judge(self.cache(), self.request(), self.tags(), found, items, now);
+        let Ok(entry) = judged.map(Arc::new) else { return Err(self) };
         let (cache, key, fill) = (self.cache().clone(), self.key().clone(), self.fill().cloned());
         let is_poisoned = || fill.as_ref().is_none_or(|fill| fill.is_poisoned());
         if is_poisoned() {
@@ -86,29 +62,105 @@ impl FillWriter {
         self.settle(entry.clone(), Reason::HitMemcached);
         Ok((entry, Reason::HitMemcached))
     }
+}
 
-    /// The response, if this front end would have stored it as well, no purge covers it, and it may answer this request.
-    fn judged(&self, found: SharedResponse, items: &Items, now: Now) -> Option<Entry> {
-        let SharedResponse { server, response, body } = found;
-        let (request, policy, key) = (self.request().head(), self.policy(), self.key());
-        let ReadResponse { meta, key: of, generation, .. } = &*response;
-        if of != key.uri() {
-            return None;
+/// Asks the shared tier for the response to a request. Returns what it has, or why it has nothing that can be read, and the name of the item that
+/// would have the response.
+pub(super) async fn find(
+    cache: &Cache,
+    request: &SharedRequest,
+    items: &Items,
+    now: Now,
+) -> (Result<SharedResponse, Because>, Name) {
+    let mut name = items.tier().namespace().response(request.key().uri());
+    let found = find_from(&mut name, cache, request, items, now).await;
+    (found, name)
+}
+
+/// The same, where `name` becomes that of the variant if the responses vary.
+async fn find_from(
+    name: &mut Name,
+    cache: &Cache,
+    request: &SharedRequest,
+    items: &Items,
+    now: Now,
+) -> Result<SharedResponse, Because> {
+    const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
+    const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
+    let uri = request.key().uri();
+    let mut item = items.get(name).await.map_err(missing)?;
+    let mut read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
+    if let Read::Nominated(varies) = &read {
+        if varies.key != uri {
+            return Err(UNREADABLE);
         }
-        may_be_used(&response, request, policy).ok()?;
-        // Of the tags that this page may have, all count: what the writer has said of them is not to be trusted.
-        let (tags, cache) = (self.tags(), self.cache());
-        let born = items.born(server, *generation, cache)?;
-        if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
-            return None;
+        if varies.rules != request.policy().rules {
+            return Err(Because::Reason(Reason::RulesChanged));
         }
-        if reuse(&meta.freshness, &request_directives(&request.fields), policy, now) != Reuse::Fresh {
-            return None;
-        }
-        let meta = Meta { tags, epoch: born, ..response.meta };
-        let body = Body::whole(&body).charged(&cache.0.budget);
-        Some(Entry::new(Arc::new(meta), body, key, &cache.0.budget))
+        let mut variant = Vec::new();
+        variant_key(&varies.nominated, &request.head().fields, request.policy(), &mut variant);
+        *name = items.tier().namespace().variant(uri, &variant);
+        item = items.get(name).await.map_err(missing)?;
+        read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
     }
+    let Read::Response(response) = read else { return Err(UNREADABLE) };
+    let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
+    if length != response.body_length {
+        return Err(UNREADABLE);
+    }
+    if !cache.has_memory_for(&response.meta, length) {
+        return Err(Because::Reason(Reason::MemoryFull));
+    }
+    let mut body = vec![item.content().slice(response.body_begins..)];
+    for number in 1..=item.chunks_left() {
+        body.push(items.chunk(&item, number).await.ok_or(DAMAGED)?);
+    }
+    let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
+    is_whole.then_some(SharedResponse { server: item.server, response, body }).ok_or(DAMAGED)
+}
+
+fn missing(why: Missing) -> Because {
+    Because::Ground(match why {
+        Missing::Away => Ground::SharedAway,
+        Missing::Failed => Ground::SharedFailed,
+        Missing::Absent => Ground::SharedAbsent,
+        Missing::Damaged => Ground::SharedDamaged,
+    })
+}
+
+/// The response, if this front end would have stored it as well, no purge covers it, and it may answer this request. `tags` are those that
+/// the page may have.
+pub(super) fn judge(
+    cache: &Cache,
+    request: &SharedRequest,
+    tags: Option<Arc<Tags>>,
+    found: SharedResponse,
+    items: &Items,
+    now: Now,
+) -> Result<Entry, Because> {
+    let SharedResponse { server, response, body } = found;
+    let (head, policy, key) = (request.head(), request.policy(), request.key());
+    let ReadResponse { meta, key: of, generation, .. } = &*response;
+    if of != key.uri() {
+        return Err(Because::Ground(Ground::SharedUnreadable));
+    }
+    may_be_used(&response, head, policy).map_err(Because::Reason)?;
+    let born = items.born(server, *generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
+    if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
+        return Err(Because::Reason(Reason::Purged));
+    }
+    match reuse(&meta.freshness, &request_directives(&head.fields), policy, now) {
+        Reuse::Fresh => {}
+        Reuse::Stale(reason) | Reuse::Validate(reason) if reason != Reason::HitMaxStale => {
+            return Err(Because::Reason(reason));
+        }
+        Reuse::Stale(_) | Reuse::Validate(_) | Reuse::StaleWhileRevalidate => {
+            return Err(Because::Reason(Reason::Stale));
+        }
+    }
+    let meta = Meta { tags, epoch: born, ..response.meta };
+    let body = Body::whole(&body).charged(&cache.0.budget);
+    Ok(Entry::new(Arc::new(meta), body, key, &cache.0.budget))
 }
 
 impl Cache {

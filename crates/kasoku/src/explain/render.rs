@@ -33,8 +33,12 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
         Some(_) => page.row("changes", &texts(said, "/changes")),
     }
     page.guard(said.pointer("/guard"));
-    let is_on_disk = text(said, "/stored/entry/tier") == "disk";
-    page.row(if is_on_disk { "disk" } else { "memory" }, &stored(said));
+    match text(said, "/stored/entry/tier").as_str() {
+        "disk" => page.row("disk", &stored(said)),
+        "shared" => page.row("memory", "nothing"),
+        _ => page.row("memory", &stored(said)),
+    }
+    page.shared(said);
     page.points(said);
     page.line("");
     page.verdict(said);
@@ -126,6 +130,18 @@ impl ExplainPage {
                 difference_lines(said).iter().for_each(|line| self.row("", line));
             }
             _ => self.row("guard", &format!("not compared yet: {pattern}")),
+        }
+    }
+
+    /// Writes where the shared tier has the response or would have it, and what it has.
+    fn shared(&mut self, said: &Value) {
+        if !said.pointer("/shared").is_some_and(Value::is_object) {
+            return;
+        }
+        self.row("shared", &format!("{} at {}", text(said, "/shared/name"), text(said, "/shared/server")));
+        self.row_unless_empty("", &text(said, "/shared/refusal/text"));
+        if text(said, "/stored/entry/tier") == "shared" {
+            self.row("", &stored(said));
         }
     }
 
@@ -372,6 +388,21 @@ mod tests {
         {
             assert!(render(&said, false).contains("verdict"));
         }
+    }
+
+    #[test]
+    fn the_shared_tier_has_a_place_and_what_it_has() {
+        let mut said = said();
+        assert!(!render(&said, false).contains("shared"));
+        said["shared"] = json!({ "name": "kasoku:ab", "server": "10.0.0.1:11211", "refusal": null });
+        assert!(render(&said, false).contains("memory    nothing\nshared    kasoku:ab at 10.0.0.1:11211\n\n"));
+        said["shared"]["refusal"] = json!({ "text": "It is damaged.", "source": "Kasoku" });
+        assert!(render(&said, false).contains(" at 10.0.0.1:11211\n          It is damaged.\n"));
+        said["shared"]["refusal"] = json!(null);
+        said["stored"] = json!({ "entry": { "tier": "shared", "body_bytes": 12, "age": 3, "lifetime": 600 } });
+        let shown = render(&said, false);
+        assert!(shown.contains("memory    nothing\nshared    kasoku:ab at"), "{shown}");
+        assert!(shown.contains(":11211\n          12 bytes, 3 s old, fresh for 10 min\n"), "{shown}");
     }
 
     #[test]

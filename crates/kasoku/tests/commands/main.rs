@@ -9,6 +9,7 @@ mod explain;
 mod log;
 mod operating;
 mod program;
+mod shared_tier;
 #[path = "../support/mod.rs"]
 mod support;
 mod top;

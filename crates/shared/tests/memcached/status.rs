@@ -3,7 +3,7 @@
 use crate::support::{Memcached, options, servers};
 use kasoku_shared::purge_log::{Clock, Epoch, Purger};
 use kasoku_shared::sealed::Sealer;
-use kasoku_shared::{Expiry, Items, Tier, WhenDown};
+use kasoku_shared::{Expiry, Items, Missing, Tier, WhenDown};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,8 +72,9 @@ async fn each_server_has_its_numbers() {
     let (of_log, name) = (items.tier().status(), items.tier().namespace().response("http://a.example/"));
     assert_eq!(of_log.servers[0].gets, 0, "readings of the log are no gets");
     assert!(items.put(&name, Expiry::After(60), |_| Some(vec!["content".into()])).await);
-    assert!(items.get(&name).await.is_some());
-    assert!(items.get(&items.tier().namespace().response("http://b.example/")).await.is_none());
+    assert!(items.get(&name).await.is_ok());
+    let other = items.tier().namespace().response("http://b.example/");
+    assert_eq!(items.get(&other).await.err(), Some(Missing::Absent));
     let status = items.tier().status();
     let [one] = status.servers.as_slice() else { panic!("{status:?}") };
     assert_eq!(one.address, format!("unix:{}", server.endpoint()));
@@ -84,6 +85,10 @@ async fn each_server_has_its_numbers() {
     assert_eq!(one.replies, of_log.servers[0].replies + 3);
     let client = servers(options([server.endpoint()])).client();
     client.set(0, name.as_bytes(), vec!["damaged".into()], Expiry::Never).await.unwrap();
-    assert!(items.get(&name).await.is_none());
+    assert_eq!(items.get(&name).await.err(), Some(Missing::Damaged));
     assert_eq!(items.tier().status().damaged, 1);
+    items.tier().servers().all()[0].health.failed(items.tier().servers().now_ms());
+    assert_eq!(items.get(&name).await.err(), Some(Missing::Away));
+    let status = items.tier().status();
+    assert_eq!((status.servers[0].is_usable, status.servers[0].outages), (false, 1));
 }

@@ -4,13 +4,15 @@
 //! cache's own decision ([`Cache::inspect`](kasoku_cache::Cache::inspect)) tells the outcome. So an explanation says what would
 //! really happen. Every sentence in it is from the tables of reasons and grounds.
 //!
-//! A question has no effect: nothing is stored, dropped or counted. Only a live question asks the origin (`live`). Secrets in a
+//! A question has no effect: nothing is stored, dropped or counted. Only a live question asks the origin (`live`); the shared tier is asked where
+//! the request would ask it (`shared`), and its servers count that. Secrets in a
 //! line are masked here, before the line leaves the engine (`shown`).
 //!
 //! | file | job |
 //! |---|---|
 //! | `question` | makes a request of what was typed |
 //! | `mod` | the path of that request |
+//! | `shared` | asks the shared tier |
 //! | `live` | asks the origin, or checks a named file |
 //! | `steps` | describes each step |
 //! | `forms` | finds the forms of a page that matter |
@@ -22,6 +24,7 @@ mod advice;
 mod forms;
 mod live;
 mod question;
+mod shared;
 pub(crate) mod shown;
 mod steps;
 mod warning;
@@ -44,12 +47,14 @@ use kasoku_semantics::advice::{Advice, advice_without_messages};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::client_address::Peer;
 pub use kasoku_semantics::evidence::Side;
+pub use kasoku_semantics::ground::Because;
 use kasoku_semantics::our_name::NAME;
 pub use kasoku_semantics::reason::Reason;
 pub use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
 pub use kasoku_visitors::leak_guard::{GuardState, Guarded};
 use live::Answered;
 pub use question::{Question, QuestionError};
+pub use shared::SharedLookup;
 pub use shown::{ConfigName, Point};
 use std::sync::Arc;
 use std::time::Instant;
@@ -80,6 +85,8 @@ pub struct Explanation {
     pub profile: ConfigName,
     /// What is stored for the key.
     pub stored: Stored,
+    /// What the shared tier has; `None`: there is none, or the request passes.
+    pub shared: Option<SharedLookup>,
     /// The outcome, if the request came now.
     pub outcome: LookupOutcome,
     /// What the leak guard knows of its URL pattern, where pages are compared before they are shared.
@@ -129,7 +136,7 @@ pub struct StoredEntry {
     pub age: u64,
     /// Its freshness lifetime, in seconds.
     pub lifetime: u64,
-    /// Where it is: `memory`, or `disk` if it is only there.
+    /// Where it is: `memory`, or `disk` or `shared` if it is only there.
     pub tier: &'static str,
 }
 
@@ -228,6 +235,7 @@ impl EngineHandle {
         if file.is_some_and(|file| live::has_changed(&asked.routed.route, file)) {
             inspection = inspection.missed_for(&shared, Reason::SendfileChanged);
         }
+        let (inspection, in_shared_tier) = shared::look(self, &shared, inspection, now);
         let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
         let answered = is_live.then(|| {
             let charges = [self.cache().hold(), self.cache().hold()];
@@ -249,6 +257,7 @@ impl EngineHandle {
             outgoing: &outgoing,
             now,
             inspection,
+            in_shared_tier,
             answered,
             guarded,
         }

@@ -2,7 +2,7 @@
 
 use crate::operator::explain::live::{Answered, PATIENCE};
 use crate::operator::explain::shown::{self, ConfigName, Point, printable};
-use crate::operator::explain::{Explanation, OriginSample, RoutedQuestion, Stored, StoredEntry};
+use crate::operator::explain::{Explanation, OriginSample, RoutedQuestion, SharedLookup, Stored, StoredEntry};
 use crate::request::changing;
 use crate::request::notes::{DroppedCookies, Notes, list_of};
 use crate::request::respond::{self, forwarded};
@@ -42,6 +42,7 @@ pub(super) struct Explaining<'q> {
     pub(super) outgoing: &'q RequestHead,
     pub(super) now: Now,
     pub(super) inspection: Inspection,
+    pub(super) in_shared_tier: Option<SharedLookup>,
     pub(super) answered: Option<Result<Answered, Reason>>,
     pub(super) guarded: Option<Guarded>,
 }
@@ -94,6 +95,7 @@ impl Explaining<'_> {
             rule: self.found.rule.map(|rule| ConfigName::new(rule.path.as_str(), places.rule.as_ref())),
             profile: ConfigName::new(profile, places.settings.get("profile")),
             stored: self.stored(),
+            shared: self.in_shared_tier.clone(),
             outcome: self.inspection.outcome,
             status: self.status(answer.as_ref()),
             guarded: self.guarded.clone(),
