@@ -57,7 +57,7 @@ pub(crate) const OF_SERVER: &[OfServer] = &[
     OfServer::counter("shared_server_hits", "Items that the server was asked for, and had.", |server| server.hits),
     OfServer::counter(
         "shared_server_sets",
-        "Items that the server was to store, records of purges included.",
+        "Items that the server was to store, leases and records of purges included.",
         |server| server.sets,
     ),
     OfServer::counter(
