@@ -170,6 +170,8 @@ struct ServerLog {
     lacking: HashSet<u128>,
     /// A value of the counter, and when it was first seen, in milliseconds.
     counted: Option<(u64, u64)>,
+    /// What this cache has stored is younger than the purges up to this number: it was dropped, or there was none, when they had been counted.
+    dropped_to: u64,
     /// When the log was last read to its end, or first asked for, in milliseconds.
     read_ms: Option<u64>,
     /// A purge that it lacks was forgotten: the log must get another identity.
@@ -549,11 +551,16 @@ impl State {
                 }
                 let earliest = counter.saturating_sub(RECORDS_READ_MAX);
                 server.begin_at(start.max(earliest), purger.epoch());
+                // A cache that has just begun has stored nothing yet.
+                if was_long_ago || is_new && (*has_past || read_ms == Some(now_ms)) {
+                    server.dropped_to = counter;
+                }
             }
         } else if !can_be_read(&server.position) {
             tracing::warn!(server = number, "its log of purges has gone on too far: {DROPPED}");
             purger.drop_everything();
             server.begin_at(counter.saturating_sub(RECORDS_READ_MAX), purger.epoch());
+            server.dropped_to = counter;
             // Other caches do not read that far back either.
             server.lacking = all();
         }
@@ -571,19 +578,17 @@ impl State {
             return false;
         }
         let Some(Record { id, purge, sealed }) = record else {
-            let is_late = server
-                .counted
-                .is_some_and(|(counted, at_ms)| at <= counted && now_ms.saturating_sub(at_ms) >= RECORD_MISSING_MS);
-            if is_late {
-                // It is not known what was purged. Another server need not have it: its cache may not have reached that one. Where several records are
-                // missing, nothing was stored since the first one was counted.
-                if server.known_since != purger.epoch() {
-                    tracing::warn!(server = number, record = at, "a record is missing in its log of purges: {DROPPED}");
-                    purger.drop_everything();
-                }
-                server.begin_at(at, purger.epoch());
+            let is_late = |(counted, at_ms)| at <= counted && now_ms.saturating_sub(at_ms) >= RECORD_MISSING_MS;
+            let Some((counted, _)) = server.counted.filter(|seen| is_late(*seen)) else { return false };
+            // It is not known what was purged. Another server need not have it: its cache may not have reached that one. Once is enough for all
+            // that were counted by now.
+            if at > server.dropped_to {
+                tracing::warn!(server = number, record = at, "a record is missing in its log of purges: {DROPPED}");
+                purger.drop_everything();
+                server.dropped_to = counted;
             }
-            return is_late;
+            server.begin_at(at, purger.epoch());
+            return true;
         };
         let epoch = match self.known.get(&id) {
             Some(known) => known.epoch,

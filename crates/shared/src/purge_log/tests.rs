@@ -347,3 +347,58 @@ async fn what_was_purged_does_not_come_back_whatever_servers_do() {
     let wanted = histories as usize / 8;
     assert!(all.taken > wanted && all.at_last > wanted && all.lost * 3 < all.purges, "{all:?}");
 }
+
+/// A purge that was counted, and whose record is nowhere: its front end has ended in between, or the server has evicted the record.
+fn count_without_a_record(server: &Mutex<Server>) {
+    let mut server = server.lock().unwrap();
+    let (counter, _) = server.items.get_mut("kasoku:purges").unwrap();
+    let sum = std::str::from_utf8(counter).unwrap().parse::<u64>().unwrap() + 1;
+    *counter = sum.to_string().into();
+}
+
+/// Follows for longer than a record may be late.
+async fn follow_for_long(front_end: &FrontEnd, world: &World, servers: &[Mutex<Server>]) {
+    for _ in 0..8 {
+        front_end.follow(world, servers, 0).await;
+        world.0.fetch_add(250, Ordering::Relaxed);
+    }
+}
+
+/// How often a front end has dropped everything.
+fn drops(front_end: &FrontEnd) -> usize {
+    front_end.cache.0.lock().unwrap().purges.iter().filter(|(_, key)| key.is_none()).count()
+}
+
+#[tokio::test]
+async fn a_missing_record_drops_everything_also_where_nothing_was_purged_before() {
+    let (world, servers, front_end) = (World::default(), [Mutex::<Server>::default()], FrontEnd::new(1));
+    front_end.follow(&world, &servers, 0).await;
+    front_end.cache.0.lock().unwrap().pages.insert(0, 1);
+    count_without_a_record(&servers[0]);
+    count_without_a_record(&servers[0]);
+    follow_for_long(&front_end, &world, &servers).await;
+    assert_eq!(front_end.cache.0.lock().unwrap().pages.get(&0), None);
+    assert_eq!(drops(&front_end), 1, "once for all that were missing at the same time");
+    // What was stored since is dropped by the next one.
+    front_end.cache.0.lock().unwrap().pages.insert(0, 2);
+    count_without_a_record(&servers[0]);
+    follow_for_long(&front_end, &world, &servers).await;
+    assert_eq!(front_end.cache.0.lock().unwrap().pages.get(&0), None);
+    assert_eq!(drops(&front_end), 2);
+}
+
+#[tokio::test]
+async fn a_record_that_is_gone_after_a_restart_drops_what_was_on_disk() {
+    let (world, servers) = (World::default(), [Mutex::<Server>::default()]);
+    let before = FrontEnd::new(1);
+    before.follow(&world, &servers, 0).await;
+    before.cache.0.lock().unwrap().pages.insert(0, 1);
+    let positions = before.log.positions();
+    assert!(positions[0].is_some());
+    count_without_a_record(&servers[0]);
+    let mut after = FrontEnd::new(1);
+    after.log.resume(|server| positions[server]);
+    after.cache = before.cache;
+    follow_for_long(&after, &world, &servers).await;
+    assert_eq!(after.cache.0.lock().unwrap().pages.get(&0), None);
+}
