@@ -105,6 +105,8 @@ struct Marks {
     sites: HashMap<Box<str>, SiteMarks>,
     prefixes: usize,
     tagged: TagMarks,
+    /// The marks of keys, as those of tags of one site. Not written on disk: values from before a restart are known by the position in their log.
+    keys: TagMarks,
 }
 
 #[derive(Default)]
@@ -191,7 +193,7 @@ impl Generations {
     pub(crate) fn mark_key(&self, key: &Key, now: Now) -> Epoch {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
-        marks.tagged.mark_tag(of_keys(), of_tag(KEYS, key.uri()), Purge::Hard, epoch, now);
+        marks.keys.mark_tag(of_keys(), of_tag(KEYS, key.uri()), Purge::Hard, epoch, now);
         self.epoch.store(epoch, Ordering::SeqCst);
         epoch
     }
@@ -199,7 +201,7 @@ impl Generations {
     /// What the purges have left of a response from the shared tier: as [`Generations::validity`], and by the purges of its key.
     pub(crate) fn shared_validity(&self, key: &Key, tags: Option<&Tags>, born: Epoch) -> Validity {
         let key_alone = Tags::of_hashes(of_keys(), [of_tag(KEYS, key.uri())].into(), false);
-        let by_key = self.marks().tagged.validity(&key_alone, born);
+        let by_key = self.marks().keys.validity(&key_alone, born);
         self.validity(key.bytes(), tags, born).worse(by_key)
     }
 
@@ -402,6 +404,19 @@ mod tests {
 
     fn validity(generations: &Generations, uri: &str, born: Epoch) -> Validity {
         generations.validity(uri.as_bytes(), None, born)
+    }
+
+    #[test]
+    fn marks_of_keys_widen_no_marks_of_tags() {
+        let generations = Generations::new();
+        let tags = |tag| Tags::of_hashes(of_site("a"), [of_tag("a", tag)].into(), false);
+        generations.change(&tags("1"), NOW);
+        let cache = crate::Cache::new(crate::CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
+        for number in 0..=tagged::TAGS_MARKED_MAX {
+            generations.mark_key(&cache.key(format!("http://a.org/{number}")), NOW);
+        }
+        assert_eq!(generations.validity(b"http://a.org/", Some(&tags("2")), 0), Validity::Valid);
+        assert_eq!(generations.validity(b"http://a.org/", Some(&tags("1")), 0), Validity::Changed);
     }
 
     #[test]

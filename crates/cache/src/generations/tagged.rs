@@ -8,7 +8,7 @@ use crate::tags::{TagHash, Tags};
 use std::collections::HashMap;
 
 /// The most tags that are marked, in all sites.
-const TAGS_MARKED_MAX: usize = 64 << 10;
+pub(super) const TAGS_MARKED_MAX: usize = 64 << 10;
 
 #[derive(Default)]
 pub(super) struct TagMarks {
