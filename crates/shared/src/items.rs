@@ -189,8 +189,10 @@ impl Items {
         self.tier.log.generation(server, born)
     }
 
-    /// See [`PurgeLog::born`].
+    /// See [`PurgeLog::born`]. Also `None` if the log has not been read for too long: an item in many chunks takes time.
     pub fn born(&self, server: usize, generation: Generation, purger: &impl Purger) -> Option<Epoch> {
+        let servers = &self.tier.servers;
+        servers.server(server).filter(|server| server.health.is_usable(servers.now_ms()))?;
         self.tier.log.born(server, generation, purger)
     }
 

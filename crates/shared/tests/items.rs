@@ -159,6 +159,17 @@ async fn the_items_of_a_server_that_is_away_are_elsewhere_or_nowhere() {
 }
 
 #[tokio::test]
+async fn a_value_is_of_no_use_once_the_log_of_its_server_is_not_known_any_more() {
+    let server = Memcached::unix();
+    let one = FrontEnd::new(&[server.endpoint()], WhenDown::NextServer, None).await;
+    let generation = one.items.generation(0, 0).expect("its log is known");
+    assert_eq!(one.items.born(0, generation, &one.cache), Some(0));
+    let servers = one.items.tier().servers();
+    servers.all()[0].health.failed(servers.now_ms());
+    assert_eq!(one.items.born(0, generation, &one.cache), None);
+}
+
+#[tokio::test]
 async fn one_fetches_and_the_others_wait() {
     let server = Memcached::unix();
     let one = FrontEnd::new(&[server.endpoint()], WhenDown::NextServer, None).await;
