@@ -21,6 +21,7 @@
 
 pub mod application;
 pub mod client;
+pub mod fault_proxy;
 pub mod folder;
 pub mod gate;
 pub mod memory;
@@ -33,6 +34,7 @@ pub mod unreachable;
 
 pub use application::{Application, Call, Turn};
 pub use client::{Client, Ending, Response};
+pub use fault_proxy::{Fault, FaultProxy};
 pub use folder::Folder;
 pub use gate::Gate;
 pub use message::Head;
