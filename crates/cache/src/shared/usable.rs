@@ -46,7 +46,8 @@ pub(crate) fn may_be_used(read: &ReadResponse, request: &RequestHead, policy: &P
     if meta.is_selected_by(&request.fields, policy) { Ok(()) } else { Err(Reason::VaryMiss) }
 }
 
-fn has_no_foreign_fields(fields: &Fields) -> Result<(), Reason> {
+/// Whether there is no field that is in no shared response: one that sets a cookie, belongs to a connection, or names a file to a server.
+pub(crate) fn has_no_foreign_fields(fields: &Fields) -> Result<(), Reason> {
     if sets_cookie(fields) {
         return Err(Reason::SetCookie);
     }

@@ -2,6 +2,7 @@
 
 use super::Items;
 use super::content;
+use super::usable::has_no_foreign_fields;
 use crate::{Cache, Entry, SharedRequest};
 use bytes::Bytes;
 use kasoku_semantics::time::Now;
@@ -11,7 +12,9 @@ impl Cache {
     /// Writes a stored response to the shared tier, if that takes it. Nothing bounds the wait but the timeouts of its servers.
     pub async fn share(&self, items: &Items, request: &SharedRequest, entry: &Entry, now: Now) -> bool {
         let (key, namespace, meta) = (request.key(), items.tier().namespace(), &entry.meta);
-        if !entry.body.is_in_memory() || !entry.body.is_complete() {
+        // No front end would use such a response (`usable`), and a visitor's cookie has no place in a server.
+        if !entry.body.is_in_memory() || !entry.body.is_complete() || has_no_foreign_fields(&meta.head.fields).is_err()
+        {
             return false;
         }
         let Some(fresh) = u64::try_from(meta.freshness.remaining(now)).ok().filter(|seconds| *seconds > 0) else {
