@@ -1,0 +1,296 @@
+//! Three front ends, the memcached servers that they share, each behind a proxy, and one origin.
+
+use crate::client::{Answer, ask};
+use crate::memcached::Memcached;
+use crate::origin::Origin;
+use crate::page::{HOST, uri};
+use crate::support::{PATIENCE, Program};
+use kasoku_testkit::{FaultProxy, Folder};
+use rustix::process::Signal;
+use sha2::{Digest, Sha256};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// From a purge until no front end answers with what it covers: each reads the logs four times a second, and a server whose log was not read
+/// for a second is not used (docs/decisions/0042).
+pub(crate) const PURGE_BOUND: Duration = Duration::from_secs(1);
+
+/// From the return of servers until all front ends use them. Where no server could be reached, front ends may hear of purges only then.
+pub(crate) const RETURN_BOUND: Duration = Duration::from_secs(5);
+
+/// The pause between two looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The most pages by which it is found out whether all servers are used.
+const TRIES_MAX: usize = 200;
+
+/// The secret of `secret-file`.
+pub(crate) const SECRET: &str = "0123456789abcdef";
+
+/// How the fleet is set up.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) servers: usize,
+    pub(crate) workers: usize,
+    pub(crate) has_secret: bool,
+    pub(crate) has_disk: bool,
+    /// The servers have Unix sockets, and no proxies.
+    pub(crate) is_unix: bool,
+    /// memcached's `-I`, and `item-bytes-max`.
+    pub(crate) item_bytes_max: [&'static str; 2],
+    pub(crate) memory: &'static str,
+    pub(crate) profile: &'static str,
+    /// More lines of `[shared]`.
+    pub(crate) shared: &'static str,
+}
+
+impl Setup {
+    pub(crate) const PLAIN: Self = Self {
+        servers: 2,
+        workers: 2,
+        has_secret: false,
+        has_disk: false,
+        is_unix: false,
+        item_bytes_max: ["1m", "1MiB"],
+        memory: "128MiB",
+        profile: "safe",
+        shared: "",
+    };
+}
+
+/// A server and the way to it.
+pub(crate) struct Server {
+    pub(crate) memcached: Memcached,
+    /// None on a Unix socket.
+    proxy: Option<FaultProxy>,
+    /// As the configuration spells it.
+    pub(crate) spelled: String,
+}
+
+impl Server {
+    pub(crate) fn proxy(&self) -> &FaultProxy {
+        self.proxy.as_ref().expect("the server has a proxy")
+    }
+}
+
+/// One Kasoku.
+pub(crate) struct FrontEnd {
+    program: Program,
+    config: PathBuf,
+    control: PathBuf,
+}
+
+/// See the [module](self).
+pub(crate) struct Fleet {
+    pub(crate) front_ends: Vec<FrontEnd>,
+    pub(crate) servers: Vec<Server>,
+    pub(crate) origin: Arc<Origin>,
+    fresh: AtomicU64,
+    _folder: Folder,
+}
+
+/// What a purge covers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'s> {
+    Key(&'s str),
+    /// A path.
+    Prefix(&'s str),
+    Site,
+    Tag(&'s str),
+    All,
+}
+
+impl FrontEnd {
+    fn start(config: &Path, control: &Path) -> Self {
+        let arguments = ["--config", config.to_str().unwrap(), "--control-socket", control.to_str().unwrap()];
+        Self { program: Program::serve(&arguments), config: config.to_owned(), control: control.to_owned() }
+    }
+
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.program.clients
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Answer {
+        ask(self.address(), "GET", target, "")
+    }
+
+    pub(crate) fn ask(&self, method: &str, target: &str, fields: &str) -> Answer {
+        ask(self.address(), method, target, fields)
+    }
+
+    /// Purges by the operator's socket.
+    pub(crate) fn purge(&self, scope: Scope<'_>, is_soft: bool) {
+        let what = match scope {
+            Scope::Key(target) => format!("url={}", quoted(&uri(target))),
+            Scope::Prefix(path) => format!("prefix={}", quoted(&uri(path))),
+            Scope::Site => format!("site={HOST}"),
+            Scope::Tag(tag) => format!("tag={tag}"),
+            Scope::All => "all".to_owned(),
+        };
+        let soft = if is_soft { "&soft" } else { "" };
+        let mut stream = UnixStream::connect(&self.control).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!("POST /purge?{what}{soft} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 200 "), "{scope:?}: {said}");
+    }
+
+    /// Kills the process. What it has in memory is gone; its disk, if it has one, is not.
+    pub(crate) fn kill(&mut self) {
+        self.program.signal(Signal::KILL);
+        self.program.has_ended();
+    }
+
+    /// Starts another process, after [`Self::kill`].
+    pub(crate) fn start_again(&mut self) {
+        *self = Self::start(&self.config, &self.control);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.program.signal(signal);
+    }
+}
+
+fn quoted(uri: &str) -> String {
+    uri.replace('%', "%25").replace('&', "%26").replace('=', "%3D").replace('?', "%3F")
+}
+
+impl Fleet {
+    /// Starts everything, and waits until all front ends use all servers.
+    pub(crate) fn start(setup: Setup) -> Self {
+        let fleet = Self::start_unsettled(setup);
+        fleet.settle(PATIENCE);
+        fleet
+    }
+
+    /// The same without waiting.
+    pub(crate) fn start_unsettled(setup: Setup) -> Self {
+        let folder = Folder::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        let server = |number| {
+            let [item_bytes_max, _] = setup.item_bytes_max;
+            if setup.is_unix {
+                let path = folder.join(&format!("m{number}"));
+                let memcached = Memcached::start_at(&path, item_bytes_max);
+                return Server { memcached, proxy: None, spelled: format!("unix:{}", path.display()) };
+            }
+            let memcached = Memcached::start(item_bytes_max);
+            let proxy = FaultProxy::start(memcached.address().unwrap());
+            let spelled = proxy.address().to_string();
+            Server { memcached, proxy: Some(proxy), spelled }
+        };
+        let servers: Vec<_> = (0..setup.servers).map(server).collect();
+        let origin = Origin::start();
+        let secret = folder.join("secret");
+        std::fs::write(&secret, format!("{SECRET}\n")).unwrap();
+        std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+        let front_end = |number| {
+            let config = folder.join(&format!("{number}.toml"));
+            std::fs::write(&config, configuration(setup, &servers, &origin, &secret, &folder, number)).unwrap();
+            FrontEnd::start(&config, &folder.join(&format!("{number}.sock")))
+        };
+        let front_ends = (0..3).map(front_end).collect();
+        Self { front_ends, servers, origin, fresh: AtomicU64::new(0), _folder: folder }
+    }
+
+    /// A target that nobody has asked for yet.
+    pub(crate) fn fresh(&self, kind: &str, bytes: usize) -> String {
+        format!("/{kind}/{bytes}/fresh-{}", self.fresh.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Waits until each front end takes pages from each server, for at most that long.
+    pub(crate) fn settle(&self, patience: Duration) {
+        let begun = Instant::now();
+        let mut missing = self.unused();
+        while !missing.is_empty() {
+            assert!(begun.elapsed() < patience, "front end and server after {patience:?}: {missing:?}");
+            missing = self.unused();
+        }
+    }
+
+    /// Pairs of a front end and a server from which it has taken no page now.
+    fn unused(&self) -> Vec<(usize, usize)> {
+        let pairs = |reader| (0..self.servers.len()).map(move |server| (reader, server));
+        let mut missing: Vec<_> = (0..self.front_ends.len()).flat_map(pairs).collect();
+        for _ in 0..TRIES_MAX {
+            if missing.is_empty() {
+                break;
+            }
+            let target = self.fresh("page", 100);
+            let answer = self.front_ends[0].get(&target);
+            answer.version(&target, "");
+            let name = name_of(&uri(&target));
+            let Some(holder) = self.holder(&name, Duration::from_millis(50)) else { return missing };
+            for (reader, front_end) in self.front_ends.iter().enumerate() {
+                // The first one has it in memory, and proves by what it wrote that it uses the server.
+                if reader == 0 || missing.contains(&(reader, holder)) && front_end.get(&target).is_shared() {
+                    missing.retain(|pair| *pair != (reader, holder));
+                }
+            }
+        }
+        missing
+    }
+
+    /// The server that has an item of that name, once one has.
+    pub(crate) fn holder(&self, name: &str, patience: Duration) -> Option<usize> {
+        let begun = Instant::now();
+        loop {
+            if let Some(holder) = self.servers.iter().position(|server| server.memcached.has(name)) {
+                return Some(holder);
+            }
+            if begun.elapsed() > patience {
+                return None;
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+
+    /// Waits until a server has the page. Front ends write pages after they have answered.
+    pub(crate) fn is_written(&self, target: &str) -> usize {
+        self.holder(&name_of(&uri(target)), PATIENCE).unwrap_or_else(|| panic!("{target} is in no server"))
+    }
+}
+
+/// The name of the item of a URI, as docs/shared-format.md has it.
+pub(crate) fn name_of(uri: &str) -> String {
+    format!("kasoku:{}", hex(&Sha256::digest(uri)))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn configuration(
+    setup: Setup,
+    servers: &[Server],
+    origin: &Origin,
+    secret: &Path,
+    folder: &Folder,
+    number: usize,
+) -> String {
+    let spelled: Vec<_> = servers.iter().map(|server| format!("\"{}\"", server.spelled)).collect();
+    let secret = if setup.has_secret { format!("secret-file = \"{}\"\n", secret.display()) } else { String::new() };
+    let disk = match setup.has_disk {
+        true => format!("[disk]\npath = \"{}\"\nsize = \"64MiB\"\n", folder.join(&format!("disk-{number}")).display()),
+        false => String::new(),
+    };
+    let [_, item_bytes_max] = setup.item_bytes_max;
+    format!(
+        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = {}\nprofile = \"{}\"\n\
+         [memory]\nsize = \"{}\"\n{disk}\
+         [shared]\nmemcached = [{}]\nitem-bytes-max = \"{item_bytes_max}\"\n{secret}{}\n\
+         [[site]]\nhosts = [\"{HOST}\"]\norigin = \"http://{}\"\ntags = [\"group-{{group}}\"]\npass-urls = [\"/pass/*\"]\n",
+        setup.workers,
+        setup.profile,
+        setup.memory,
+        spelled.join(", "),
+        setup.shared,
+        origin.address,
+    )
+}
