@@ -9,11 +9,12 @@ use kasoku_testkit::{FaultProxy, Folder};
 use rustix::process::Signal;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// From a purge until no front end answers with what it covers: each reads the logs four times a second, and a server whose log was not read
@@ -80,7 +81,9 @@ impl Server {
 
 /// One Kasoku.
 pub(crate) struct FrontEnd {
-    program: Program,
+    /// In a lock, since threads ask the front end.
+    program: Mutex<Program>,
+    address: SocketAddr,
     config: PathBuf,
     control: PathBuf,
 }
@@ -108,11 +111,13 @@ pub(crate) enum Scope<'s> {
 impl FrontEnd {
     fn start(config: &Path, control: &Path) -> Self {
         let arguments = ["--config", config.to_str().unwrap(), "--control-socket", control.to_str().unwrap()];
-        Self { program: Program::serve(&arguments), config: config.to_owned(), control: control.to_owned() }
+        let program = Program::serve(&arguments);
+        let address = program.clients;
+        Self { program: Mutex::new(program), address, config: config.to_owned(), control: control.to_owned() }
     }
 
-    pub(crate) fn address(&self) -> std::net::SocketAddr {
-        self.program.clients
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub(crate) fn get(&self, target: &str) -> Answer {
@@ -144,8 +149,8 @@ impl FrontEnd {
 
     /// Kills the process. What it has in memory is gone; its disk, if it has one, is not.
     pub(crate) fn kill(&mut self) {
-        self.program.signal(Signal::KILL);
-        self.program.has_ended();
+        self.program().signal(Signal::KILL);
+        self.program().has_ended();
     }
 
     /// Starts another process, after [`Self::kill`].
@@ -154,7 +159,11 @@ impl FrontEnd {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        self.program.signal(signal);
+        self.program().signal(signal);
+    }
+
+    fn program(&self) -> MutexGuard<'_, Program> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

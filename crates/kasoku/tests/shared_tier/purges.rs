@@ -340,3 +340,17 @@ fn a_front_end_that_was_stopped_hears_of_purges_when_it_goes_on() {
     wait_until(Instant::now() + PURGE_BOUND);
     batch.are_new(&fleet.front_ends[1], "in memory");
 }
+
+#[test]
+fn a_purge_is_no_error_where_servers_take_long_to_get_it() {
+    let fleet = Fleet::start(Setup { servers: 1, ..Setup::PLAIN });
+    let target = fleet.fresh("page", 300);
+    let front_end = &fleet.front_ends[0];
+    // Each request to the server is in time, and all that stand in line are not.
+    fleet.servers[0].proxy().set(Fault::Latency(Duration::from_millis(20)));
+    std::thread::scope(|scope| {
+        for _ in 0..200 {
+            scope.spawn(|| front_end.purge(Scope::Key(&target), false));
+        }
+    });
+}
