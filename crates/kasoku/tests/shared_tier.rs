@@ -2,7 +2,11 @@
 //!
 //! In the order of the data: `client` asks the front ends of a `fleet`, which share the servers of `memcached`, and have one `origin` with the
 //! numbered pages of `page`. The tests are in `sharing` (a page costs the origin one request), `purges` (what is purged at one front end is
-//! gone at all) and `unshareable` (what no server may have).
+//! gone at all), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages) and `forged`
+//! (items of somebody else, made by `forgery` and `item`).
+//!
+//! `KASOKU_SHARED_REQUESTS` sets the requests for each fault (300), `KASOKU_SHARED_FORGED` the number of forged items (1,000), and
+//! `KASOKU_SHARED_SEED` repeats the choice of both, but not how threads interleave. `make soak-shared` is the long form.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,8 +18,16 @@
 
 #[path = "shared_tier/client.rs"]
 mod client;
+#[path = "shared_tier/faults.rs"]
+mod faults;
 #[path = "shared_tier/fleet.rs"]
 mod fleet;
+#[path = "shared_tier/forged.rs"]
+mod forged;
+#[path = "shared_tier/forgery.rs"]
+mod forgery;
+#[path = "shared_tier/item.rs"]
+mod item;
 #[path = "shared_tier/memcached.rs"]
 mod memcached;
 #[path = "shared_tier/origin.rs"]
@@ -28,5 +40,20 @@ mod purges;
 mod sharing;
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
 mod support;
+#[path = "shared_tier/traffic.rs"]
+mod traffic;
 #[path = "shared_tier/unshareable.rs"]
 mod unshareable;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A number of the environment.
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
+}
+
+/// What chooses the requests of this run.
+fn seed() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    setting("KASOKU_SHARED_SEED").unwrap_or(since_1970.as_secs())
+}

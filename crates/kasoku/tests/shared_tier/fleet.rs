@@ -30,6 +30,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// The most pages by which it is found out whether all servers are used.
 const TRIES_MAX: usize = 200;
 
+/// How long a page may take to come into a server.
+pub(crate) const WRITTEN_MAX: Duration = Duration::from_secs(1);
+
 /// The secret of `secret-file`.
 pub(crate) const SECRET: &str = "0123456789abcdef";
 
@@ -62,6 +65,9 @@ impl Setup {
         profile: "safe",
         shared: "",
     };
+
+    /// The same with servers that may be slow, where a test is about what is shared.
+    pub(crate) const PATIENT: Self = Self { shared: "timeout = \"5s\"", ..Self::PLAIN };
 }
 
 /// A server and the way to it.
@@ -210,7 +216,7 @@ impl Fleet {
 
     /// A target that nobody has asked for yet.
     pub(crate) fn fresh(&self, kind: &str, bytes: usize) -> String {
-        format!("/{kind}/{bytes}/fresh-{}", self.fresh.fetch_add(1, Ordering::Relaxed))
+        format!("/{kind}/{bytes}/fresh-{}?group=fresh", self.fresh.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Waits until each front end takes pages from each server, for at most that long.
@@ -260,9 +266,17 @@ impl Fleet {
         }
     }
 
-    /// Waits until a server has the page. Front ends write pages after they have answered.
-    pub(crate) fn is_written(&self, target: &str) -> usize {
-        self.holder(&name_of(&uri(target)), PATIENCE).unwrap_or_else(|| panic!("{target} is in no server"))
+    /// A page that the first front end has fetched, and the server that has it. Front ends write pages after they have answered, unless they
+    /// can't use the server just then.
+    pub(crate) fn shared_page(&self, kind: &str, bytes: usize) -> (String, usize) {
+        for _ in 0..TRIES_MAX {
+            let target = self.fresh(kind, bytes);
+            self.front_ends[0].get(&target).version(&target, "");
+            if let Some(holder) = self.holder(&name_of(&uri(&target)), WRITTEN_MAX) {
+                return (target, holder);
+            }
+        }
+        panic!("no page of {bytes} bytes is in a server");
     }
 }
 

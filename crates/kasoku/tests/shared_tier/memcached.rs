@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The pause between two looks at a process.
@@ -15,7 +16,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A running memcached. Killed on drop, also while it is stopped.
 pub(crate) struct Memcached {
-    child: Child,
+    child: Mutex<Child>,
     place: Place,
     item_bytes_max: &'static str,
 }
@@ -39,7 +40,7 @@ impl Memcached {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let place = Place::Port(port);
             if let Some(child) = spawn(&place, item_bytes_max) {
-                return Self { child, place, item_bytes_max };
+                return Self { child: Mutex::new(child), place, item_bytes_max };
             }
         }
         panic!("memcached got no port");
@@ -49,7 +50,7 @@ impl Memcached {
     pub(crate) fn start_at(path: &Path, item_bytes_max: &'static str) -> Self {
         let place = Place::Socket(path.to_owned());
         let child = spawn(&place, item_bytes_max).expect("memcached starts on a socket");
-        Self { child, place, item_bytes_max }
+        Self { child: Mutex::new(child), place, item_bytes_max }
     }
 
     /// Its address; none if it has a Unix socket.
@@ -61,10 +62,11 @@ impl Memcached {
     }
 
     /// Kills it with all that it has, and starts it again at the same place.
-    pub(crate) fn restart_empty(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        self.child = spawn(&self.place, self.item_bytes_max).expect("nobody else took the place");
+    pub(crate) fn restart_empty(&self) {
+        let mut child = self.child();
+        let _ = child.kill();
+        let _ = child.wait();
+        *child = spawn(&self.place, self.item_bytes_max).expect("nobody else took the place");
     }
 
     /// Stops it (SIGSTOP), so that it answers nothing.
@@ -84,7 +86,7 @@ impl Memcached {
     }
 
     fn is_stopped(&self) -> bool {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child().id())).unwrap();
         threads.flatten().all(|thread| {
             let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
             status.contains("State:\tT")
@@ -92,7 +94,11 @@ impl Memcached {
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(Pid::from_child(&self.child()), signal).unwrap();
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An item.
@@ -106,6 +112,18 @@ impl Memcached {
     /// Whether it has that item.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.ask(format!("mg {name}\r\n").as_bytes(), None).starts_with(b"HD")
+    }
+
+    /// Stores an item.
+    pub(crate) fn set(&self, name: &str, value: &[u8]) {
+        let request = [format!("ms {name} {} T600\r\n", value.len()).as_bytes(), value, b"\r\n"].concat();
+        let said = self.ask(&request, None);
+        assert!(said.starts_with(b"HD"), "{name}: {}", String::from_utf8_lossy(&said));
+    }
+
+    /// Removes an item.
+    pub(crate) fn delete(&self, name: &str) {
+        self.ask(format!("md {name}\r\n").as_bytes(), None);
     }
 
     /// The names of all items.
@@ -138,8 +156,9 @@ impl Memcached {
 
 impl Drop for Memcached {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let mut child = self.child();
+        let _ = child.kill();
+        let _ = child.wait();
         if let Place::Socket(path) = &self.place {
             let _ = std::fs::remove_file(path);
         }

@@ -1,27 +1,39 @@
 //! Tests that a page that one front end has fetched costs the origin nothing at the others.
 
 use crate::client::{Answer, in_language};
-use crate::fleet::{Fleet, Setup, hex, name_of};
+use crate::fleet::{Fleet, Setup, WRITTEN_MAX, hex, name_of};
 use crate::page::{self, LANGUAGES, uri};
-use crate::support::PATIENCE;
 use sha2::{Digest, Sha256};
+
+/// How often a page is tried that some front end has not taken from the shared tier: on a machine with much to do, the log of a server may not
+/// be read in time, and then the server is not used.
+const TRIES: usize = 5;
 
 /// One front end fetches pages of all sizes. The others take them from the shared tier, and then from their memory.
 fn are_shared(setup: Setup) {
     let fleet = Fleet::start(setup);
     for bytes in [100, 5_000, 70_000, 1_000_000, 1_100_000, 1_500_000, 3 << 20] {
-        let target = fleet.fresh("page", bytes);
-        let [first, second, third] = &*fleet.front_ends else { panic!("three front ends") };
-        assert_eq!(first.get(&target).version(&target, ""), 1);
-        fleet.is_written(&target);
-        for front_end in [second, third] {
-            let answer = front_end.get(&target);
-            assert!(answer.is_shared(), "{target}: {}", answer.cache_status());
-            assert_eq!(answer.version(&target, ""), 1);
-            is_served_from_memory(&target, |method, fields| front_end.ask(method, &target, fields));
-        }
-        assert_eq!(fleet.origin.asked(&target), 1, "{target}");
+        assert!((0..TRIES).any(|_| is_shared(&fleet, bytes)), "{bytes} bytes");
     }
+}
+
+fn is_shared(fleet: &Fleet, bytes: usize) -> bool {
+    let target = fleet.fresh("page", bytes);
+    let [first, second, third] = &*fleet.front_ends else { panic!("three front ends") };
+    assert_eq!(first.get(&target).version(&target, ""), 1);
+    if fleet.holder(&name_of(&uri(&target)), WRITTEN_MAX).is_none() {
+        return false;
+    }
+    for front_end in [second, third] {
+        let answer = front_end.get(&target);
+        assert_eq!(answer.version(&target, ""), 1);
+        if !answer.is_shared() {
+            return false;
+        }
+        is_served_from_memory(&target, |method, fields| front_end.ask(method, &target, fields));
+    }
+    assert_eq!(fleet.origin.asked(&target), 1, "{target}");
+    true
 }
 
 /// A page that came from the shared tier answers HEAD, conditional requests and ranges like any other.
@@ -42,33 +54,36 @@ fn is_served_from_memory(target: &str, ask: impl Fn(&str, &str) -> Answer) {
 
 #[test]
 fn what_one_front_end_fetches_the_others_take_from_the_shared_tier() {
-    are_shared(Setup::PLAIN);
+    are_shared(Setup::PATIENT);
 }
 
 #[test]
 fn items_with_a_secret_are_shared() {
-    are_shared(Setup { has_secret: true, workers: 1, ..Setup::PLAIN });
+    are_shared(Setup { has_secret: true, workers: 1, ..Setup::PATIENT });
 }
 
 #[test]
 fn servers_on_unix_sockets_share() {
-    are_shared(Setup { is_unix: true, servers: 3, ..Setup::PLAIN });
+    are_shared(Setup { is_unix: true, servers: 3, ..Setup::PATIENT });
 }
 
 #[test]
 fn one_server_shares() {
-    are_shared(Setup { servers: 1, shared: "ring = \"ketama\"\nserver-down = \"origin\"", ..Setup::PLAIN });
+    are_shared(Setup {
+        servers: 1,
+        shared: "ring = \"ketama\"\nserver-down = \"origin\"\ntimeout = \"5s\"",
+        ..Setup::PATIENT
+    });
 }
 
 #[test]
 fn larger_items_are_whole_where_the_servers_take_them() {
-    let setup = Setup { item_bytes_max: ["2m", "2MiB"], ..Setup::PLAIN };
+    let setup = Setup { item_bytes_max: ["2m", "2MiB"], ..Setup::PATIENT };
     are_shared(setup);
     let fleet = Fleet::start(setup);
     for (bytes, is_whole) in [(1_900_000, true), (2_200_000, false)] {
-        let target = fleet.fresh("page", bytes);
-        fleet.front_ends[0].get(&target);
-        let memcached = &fleet.servers[fleet.is_written(&target)].memcached;
+        let (target, holder) = fleet.shared_page("page", bytes);
+        let memcached = &fleet.servers[holder].memcached;
         let name = name_of(&uri(&target));
         let first_line = if is_whole { "KASOKU/1 whole xxh3-128 " } else { "KASOKU/1 chunks xxh3-128 " };
         assert!(memcached.get(&name).unwrap().starts_with(first_line.as_bytes()));
@@ -78,26 +93,34 @@ fn larger_items_are_whole_where_the_servers_take_them() {
 
 #[test]
 fn each_variant_is_shared() {
-    let fleet = Fleet::start(Setup::PLAIN);
+    let fleet = Fleet::start(Setup::PATIENT);
     for bytes in [200, 1_500_000] {
-        let target = fleet.fresh("vary", bytes);
-        for language in LANGUAGES {
-            let ask = |front_end: usize| fleet.front_ends[front_end].ask("GET", &target, &in_language(language));
-            let fetched = ask(0);
-            assert_eq!(fetched.version(&target, language), 1);
-            assert!(!fetched.is_shared() && !fetched.is_from_own_tiers());
-            let variant = variant_name(&target, language);
-            assert!(fleet.holder(&variant, PATIENCE).is_some());
-            fleet.is_written(&target);
-            for front_end in [1, 2] {
-                let answer = ask(front_end);
-                assert!(answer.is_shared(), "{target} {language}: {}", answer.cache_status());
-                assert_eq!(answer.version(&target, language), 1);
-                assert!(ask(front_end).is_from_own_tiers());
-            }
-        }
-        assert_eq!(fleet.origin.asked(&target), 2);
+        assert!((0..TRIES).any(|_| are_variants_shared(&fleet, bytes)), "{bytes} bytes");
     }
+}
+
+fn are_variants_shared(fleet: &Fleet, bytes: usize) -> bool {
+    let target = fleet.fresh("vary", bytes);
+    for language in LANGUAGES {
+        let ask = |front_end: usize| fleet.front_ends[front_end].ask("GET", &target, &in_language(language));
+        let fetched = ask(0);
+        assert_eq!(fetched.version(&target, language), 1);
+        assert!(!fetched.is_shared() && !fetched.is_from_own_tiers());
+        let names = [variant_name(&target, language), name_of(&uri(&target))];
+        if names.iter().any(|name| fleet.holder(name, WRITTEN_MAX).is_none()) {
+            return false;
+        }
+        for front_end in [1, 2] {
+            let answer = ask(front_end);
+            assert_eq!(answer.version(&target, language), 1);
+            if !answer.is_shared() {
+                return false;
+            }
+            assert!(ask(front_end).is_from_own_tiers());
+        }
+    }
+    assert_eq!(fleet.origin.asked(&target), 2);
+    true
 }
 
 /// The name of a variant by its language.

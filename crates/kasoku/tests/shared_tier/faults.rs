@@ -1,0 +1,112 @@
+//! Tests that no failure of servers reaches a client: traffic goes on while each fault is switched on and off, for one server and for all.
+//! Each answer has the right bytes and is not older than it may be, and soon after a fault all servers are used again.
+
+use crate::fleet::{Fleet, RETURN_BOUND, Setup};
+use crate::traffic::Traffic;
+use crate::{seed, setting};
+use kasoku_testkit::Fault;
+use std::time::Duration;
+
+/// What happens to servers.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    /// The way to them.
+    Way(Fault),
+    /// They stop and go on (SIGSTOP, SIGCONT).
+    Stop,
+    /// They start again empty.
+    Restart,
+    /// Each one gets what another one should get.
+    Swap,
+}
+
+const FAILURES: [Failure; 13] = [
+    Failure::Way(Fault::Latency(Duration::from_millis(15))),
+    Failure::Way(Fault::Latency(Duration::from_millis(200))),
+    Failure::Way(Fault::Bandwidth(64 << 10)),
+    Failure::Way(Fault::SlowClose(Duration::from_millis(300))),
+    Failure::Way(Fault::Timeout),
+    Failure::Way(Fault::Reset),
+    Failure::Way(Fault::Slices(3)),
+    Failure::Way(Fault::Cut(700)),
+    Failure::Way(Fault::Damage(300)),
+    Failure::Way(Fault::Down),
+    Failure::Stop,
+    Failure::Restart,
+    Failure::Swap,
+];
+
+impl Failure {
+    fn begin(self, fleet: &Fleet, servers: &[usize]) {
+        for (number, &server) in servers.iter().enumerate() {
+            match self {
+                Self::Way(fault) => fleet.servers[server].proxy().set(fault),
+                Self::Stop => fleet.servers[server].memcached.stop(),
+                Self::Restart => fleet.servers[server].memcached.restart_empty(),
+                Self::Swap => {
+                    // One server alone gets what is meant for its neighbour.
+                    let other = match servers {
+                        [one] => (one + 1) % fleet.servers.len(),
+                        _ => servers[(number + 1) % servers.len()],
+                    };
+                    fleet.servers[server].proxy().swap(fleet.servers[other].memcached.address().unwrap());
+                }
+            }
+        }
+    }
+
+    fn end(self, fleet: &Fleet, servers: &[usize]) {
+        for &server in servers {
+            let server = &fleet.servers[server];
+            match self {
+                Self::Way(_) => server.proxy().set(Fault::None),
+                Self::Stop => server.memcached.go_on(),
+                Self::Restart => {}
+                Self::Swap => server.proxy().swap(server.memcached.address().unwrap()),
+            }
+        }
+    }
+}
+
+/// Sends traffic while each failure comes and goes twice, for one server after the other or for all.
+fn withstands(all: bool) {
+    let requests = setting("KASOKU_SHARED_REQUESTS").unwrap_or(300);
+    let seed = seed();
+    let fleet = Fleet::start(Setup { servers: 3, memory: "16MiB", ..Setup::PLAIN });
+    let traffic = Traffic::of(&fleet, seed);
+    traffic.run(requests);
+    let taken = traffic.shared();
+    assert!(taken * 20 > requests, "only {taken} of {requests} answers came from the shared tier");
+    for (number, failure) in FAILURES.into_iter().enumerate() {
+        let failing: Vec<_> = if all { (0..fleet.servers.len()).collect() } else { vec![number % fleet.servers.len()] };
+        for _ in 0..2 {
+            if all {
+                traffic.cut_off();
+            }
+            failure.begin(&fleet, &failing);
+            traffic.run(requests / 3);
+            failure.end(&fleet, &failing);
+            if all {
+                traffic.joined();
+            }
+            traffic.run(requests / 6);
+        }
+        fleet.settle(RETURN_BOUND);
+        let mistakes = traffic.mistakes();
+        assert!(mistakes.is_empty(), "KASOKU_SHARED_SEED={seed}, {failure:?} of {failing:?}: {mistakes:#?}");
+    }
+    traffic.run(requests);
+    assert!(traffic.shared() > 0);
+    let mistakes = traffic.mistakes();
+    assert!(mistakes.is_empty(), "KASOKU_SHARED_SEED={seed}, afterwards: {mistakes:#?}");
+}
+
+#[test]
+fn no_client_sees_that_one_server_fails() {
+    withstands(false);
+}
+
+#[test]
+fn no_client_sees_that_all_servers_fail() {
+    withstands(true);
+}
