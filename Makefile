@@ -48,6 +48,11 @@ soak: ## mixed traffic for ten minutes, each response checked (SOAK_SECONDS=60; 
 soak-disk: build ## the disk tier: 200 kills twice, 200 losses of power, disks that fail, 10,000 damaged files (KASOKU_DISK_KILLS=20 …: fewer)
 	@scripts/soak-disk
 
+.PHONY: soak-shared
+soak-shared: build ## the shared tier with three front ends: 2,000 requests for each failure of servers, 10,000 forged items twice (KASOKU_SHARED_REQUESTS=20000 …: more)
+	@KASOKU_TEST_PROGRAM="$${CARGO_TARGET_DIR:-$$PWD/target}/release/kasoku" KASOKU_SHARED_REQUESTS=$${KASOKU_SHARED_REQUESTS:-2000} \
+		KASOKU_SHARED_FORGED=$${KASOKU_SHARED_FORGED:-10000} cargo test --package kasoku --test shared_tier --locked --quiet $(ARGS)
+
 .PHONY: conformance
 conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md; SUITE=DIR: another edition)
 	@scripts/install-test-deps --only conformance

@@ -2,8 +2,8 @@
 //!
 //! In the order of the data: `client` asks the front ends of a `fleet`, which share the servers of `memcached`, and have one `origin` with the
 //! numbered pages of `page`. The tests are in `sharing` (a page costs the origin one request), `purges` (what is purged at one front end is
-//! gone at all), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages) and `forged`
-//! (items of somebody else, made by `forgery` and `item`).
+//! gone at all), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages), `forged`
+//! (items of somebody else, made by `forgery` and `item`) and `programs` (the examples in Python and PHP).
 //!
 //! `KASOKU_SHARED_REQUESTS` sets the requests for each fault (300), `KASOKU_SHARED_FORGED` the number of forged items (1,000), and
 //! `KASOKU_SHARED_SEED` repeats the choice of both, but not how threads interleave. `make soak-shared` is the long form.
@@ -34,6 +34,8 @@ mod memcached;
 mod origin;
 #[path = "shared_tier/page.rs"]
 mod page;
+#[path = "shared_tier/programs.rs"]
+mod programs;
 #[path = "shared_tier/purges.rs"]
 mod purges;
 #[path = "shared_tier/sharing.rs"]

@@ -100,7 +100,7 @@ pub(crate) struct Fleet {
     pub(crate) servers: Vec<Server>,
     pub(crate) origin: Arc<Origin>,
     fresh: AtomicU64,
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// What a purge covers.
@@ -211,7 +211,12 @@ impl Fleet {
             FrontEnd::start(&config, &folder.join(&format!("{number}.sock")))
         };
         let front_ends = (0..3).map(front_end).collect();
-        Self { front_ends, servers, origin, fresh: AtomicU64::new(0), _folder: folder }
+        Self { front_ends, servers, origin, fresh: AtomicU64::new(0), folder }
+    }
+
+    /// The file with the secret, where there is one.
+    pub(crate) fn secret_file(&self) -> PathBuf {
+        self.folder.join("secret")
     }
 
     /// A target that nobody has asked for yet.
