@@ -168,6 +168,8 @@ struct ServerLog {
     last_epoch: Epoch,
     /// Known purges that are not in this log.
     lacking: HashSet<u128>,
+    /// The numbers of records that could not be written.
+    reserved: HashMap<u128, u64>,
     /// A value of the counter, and when it was first seen, in milliseconds.
     counted: Option<(u64, u64)>,
     /// What this cache has stored is younger than the purges up to this number: it was dropped, or there was none, when they had been counted.
@@ -302,6 +304,7 @@ impl PurgeLog {
     ) -> Result<bool, Failure> {
         let purger = &Counted { purger, counts: &self.counts };
         let followed = async {
+            self.write_reserved(number, server).await?;
             let is_read = self.read(number, server, purger, &now).await?;
             if is_read && self.add_lacking(number, server, now().mono_ms).await? {
                 return self.read(number, server, purger, &now).await;
@@ -351,7 +354,7 @@ impl PurgeLog {
             }
             next = last.saturating_add(1);
         }
-        let is_certain = first > counter || purger.make_certain().await;
+        let is_certain = purger.make_certain().await;
         if let Some(server) = self.state().servers.get_mut(number) {
             server.read_ms = Some(begun.mono_ms);
             if is_certain && server.log == Some(log) && server.position >= counter {
@@ -363,13 +366,23 @@ impl PurgeLog {
 
     async fn counter(&self, server: &impl LogServer, unix_ms: i64) -> Result<Option<u64>, Failure> {
         let name = self.namespace.purges();
-        let parse = |value: Bytes| std::str::from_utf8(&value).ok()?.trim_end().parse::<u64>().ok();
-        if let Some(found) = server.get(&name, None).await? {
-            return Ok(parse(found));
+        let parse = |value: Bytes| {
+            let counter = std::str::from_utf8(&value).ok()?.trim_end().parse::<u64>().ok()?;
+            // Far from the end of all numbers, which no microsecond reaches.
+            (counter <= COUNTER_MAX).then_some(counter)
+        };
+        let found = server.get(&name, None).await?;
+        if let Some(counter) = found.clone().and_then(parse) {
+            return Ok(Some(counter));
         }
         // No counter that has been here before was as high, unless there were a thousand purges in each millisecond.
         let fresh = u64::try_from(unix_ms).unwrap_or_default().saturating_mul(1000);
-        let _ = server.add(&name, Bytes::from(fresh.to_string()), None).await?;
+        let fresh = Bytes::from(fresh.to_string());
+        match found {
+            None => drop(server.add(&name, fresh, None).await?),
+            // It is no counter, and nobody could ever count on.
+            Some(_) => server.set(&name, fresh, None).await?,
+        }
         Ok(server.get(&name, None).await?.and_then(parse))
     }
 
@@ -383,12 +396,13 @@ impl PurgeLog {
     ) -> Result<Option<(u128, u64)>, Failure> {
         let name = self.namespace.log();
         let is_broken = self.state().servers.get(number).is_some_and(|server| server.is_broken);
-        if !is_broken && let Some(found) = server.get(&name, Some(LOG_SECONDS)).await? {
-            return Ok(read_identity(&found));
+        let found = if is_broken { None } else { server.get(&name, Some(LOG_SECONDS)).await? };
+        if let Some(identity) = found.as_deref().and_then(read_identity) {
+            return Ok(Some(identity));
         }
         let fresh = (fastrand::u128(..), counter);
         let value = Bytes::from(format!("{:032x} {counter}", fresh.0));
-        if is_broken {
+        if is_broken || found.is_some() {
             server.set(&name, value, Some(LOG_SECONDS)).await?;
             return Ok(Some(fresh));
         }
@@ -408,13 +422,43 @@ impl PurgeLog {
         let add = async |(id, sealed): &(u128, Bytes)| {
             // Where the counter is missing, it is made when the log is read the next time.
             if let Some(record) = server.increment(&self.namespace.purges()).await? {
-                server.set(&self.namespace.purge(record), sealed.clone(), Some(seconds)).await?;
-                self.state().tried(number, |other| other == *id);
+                self.state().reserve(number, *id, record);
+                self.write_record(number, server, (*id, record), sealed.clone(), seconds).await?;
             }
             Ok(())
         };
         concurrently(lacking.iter().map(add)).await.into_iter().collect::<Result<(), Failure>>()?;
         Ok(!lacking.is_empty())
+    }
+
+    /// Writes the records whose numbers were counted, and which could not be written then: a number without a record is a purge that the others
+    /// don't know.
+    async fn write_reserved(&self, number: usize, server: &impl LogServer) -> Result<(), Failure> {
+        let (reserved, seconds) = {
+            let state = self.state();
+            (state.reserved(number), state.record_seconds())
+        };
+        for (id, record, sealed) in reserved {
+            self.write_record(number, server, (id, record), sealed, seconds).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_record(
+        &self,
+        number: usize,
+        server: &impl LogServer,
+        (id, record): (u128, u64),
+        sealed: Bytes,
+        seconds: u32,
+    ) -> Result<(), Failure> {
+        server.set(&self.namespace.purge(record), sealed, Some(seconds)).await?;
+        let mut state = self.state();
+        if let Some(server) = state.servers.get_mut(number) {
+            server.reserved.remove(&id);
+        }
+        state.tried(number, |other| other == id);
+        Ok(())
     }
 
     /// The record of a purge; `None` where it has no room.
@@ -456,6 +500,9 @@ async fn concurrently<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Out
     .await;
     outputs.into_iter().flatten().collect()
 }
+
+/// A counter above this was written by somebody who does not count.
+const COUNTER_MAX: u64 = i64::MAX as u64;
 
 /// What follows where purges may be missing.
 const DROPPED: &str = "everything that is stored here is dropped";
@@ -610,6 +657,7 @@ impl State {
         };
         let Some(server) = self.servers.get_mut(number) else { return false };
         server.position = at;
+        server.reserved.retain(|_, record| *record > at);
         // A purge that two caches have added stands in the log twice, and counts from the first time on.
         if server.lacking.remove(&id) {
             server.records.push_back((at, epoch));
@@ -622,6 +670,20 @@ impl State {
             }
         }
         true
+    }
+
+    fn reserve(&mut self, number: usize, id: u128, record: u64) {
+        if let Some(server) = self.servers.get_mut(number) {
+            server.reserved.insert(id, record);
+        }
+    }
+
+    /// The records whose numbers are reserved, as long as they may be read under these.
+    fn reserved(&self, number: usize) -> Vec<(u128, u64, Bytes)> {
+        let Some(server) = self.servers.get(number) else { return Vec::new() };
+        let wanted = server.reserved.iter().filter(|(_, record)| **record > server.position);
+        let sealed = |id| Some(self.known.get(id)?.sealed.clone());
+        wanted.filter_map(|(id, record)| Some((*id, *record, sealed(id)?))).collect()
     }
 
     /// For how long a record is of use, in seconds: as long as it is read by caches that begin. That depends on how many purges there are.
@@ -638,7 +700,8 @@ impl State {
             return Vec::new();
         }
         let is_due = |known: &Known| known.is_own || now_ms.saturating_sub(known.since_ms) >= FOREIGN_PURGE_MS;
-        let lacking = self.order.iter().filter(|id| server.lacking.contains(id));
+        let is_reserved = |id| server.reserved.get(id).is_some_and(|record| *record > server.position);
+        let lacking = self.order.iter().filter(|id| server.lacking.contains(id) && !is_reserved(*id));
         let due = lacking.filter_map(|id| self.known.get(id).filter(|known| is_due(known)).map(|known| (*id, known)));
         due.take(AT_A_TIME_MAX as usize).map(|(id, known)| (id, known.sealed.clone())).collect()
     }
