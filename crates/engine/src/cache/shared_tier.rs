@@ -1,24 +1,15 @@
-//! Asks the shared tier for the response of a fill, writes there what fills bring, and keeps this front end in step with the others.
+//! Asks the shared tier for the response of a fill, and writes there what fills bring.
 
 use crate::runtime::worker::Worker;
-use kasoku_cache::shared::Items;
-use kasoku_cache::{Cache, Entry, FillWriter, SharedRequest};
+use kasoku_cache::{Entry, FillWriter, SharedRequest};
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_shared::lease::{Lease, Leased, RENEWAL_INTERVAL};
-use kasoku_shared::purge_log::{Clock, Epoch, Purger};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-
-/// How often the purges of other front ends are read from each server. A purge is seen by all within this time and that of a request.
-const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
-
-/// The same for a server that can't be asked. When it is back, other front ends may read its items as soon, so a purge that it lacks must not wait for
-/// longer.
-const FOLLOW_INTERVAL_AWAY: Duration = Duration::from_millis(500);
+use tokio::time::{Instant, sleep, timeout};
 
 /// How long the look-up of a response may take, all its chunks included.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,7 +32,8 @@ pub(crate) async fn find(worker: &Rc<Worker>, mut writer: FillWriter) -> Found {
     let Some(items) = worker.shared_items.as_ref().filter(|_| writer.may_be_in_the_shared_tier()) else {
         return Found::Nothing(writer, None);
     };
-    let until = Instant::now() + worker.settings().limits.fill_wait_max;
+    // Requests that have joined the fill wait as well, and must get something from the origin before they give up.
+    let until = Instant::now() + worker.settings().limits.fill_wait_max / 2;
     let (mut pause, mut lease) = (POLL_PAUSE_MIN, None);
     loop {
         let Ok((found, name)) = timeout(LOOKUP_TIMEOUT, writer.find_shared(items, worker.now())).await else {
@@ -126,57 +118,4 @@ pub(crate) fn share(worker: &Rc<Worker>, request: SharedRequest, entry: Arc<Entr
             HeldLease::pass(lease);
         }
     });
-}
-
-/// Follows the purges of other front ends, and tells them of those of this one, for as long as the worker's runtime lives.
-pub(crate) fn follow(worker: &Rc<Worker>) {
-    let Some(items) = &worker.shared_items else { return };
-    for server in 0..items.tier().servers().all().len() {
-        tokio::task::spawn_local(follow_server(worker.clone(), items.clone(), server));
-    }
-}
-
-async fn follow_server(worker: Rc<Worker>, items: Items, server: usize) {
-    let log = items.tier().log();
-    let mut news = log.news();
-    let now = || {
-        let now = worker.now();
-        Clock { unix_ms: now.unix_ms, mono_ms: now.mono_ms }
-    };
-    loop {
-        let is_read = items.follow(server, &Impatient(&worker.cache), now).await;
-        let next = Instant::now() + if is_read { FOLLOW_INTERVAL } else { FOLLOW_INTERVAL_AWAY };
-        loop {
-            tokio::select! {
-                () = sleep_until(next) => break,
-                Ok(()) = news.changed() => {
-                    if is_read {
-                        break;
-                    }
-                    log.is_away(server);
-                }
-            }
-        }
-    }
-}
-
-/// The cache, which is not waited for longer than until the log is read the next time: a disk that hangs must not make the servers useless.
-struct Impatient<'c>(&'c Cache);
-
-impl Purger for Impatient<'_> {
-    fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
-        self.0.carry_out(purge)
-    }
-
-    async fn make_certain(&self) -> bool {
-        timeout(FOLLOW_INTERVAL, self.0.make_certain()).await == Ok(true)
-    }
-
-    fn drop_everything(&self) {
-        self.0.drop_everything();
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.0.epoch()
-    }
 }

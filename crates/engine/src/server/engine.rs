@@ -16,6 +16,7 @@ use crate::runtime::shutdown::{self, WorkerState};
 use crate::runtime::worker_loads::WorkerLoads;
 use crate::server::event_loop::{ReloadCommand, Seed};
 use crate::server::listening::{Inherited, Listening};
+use crate::server::purge_follower::PurgeFollower;
 use crate::server::start_error::StartError;
 use crate::server::tiers;
 use crate::sites::{guard_rules_hash, sites};
@@ -47,6 +48,8 @@ pub struct Engine {
     access_log: Option<AccessLog>,
     checks: Option<HealthChecks>,
     compressor: Compressor,
+    /// `None`: there is no shared tier, or the engine has ended.
+    follower: Option<PurgeFollower>,
     /// The receiving end of the queue of spans, until it is taken.
     spans: Option<Spans>,
     /// Which of the two rows of counters for log writers is in use.
@@ -87,6 +90,8 @@ impl Engine {
         let workers = options.workers.max(1);
         let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
         let cache = tiers::open(&options, &clock)?;
+        let follower = PurgeFollower::start(&cache, &clock)
+            .map_err(|error| StartError { what: "the thread for purges of other front ends".to_owned(), error })?;
         // Three rows of counters more than workers: for the log's writer, for the writer that takes its place, and for calls
         // through a handle.
         let metrics = Metrics::new(workers + 3);
@@ -112,6 +117,7 @@ impl Engine {
             access_log,
             checks,
             compressor,
+            follower,
             spans,
             log_row: 0,
         };
@@ -283,6 +289,10 @@ impl Engine {
         }
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
+        }
+        // The workers' last purges have been told by then, and those of others are on disk.
+        if let Some(follower) = self.follower.take() {
+            follower.stop();
         }
         // Another process may wait for the directory.
         self.handle.cache().stop_disk();

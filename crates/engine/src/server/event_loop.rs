@@ -1,6 +1,5 @@
 //! A worker's thread and event loop: opens the listeners, applies reloads, and drains connections at the end.
 
-use crate::cache::shared_tier;
 use crate::client::accept::{self, Closed};
 use crate::observe::access_log::{self, WorkerLog};
 use crate::runtime::compress;
@@ -93,10 +92,6 @@ impl Seed {
             let Some(worker) = Worker::new(&self.handle, parts) else { return };
             tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox));
             tokio::task::spawn_local(flush(worker.clone()));
-            // One worker is enough: what it reads is for all.
-            if self.number == 0 {
-                shared_tier::follow(&worker);
-            }
             let sweeper = tokio::task::spawn_local(sweep(worker.clone()));
             let mut acceptors = Acceptors::default();
             let opened = self.shares.into_iter().try_for_each(|share| acceptors.open(&worker, share));

@@ -3,5 +3,6 @@
 pub mod engine;
 pub(crate) mod event_loop;
 pub mod listening;
+pub(crate) mod purge_follower;
 pub(crate) mod start_error;
 pub(crate) mod tiers;
