@@ -158,6 +158,15 @@ impl BodyWriter {
         }
     }
 
+    /// Whether the body may still be stored in memory.
+    pub fn may_come_into_memory(&self) -> bool {
+        let (end, is_storable) = {
+            let state = self.fill.state();
+            (state.body.arrived_bytes(), state.is_storable)
+        };
+        is_storable && !self.is_for_disk(end)
+    }
+
     /// Whether [`BodyWriter::spool`] has something to do.
     pub fn has_to_spool(&self) -> bool {
         let (end, is_storable) = {

@@ -9,7 +9,7 @@ mod head;
 use crate::disk::{DiskBase, DiskPart};
 use crate::failing::was_never_sent;
 use crate::fill::Fill;
-use crate::generations::Epoch;
+use crate::generations::{Epoch, Purge};
 use crate::refusals::StoreRefusal;
 use crate::save::{PartOf, combined_meta, without_range};
 use crate::selection::{FillId, RequestedFor, Selection};
@@ -297,7 +297,7 @@ impl FillWriter {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
                 if !has_unkeyed_credentials(&self.sent().fields, self.policy()) {
-                    self.cache.remove(self.key(), &base);
+                    self.remove_everywhere(&base);
                 }
                 return self.settle_for_one(&base, exchange, reason);
             }
@@ -554,12 +554,19 @@ impl FillWriter {
         let is_news = predicts_next_answer && !has_credentials && !exchange.response.status.is_server_error();
         if is_news {
             if let Some(base) = self.base.take() {
-                self.cache.remove(self.key(), &base);
+                self.remove_everywhere(&base);
             }
             self.cache.remove_of_other_rules(self.key(), self.policy());
         }
         self.end(|fill| fill.release(reason));
         Verdict::Private(reason)
+    }
+
+    /// Drops a stored response that the origin has outdated, here and in all caches of the shared tier.
+    fn remove_everywhere(&self, base: &Arc<Entry>) {
+        // Nobody waits for the others: the origin's answer is not for them.
+        let _ = self.cache.tell_of_key(self.key(), Purge::Hard);
+        self.cache.remove(self.key(), base);
     }
 
     /// Remembers the refusal, for `kasoku explain`. Returns whether the request had cookies or credentials that are not in the key.

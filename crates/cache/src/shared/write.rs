@@ -20,8 +20,8 @@ impl Cache {
         let Some(fresh) = u64::try_from(meta.freshness.remaining(now)).ok().filter(|seconds| *seconds > 0) else {
             return false;
         };
-        let served_stale = meta.freshness.stale_while_revalidate.max(meta.freshness.stale_if_error);
-        let expiry = Expiry::After(fresh.saturating_add(served_stale));
+        // A stale response is not taken from there.
+        let expiry = Expiry::After(fresh);
         let name = if meta.nominated.is_empty() {
             namespace.response(key.uri())
         } else {

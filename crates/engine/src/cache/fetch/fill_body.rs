@@ -19,7 +19,7 @@ pub(super) async fn pump(
     mut response: Response,
     mut body: BodyWriter,
     time: Rc<OriginTime>,
-    lease: Option<HeldLease>,
+    mut lease: Option<HeldLease>,
 ) {
     loop {
         match response.body.next().await {
@@ -29,6 +29,10 @@ pub(super) async fn pump(
                 }
                 if body.has_to_spool() && timeout(DISK_TIMEOUT, body.spool()).await.is_err() {
                     body.end_spooling();
+                }
+                // The shared tier gets only what comes into memory. Who waits for more would wait for the whole download.
+                if lease.is_some() && !body.may_come_into_memory() {
+                    HeldLease::pass(lease.take());
                 }
             }
             Ok(BodyPiece::End(trailers)) => {
