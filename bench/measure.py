@@ -57,6 +57,13 @@ def hot_keys(program, port, prefix, keys, origin, seconds, cores):
     return found
 
 
+def fetches(program, port, prefix, keys, seconds, cores, connections, closes):
+    """A round of `keys` paths in random order; the caller checks who has answered. With `closes`, each request has a connection of its
+    own."""
+    arguments = [prefix, keys, *(["close"] if closes else [])]
+    return _round(program, port, "/", seconds, cores, 1, ["-s", LUA / "hot.lua"], arguments, connections=connections)
+
+
 def paths(program, port, file, first, origin, seconds, cores, connections=CONNECTIONS):
     """A round of the paths in a file, one after the other from the one with the number `first` on, all hits."""
     asked = client.origin_count(origin)
