@@ -125,6 +125,11 @@ bench-sessions: build ## pages of a board that opens a session for everybody, be
 	@scripts/install-test-deps --only sessions
 	@python3 -B bench/seeds/sessions/run.py $(ARGS)
 
+.PHONY: bench-memcached
+bench-memcached: build ## images in a ring of memcached servers behind Apache, nginx and Kasoku; writes bench/reports/memcached.md
+	@scripts/install-test-deps --only memcached
+	@python3 -B bench/seeds/memcached/run.py $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint
