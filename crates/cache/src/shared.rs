@@ -1,7 +1,7 @@
 //! The shared tier below memory and disk: servers in which several caches keep their responses together (docs/decisions/0042).
 //!
-//! A fill asks the shared tier before it asks the origin ([`FillWriter::find_shared`]), and what a fill has brought is written there
-//! ([`Cache::share`]). The caller does the waiting: this crate has no timer, and knows no server.
+//! A fill asks the shared tier before it asks the origin ([`FillWriter::find_shared`](crate::FillWriter::find_shared)), and what a fill has
+//! brought is written there ([`Cache::share`]). The caller does the waiting: this crate has no timer, and knows no server.
 //!
 //! Each purge and each invalidation is told to all other caches, and theirs are carried out here (`removals`). What the shared tier has is compared
 //! with them by the log of the server that has it.
