@@ -8,6 +8,7 @@ use kasoku_shared::lease::{Lease, Leased, RENEWAL_INTERVAL};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -82,7 +83,7 @@ impl HeldLease {
     /// The response may not be shared, or was not written: where there is a lease, the other front ends need not wait.
     pub(crate) fn pass(held: Option<Self>) {
         if let Some(lease) = held.and_then(|mut held| held.end()) {
-            tokio::task::spawn_local(async move { lease.pass().await });
+            in_the_background(async move { lease.pass().await });
         }
     }
 
@@ -95,8 +96,15 @@ impl HeldLease {
 impl Drop for HeldLease {
     fn drop(&mut self) {
         if let Some(lease) = self.end() {
-            tokio::task::spawn_local(async move { lease.release().await });
+            in_the_background(async move { lease.release().await });
         }
+    }
+}
+
+/// Runs a task that nobody waits for. Where the runtime ends just then, it does not run: the lease ends by itself.
+fn in_the_background(task: impl Future<Output = ()> + 'static) {
+    if Handle::try_current().is_ok() {
+        tokio::task::spawn_local(task);
     }
 }
 
