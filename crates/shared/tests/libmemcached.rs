@@ -35,7 +35,7 @@ const STORE: &str = r#"
 import sys, pylibmc
 for line in sys.stdin:
     behavior, prefix, *servers = line.split()
-    client = pylibmc.Client(servers, behaviors={behavior: True})
+    client = pylibmc.Client(servers, behaviors={behavior: True, "tcp_nodelay": True})
     failed = client.set_multi({f"{prefix}-{n}": f"{prefix}-{n}" for n in range(int(sys.argv[1]))})
     assert not failed, (line, failed[:3])
 "#;
