@@ -1,8 +1,9 @@
 //! Servers that go away, come back empty or with what they had, lose items and answers; front ends that are cut off and begin anew. Whatever
 //! happened: once all can reach each other again, no front end takes a value from before a purge.
 
+use super::state::RECORDS_READ_MAX;
 use super::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The time, in milliseconds, of the whole world.
@@ -180,7 +181,7 @@ fn is_held(id: u128, front_ends: &[FrontEnd], servers: &[Mutex<Server>]) -> bool
         let has = |value: &Bytes| value.windows(text.len()).any(|window| window == text);
         server.items.iter().any(|(name, (value, _))| number(name).is_some_and(can_be_read) && has(value))
     };
-    front_ends.iter().any(|front_end| front_end.log.state().known.contains_key(&id))
+    front_ends.iter().any(|front_end| front_end.log.state().knows(id))
         || servers.iter().any(|server| stands_in(&server.lock().unwrap()))
 }
 
@@ -221,7 +222,7 @@ async fn history(seed: u64, servers: usize, front_ends: usize) -> Played {
                 let front_end = &front_ends[of];
                 let purge = || Ok::<_, ()>((front_end.cache.purge(Some(key)), vec![key]));
                 let _ = front_end.log.publish(world.now(), purge).unwrap();
-                let id = *front_end.log.state().order.back().unwrap();
+                let id = front_end.log.state().last_id().unwrap();
                 made += 1;
                 purges.push((id, key, versions[key as usize]));
                 // What it has purged itself, it does not take any more.

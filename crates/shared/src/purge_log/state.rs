@@ -1,0 +1,416 @@
+//! What this process knows of the logs of all servers, and of the purges in them. No I/O.
+//!
+//! The purges that are remembered have places: the order in which they were carried out here, which is that of their epochs.
+
+use super::{AT_A_TIME_MAX, Epoch, Generation, LOG_SECONDS, Purger};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use tokio::sync::oneshot;
+
+/// The most records that are read of a log whose position is not known.
+pub(super) const RECORDS_READ_MAX: u64 = 16 << 10;
+
+/// The most purges that are remembered, to be added to servers that were away.
+const PURGES_KNOWN_MAX: usize = 64 << 10;
+
+/// For how long a purge is remembered, in milliseconds. Longer than [`LOG_SECONDS`]: the log of a server that was away for longer is gone.
+const PURGES_KNOWN_MS: u64 = 2 * LOG_SECONDS as u64 * 1000;
+
+/// For how long a record stays in a server, in seconds.
+const RECORD_SECONDS_MIN: u32 = 2 * LOG_SECONDS;
+const RECORD_SECONDS_MAX: u32 = 24 * 60 * 60;
+
+/// How long a record may be missing after its number was seen in the counter, in milliseconds: its cache may write it just then.
+const RECORD_MISSING_MS: u64 = 1000;
+
+/// After which time a purge of another cache is added to a server that lacks it, in milliseconds: that cache does so itself if it can.
+const FOREIGN_PURGE_MS: u64 = 1000;
+
+/// What follows where purges may be missing.
+const DROPPED: &str = "everything that is stored here is dropped";
+
+/// The place of a purge in the order in which they were carried out here.
+pub(super) type Place = u64;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct State {
+    /// Whether the cache has begun with responses that an earlier process had stored.
+    has_past: bool,
+    known: BTreeMap<Place, Known>,
+    places: HashMap<u128, Place>,
+    next_place: Place,
+    /// Who waits until servers have got a purge of this process.
+    waiting: BTreeMap<Place, Waiting>,
+    servers: Vec<ServerLog>,
+}
+
+/// A purge.
+#[derive(Debug)]
+struct Known {
+    id: u128,
+    epoch: Epoch,
+    sealed: Bytes,
+    since_ms: u64,
+    is_own: bool,
+}
+
+/// Waits until all servers have been tried.
+#[derive(Debug)]
+struct Waiting {
+    untried: HashSet<usize>,
+    told: oneshot::Sender<()>,
+}
+
+/// The log of one server.
+#[derive(Debug, Default)]
+struct ServerLog {
+    /// `None`: not read yet.
+    log: Option<u128>,
+    /// All records up to this one have been read.
+    position: u64,
+    /// The records up to this one have been carried out for good, by this process or an earlier one.
+    certain: Option<u64>,
+    /// Values with a lower number may be older than purges that are not known.
+    known_from: u64,
+    /// Neither is known what was purged between an earlier epoch of this cache and that number.
+    known_since: Epoch,
+    /// The records whose epochs are known, in the order of their numbers.
+    records: VecDeque<(u64, Epoch)>,
+    /// The highest of these epochs.
+    last_epoch: Epoch,
+    /// Known purges that are not in this log.
+    lacking: BTreeSet<Place>,
+    /// The numbers of records that could not be written.
+    reserved: BTreeMap<Place, u64>,
+    /// A value of the counter, and when it was first seen, in milliseconds.
+    counted: Option<(u64, u64)>,
+    /// What this cache has stored is younger than the purges up to this number: it was dropped, or there was none, when they had been counted.
+    dropped_to: u64,
+    /// When the log was last read to its end, or first asked for, in milliseconds.
+    read_ms: Option<u64>,
+    /// A purge that it lacks was forgotten: the log must get another identity.
+    is_broken: bool,
+}
+
+/// A record that was read.
+pub(super) struct Record {
+    pub(super) id: u128,
+    pub(super) purge: Bytes,
+    pub(super) sealed: Bytes,
+}
+
+/// A purge that a server lacks.
+pub(super) struct Lacking {
+    pub(super) place: Place,
+    pub(super) sealed: Bytes,
+}
+
+impl ServerLog {
+    /// Nothing is known of what was purged before this number, and before this epoch.
+    fn begin_at(&mut self, number: u64, epoch: Epoch) {
+        (self.position, self.known_from, self.known_since) = (number, number, epoch);
+    }
+
+    /// The number under which a purge is to be written, if it has one that is still read.
+    fn reserved(&self, place: Place) -> Option<u64> {
+        self.reserved.get(&place).copied().filter(|record| *record > self.position)
+    }
+}
+
+impl State {
+    pub(super) fn new(servers: usize) -> Self {
+        Self {
+            has_past: false,
+            known: BTreeMap::new(),
+            places: HashMap::new(),
+            next_place: 0,
+            waiting: BTreeMap::new(),
+            servers: (0..servers).map(|_| ServerLog::default()).collect(),
+        }
+    }
+
+    pub(super) fn resume(&mut self, positions: impl Fn(usize) -> Option<u64>) {
+        self.has_past = true;
+        for (number, server) in self.servers.iter_mut().enumerate() {
+            server.certain = positions(number);
+        }
+    }
+
+    pub(super) fn positions(&self) -> Vec<Option<u64>> {
+        self.servers.iter().map(|server| server.certain).collect()
+    }
+
+    pub(super) fn generation(&self, server: usize, born: Epoch) -> Option<Generation> {
+        let server = self.servers.get(server).filter(|server| !server.is_broken)?;
+        let log = server.log.filter(|_| born >= server.known_since)?;
+        let first_later = || server.records.iter().find(|(_, epoch)| *epoch > born);
+        let first_later = if server.last_epoch > born { first_later() } else { None };
+        let number = first_later.map_or(server.position, |(number, _)| number.saturating_sub(1));
+        (number >= server.known_from).then_some(Generation { log, number })
+    }
+
+    pub(super) fn born(&self, server: usize, generation: Generation, purger: &impl Purger) -> Option<Epoch> {
+        let server = self.servers.get(server).filter(|server| !server.is_broken)?;
+        let Generation { log, number } = generation;
+        if server.log != Some(log) || number < server.known_from {
+            return None;
+        }
+        let later = server.records.iter().rev().take_while(|(record, _)| *record > number).map(|(_, epoch)| *epoch);
+        // The first of them has the lowest epoch.
+        let lacking = server.lacking.first().and_then(|place| self.known.get(place)).map(|known| known.epoch);
+        Some(match later.chain(lacking).min() {
+            Some(first) => first.saturating_sub(1),
+            None => purger.epoch(),
+        })
+    }
+
+    /// Notes a purge of this process that has just been carried out. `told` hears when all servers have been tried.
+    pub(super) fn note_own(&mut self, id: u128, epoch: Epoch, sealed: Bytes, now_ms: u64, told: oneshot::Sender<()>) {
+        let place = self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: true });
+        let untried = (0..self.servers.len()).collect();
+        self.waiting.insert(place, Waiting { untried, told });
+    }
+
+    fn note(&mut self, known: Known) -> Place {
+        let place = self.next_place;
+        self.next_place += 1;
+        self.servers.iter_mut().for_each(|server| {
+            server.lacking.insert(place);
+        });
+        self.places.insert(known.id, place);
+        self.known.insert(place, known);
+        place
+    }
+
+    /// A server has got a purge under this number, or not yet.
+    pub(super) fn has_written(&mut self, number: usize, place: Place) {
+        if let Some(server) = self.servers.get_mut(number) {
+            server.reserved.remove(&place);
+        }
+        if let Some(waiting) = self.waiting.get_mut(&place) {
+            waiting.untried.remove(&number);
+            if waiting.untried.is_empty() {
+                self.tell(place);
+            }
+        }
+    }
+
+    /// A server can't be asked: nobody waits until it has got a purge.
+    pub(super) fn is_away(&mut self, number: usize) {
+        self.waiting.values_mut().for_each(|waiting| {
+            waiting.untried.remove(&number);
+        });
+        let done: Vec<Place> = self.waiting.iter().filter(|(_, it)| it.untried.is_empty()).map(|(at, _)| *at).collect();
+        done.into_iter().for_each(|place| self.tell(place));
+    }
+
+    fn tell(&mut self, place: Place) {
+        if let Some(waiting) = self.waiting.remove(&place) {
+            // Whoever asked may have given the wait up.
+            let _ = waiting.told.send(());
+        }
+    }
+
+    /// A log is about to be read. Returns whether it must get another identity.
+    pub(super) fn begin_reading(&mut self, number: usize, now_ms: u64) -> bool {
+        self.forget_old(now_ms);
+        self.servers.get_mut(number).is_some_and(|server| {
+            server.read_ms.get_or_insert(now_ms);
+            server.is_broken
+        })
+    }
+
+    /// Forgets purges of long ago that have been in the log of some server for so long that each cache has read them there, or knows that it was
+    /// away for too long. A server that lacks one may come back with what it covers, so its log gets another identity.
+    fn forget_old(&mut self, now_ms: u64) {
+        let too_many = self.known.len().saturating_sub(PURGES_KNOWN_MAX);
+        let is_old = |known: &Known| now_ms.saturating_sub(known.since_ms) > PURGES_KNOWN_MS;
+        let was_read_by_all = |place: &Place, known: &Known| {
+            let until = known.since_ms.saturating_add(u64::from(LOG_SECONDS) * 1000);
+            self.servers.iter().any(|server| !server.lacking.contains(place) && server.read_ms >= Some(until))
+        };
+        let first =
+            self.known.iter().enumerate().take_while(|(number, (_, known))| *number < too_many || is_old(known));
+        let forgotten = first.filter(|(number, (place, known))| *number < too_many || was_read_by_all(place, known));
+        let forgotten: Vec<Place> = forgotten.map(|(_, (place, _))| *place).collect();
+        for place in forgotten {
+            if let Some(known) = self.known.remove(&place) {
+                self.places.remove(&known.id);
+            }
+            self.waiting.remove(&place);
+            for server in &mut self.servers {
+                server.is_broken |= server.lacking.remove(&place);
+                server.reserved.remove(&place);
+            }
+        }
+    }
+
+    /// Prepares the reading of a log up to its counter. Returns the first record to be read; `None`: the log can't be used.
+    pub(super) fn begin(
+        &mut self,
+        number: usize,
+        (log, start): (u128, u64),
+        counter: u64,
+        now_ms: u64,
+        purger: &impl Purger,
+    ) -> Option<u64> {
+        let Self { has_past, known, servers, .. } = self;
+        let all = || known.keys().copied().collect();
+        let server = servers.get_mut(number)?;
+        let is_of_this_log = server.log == Some(log);
+        if counter < start || is_of_this_log && counter < server.position {
+            // The counter has gone back: numbers would be used twice.
+            server.is_broken = true;
+            return None;
+        }
+        let can_be_read = |position: &u64| *position <= counter && counter - *position <= RECORDS_READ_MAX;
+        if !is_of_this_log {
+            let before = if server.log.is_some() { Some(server.position) } else { server.certain };
+            let (certain, read_ms) = (server.certain, server.read_ms);
+            let was_long_ago = read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000);
+            let is_new = server.log.is_none();
+            *server = ServerLog { log: Some(log), lacking: all(), certain, read_ms, ..ServerLog::default() };
+            if let Some(before) = before.filter(can_be_read) {
+                // Only the identity is another one, or the process. If it is another server's log, records are missing.
+                server.begin_at(before, purger.epoch());
+            } else {
+                // The purges of that time may be in no log any more. Those of the last minutes come again.
+                if was_long_ago || is_new && *has_past {
+                    tracing::warn!(server = number, "its log of purges is a new one: {DROPPED}");
+                    purger.drop_everything();
+                }
+                let earliest = counter.saturating_sub(RECORDS_READ_MAX);
+                server.begin_at(start.max(earliest), purger.epoch());
+                // A cache that has just begun has stored nothing yet.
+                if was_long_ago || is_new && (*has_past || read_ms == Some(now_ms)) {
+                    server.dropped_to = counter;
+                }
+            }
+        } else if !can_be_read(&server.position) {
+            tracing::warn!(server = number, "its log of purges has gone on too far: {DROPPED}");
+            purger.drop_everything();
+            server.begin_at(counter.saturating_sub(RECORDS_READ_MAX), purger.epoch());
+            server.dropped_to = counter;
+            // Other caches do not read that far back either.
+            server.lacking = all();
+        }
+        if server.counted.is_none_or(|(counted, _)| counted <= server.position) {
+            server.counted = Some((counter, now_ms));
+        }
+        Some(server.position.saturating_add(1))
+    }
+
+    /// Takes a record of a server, in the order of their numbers. Returns whether the next one may be read.
+    pub(super) fn take(
+        &mut self,
+        number: usize,
+        at: u64,
+        record: Option<Record>,
+        now_ms: u64,
+        purger: &impl Purger,
+    ) -> bool {
+        let Some(server) = self.servers.get_mut(number) else { return false };
+        // Another task has read it meanwhile, or the log is another one by now.
+        if at != server.position.saturating_add(1) {
+            return false;
+        }
+        let Some(Record { id, purge, sealed }) = record else {
+            let is_late = |(counted, at_ms)| at <= counted && now_ms.saturating_sub(at_ms) >= RECORD_MISSING_MS;
+            let Some((counted, _)) = server.counted.filter(|seen| is_late(*seen)) else { return false };
+            // It is not known what was purged. Another server need not have it: its cache may not have reached that one. Once is enough for all
+            // that were counted by now.
+            if at > server.dropped_to {
+                tracing::warn!(server = number, record = at, "a record is missing in its log of purges: {DROPPED}");
+                purger.drop_everything();
+                server.dropped_to = counted;
+            }
+            server.begin_at(at, purger.epoch());
+            return true;
+        };
+        let place = match self.places.get(&id) {
+            Some(place) => *place,
+            None => {
+                let Some(epoch) = purger.carry_out(&purge) else {
+                    tracing::error!(server = number, record = at, "a purge can't be understood: {DROPPED}");
+                    purger.drop_everything();
+                    server.begin_at(at, purger.epoch());
+                    return true;
+                };
+                self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: false })
+            }
+        };
+        let epoch = self.known.get(&place).map(|known| known.epoch);
+        let (Some(server), Some(epoch)) = (self.servers.get_mut(number), epoch) else { return false };
+        server.position = at;
+        server.reserved.retain(|_, record| *record > at);
+        // A purge that two caches have added stands in the log twice, and counts from the first time on.
+        if server.lacking.remove(&place) {
+            server.records.push_back((at, epoch));
+            server.last_epoch = server.last_epoch.max(epoch);
+            if server.records.len() > RECORDS_READ_MAX as usize
+                && let Some((forgotten, epoch)) = server.records.pop_front()
+            {
+                server.known_from = server.known_from.max(forgotten);
+                server.known_since = server.known_since.max(epoch);
+            }
+        }
+        true
+    }
+
+    /// A log has been read up to its counter. `is_certain`: what was carried out will not be lost.
+    pub(super) fn end_reading(&mut self, number: usize, log: u128, counter: u64, begun_ms: u64, is_certain: bool) {
+        if let Some(server) = self.servers.get_mut(number) {
+            server.read_ms = Some(begun_ms);
+            if is_certain && server.log == Some(log) && server.position >= counter {
+                server.certain = Some(counter);
+            }
+        }
+    }
+
+    /// A purge is about to be written under this number.
+    pub(super) fn reserve(&mut self, number: usize, place: Place, record: u64) {
+        if let Some(server) = self.servers.get_mut(number) {
+            server.reserved.insert(place, record);
+        }
+    }
+
+    /// The purges whose numbers are counted, and which could not be written then.
+    pub(super) fn reserved(&self, number: usize) -> Vec<(Lacking, u64)> {
+        let Some(server) = self.servers.get(number) else { return Vec::new() };
+        let reserved =
+            server.reserved.keys().filter_map(|place| Some((self.lacking(*place)?, server.reserved(*place)?)));
+        reserved.collect()
+    }
+
+    /// The purges that are to be added to a server now.
+    pub(super) fn to_be_added(&self, number: usize, now_ms: u64) -> Vec<Lacking> {
+        let Some(server) = self.servers.get(number) else { return Vec::new() };
+        let is_due = |known: &Known| known.is_own || now_ms.saturating_sub(known.since_ms) >= FOREIGN_PURGE_MS;
+        let due = server.lacking.iter().filter(|place| self.known.get(place).is_some_and(is_due));
+        let due = due.filter(|place| server.reserved(**place).is_none()).take(AT_A_TIME_MAX as usize);
+        due.filter_map(|place| self.lacking(*place)).collect()
+    }
+
+    fn lacking(&self, place: Place) -> Option<Lacking> {
+        Some(Lacking { place, sealed: self.known.get(&place)?.sealed.clone() })
+    }
+
+    /// For how long a record is of use, in seconds: as long as it is read by caches that begin. That depends on how many purges there are.
+    pub(super) fn record_seconds(&self) -> u32 {
+        let purges = (self.known.len() as u64).max(1);
+        let seconds = RECORDS_READ_MAX * (PURGES_KNOWN_MS / 1000) / purges;
+        u32::try_from(seconds).unwrap_or(u32::MAX).clamp(RECORD_SECONDS_MIN, RECORD_SECONDS_MAX)
+    }
+
+    /// The id of the last purge that was noted.
+    #[cfg(test)]
+    pub(super) fn last_id(&self) -> Option<u128> {
+        Some(self.known.last_key_value()?.1.id)
+    }
+
+    #[cfg(test)]
+    pub(super) fn knows(&self, id: u128) -> bool {
+        self.places.contains_key(&id)
+    }
+}
