@@ -33,8 +33,6 @@ pub enum Status {
     NotStored,
     /// `EX`: the item is another one by now.
     Exists,
-    /// `MN`: all earlier replies have been sent.
-    NoOp,
     /// `SERVER_ERROR`: the server could not do this, for example because the item is too large.
     ServerError(String),
     /// `CLIENT_ERROR`: the request makes no sense to the server.
@@ -162,7 +160,6 @@ fn parse_line(line: &[u8]) -> Result<Line, ProtocolError> {
         b"NF" => Status::NotFound,
         b"NS" => Status::NotStored,
         b"EX" => Status::Exists,
-        b"MN" if line == b"MN" => return error(Status::NoOp),
         b"SERVER_ERROR" => return error(Status::ServerError(message(after_word(line)))),
         b"CLIENT_ERROR" => return error(Status::ClientError(message(after_word(line)))),
         b"ERROR" if line == b"ERROR" => return Err(ProtocolError::NoMetaCommands),

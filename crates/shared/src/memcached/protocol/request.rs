@@ -10,7 +10,7 @@ pub const NAME_BYTES_MAX: usize = 250;
 /// What is asked of a server.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What the item is called ([`is_name`]). Empty for [`Operation::NoOp`].
+    /// What the item is called ([`is_name`]).
     pub name: Bytes,
     /// What is asked of it.
     pub operation: Operation,
@@ -39,8 +39,6 @@ pub enum Operation {
     Delete,
     /// To add 1 to it, which is a number.
     Increment,
-    /// Nothing: the reply says that all replies before it have been sent.
-    NoOp,
 }
 
 /// When a value is stored.
@@ -50,10 +48,6 @@ pub enum StoreMode {
     Set,
     /// If there is none.
     Add,
-    /// If there is one.
-    Replace,
-    /// Behind the one that is there.
-    Append,
 }
 
 /// Whether an item can be called so: 1 to 250 bytes of printable ASCII without blanks. Nothing else may get into the line of a request.
@@ -82,7 +76,6 @@ impl Request {
             Operation::Store { .. } => b"ms ",
             Operation::Delete => b"md ",
             Operation::Increment => b"ma ",
-            Operation::NoOp => return out.put_slice(b"mn\r\n"),
         };
         out.put_slice(command);
         out.put_slice(&self.name);
@@ -94,8 +87,6 @@ impl Request {
                 let mode = match mode {
                     StoreMode::Set => "",
                     StoreMode::Add => " ME",
-                    StoreMode::Replace => " MR",
-                    StoreMode::Append => " MA",
                 };
                 write!(out, " {} T{exptime}{mode} O{opaque}\r\n", self.value_bytes())
             }
@@ -113,10 +104,9 @@ impl Request {
             Status::Value(_) => self.gets() || matches!(self.operation, Operation::Increment),
             Status::Done => matches!(self.operation, Operation::Store { .. } | Operation::Delete),
             Status::Miss => self.gets(),
-            Status::NotFound => !self.gets() && !matches!(self.operation, Operation::NoOp),
+            Status::NotFound => !self.gets(),
             Status::NotStored => matches!(self.operation, Operation::Store { .. }),
             Status::Exists => matches!(self.operation, Operation::Store { .. } | Operation::Delete),
-            Status::NoOp => matches!(self.operation, Operation::NoOp),
             Status::ServerError(_) => true,
             // Of our requests, only this one can be wrong by what the server has.
             Status::ClientError(_) => matches!(self.operation, Operation::Increment),

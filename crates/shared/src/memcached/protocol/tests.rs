@@ -42,11 +42,8 @@ fn requests_are_lines_of_the_meta_protocol() {
     assert_eq!(line("a:b", Operation::GetAndTouch { exptime: 300 }), "mg a:b v T300 O4294967295\r\n");
     assert_eq!(line("a", store(StoreMode::Set)), "ms a 3 T60 O4294967295\r\n");
     assert_eq!(line("a", store(StoreMode::Add)), "ms a 3 T60 ME O4294967295\r\n");
-    assert_eq!(line("a", store(StoreMode::Replace)), "ms a 3 T60 MR O4294967295\r\n");
-    assert_eq!(line("a", store(StoreMode::Append)), "ms a 3 T60 MA O4294967295\r\n");
     assert_eq!(line("a", Operation::Delete), "md a O4294967295\r\n");
     assert_eq!(line("a", Operation::Increment), "ma a v O4294967295\r\n");
-    assert_eq!(line("", Operation::NoOp), "mn\r\n");
 }
 
 #[test]
@@ -70,7 +67,6 @@ fn each_reply_is_understood() {
     assert_eq!(reply(b"NF O7\r\n"), with(Status::NotFound));
     assert_eq!(reply(b"NS O7\r\n"), with(Status::NotStored));
     assert_eq!(reply(b"EX O7\r\n"), with(Status::Exists));
-    assert_eq!(reply(b"MN\r\n"), without(Status::NoOp));
     assert_eq!(reply(b"SERVER_ERROR out of\x1b memory\r\n"), without(Status::ServerError("out of? memory".into())));
     assert_eq!(reply(b"CLIENT_ERROR bad\r\n"), without(Status::ClientError("bad".into())));
 }
@@ -126,18 +122,16 @@ fn a_request_expects_its_own_replies_only() {
         Status::NotFound,
         Status::NotStored,
         Status::Exists,
-        Status::NoOp,
         Status::ServerError(String::new()),
         Status::ClientError(String::new()),
     ];
     let store = Operation::Store { mode: StoreMode::Set, value: vec![], exptime: 0 };
     for (operation, expected) in [
-        (Operation::Get, "+-+----+-"),
-        (Operation::GetAndTouch { exptime: 1 }, "+-+----+-"),
-        (store, "-+-+++-+-"),
-        (Operation::Delete, "-+-+-+-+-"),
-        (Operation::Increment, "+--+---++"),
-        (Operation::NoOp, "------++-"),
+        (Operation::Get, "+-+---+-"),
+        (Operation::GetAndTouch { exptime: 1 }, "+-+---+-"),
+        (store, "-+-++++-"),
+        (Operation::Delete, "-+-+-++-"),
+        (Operation::Increment, "+--+--++"),
     ] {
         let request = Request { name: Bytes::from("a"), operation };
         let found: String = statuses.iter().map(|status| if request.expects(status) { '+' } else { '-' }).collect();
