@@ -9,9 +9,9 @@ use crate::lookup::{Judged, Needed, first_variant, is_joined_validation, needed,
 use crate::query::CacheQuery;
 use crate::refusals::StoreRefusal;
 use crate::selection::Selection;
+use crate::shared::may_be_answered;
 use crate::verdict::{OriginExchange, meta};
 use crate::{Cache, Entry, SharedRequest};
-use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
@@ -166,11 +166,9 @@ impl Cache {
         let outcome = may_look_up(query.request).err().map_or(outcome, LookupOutcome::Pass);
         let is_hit_for_miss = self.is_hit_for_miss(query);
         let wants_validation = directives.no_cache && query.policy.client_may_revalidate;
-        let wants_whole = query.request.method == Method::GET && !query.request.fields.contains("range");
-        // As the fill would: see `FillWriter::may_be_in_the_shared_tier`.
         let asks_shared_tier = matches!(outcome, LookupOutcome::Ask(_))
-            && wants_whole
-            && !(is_kept || is_hit_for_miss || wants_validation || has_credentials);
+            && may_be_answered(query.request, query.policy)
+            && !(is_kept || is_hit_for_miss || wants_validation);
         Inspection {
             outcome,
             asks_shared_tier,

@@ -37,6 +37,7 @@ use kasoku_semantics::time::Now;
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
 pub use kasoku_shared::{Items, ServerStatus, Tier, TierStatus};
 pub use read::SharedResponse;
+pub(crate) use read::may_be_answered;
 use removals::Removal;
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::ground::{Because, Ground};
+use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::request_directives;
 use kasoku_semantics::reuse::{Reuse, reuse};
@@ -18,6 +19,7 @@ use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
 use kasoku_shared::Missing;
 use kasoku_shared::names::Name;
+use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
 /// What the shared tier has for a fill, before it is judged.
@@ -30,12 +32,9 @@ pub struct SharedResponse {
 impl FillWriter {
     /// Whether the shared tier may have the response: the fill is for the whole of a response that all clients may get.
     pub fn may_be_in_the_shared_tier(&self) -> bool {
-        let request = self.request().head();
         self.purpose() == FetchPurpose::Miss
             && self.fill().is_some_and(|fill| fill.is_for_everybody())
-            && request.method == Method::GET
-            && !request.fields.contains("range")
-            && !has_unkeyed_credentials(&request.fields, self.policy())
+            && may_be_answered(self.request().head(), self.policy())
     }
 
     /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns what it has, and the name of the item that would have
@@ -62,6 +61,13 @@ impl FillWriter {
         self.settle(entry.clone(), Reason::HitMemcached);
         Ok((entry, Reason::HitMemcached))
     }
+}
+
+/// Whether a request that misses may be answered from the shared tier: it wants the whole of what all clients may get.
+pub(crate) fn may_be_answered(request: &RequestHead, policy: &Policy) -> bool {
+    request.method == Method::GET
+        && !request.fields.contains("range")
+        && !has_unkeyed_credentials(&request.fields, policy)
 }
 
 /// Asks the shared tier for the response to a request. Returns what it has, or why it has nothing that can be read, and the name of the item that
