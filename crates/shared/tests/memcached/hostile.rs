@@ -15,7 +15,7 @@ async fn what_is_no_reply_closes_the_connection() {
         (b"VA 4 {O+1}\r\nevil\r\n", "the reply does not belong to the request"),
         (b"EN {O+1}\r\n", "the reply does not belong to the request"),
         (b"HD {O}\r\n", "the reply does not belong to the request"),
-        (b"MN\r\n", "the reply does not belong to the request"),
+        (b"MN\r\n", "the reply \"MN\" is unknown"),
         (b"CLIENT_ERROR bad data chunk\r\n", "the reply does not belong to the request"),
         (b"VA 4\r\nevil\r\n", "the reply \"VA 4\" is unknown"),
         (b"VA 3 {O}\r\nevil\r\n", "the value has another length than its line says"),
