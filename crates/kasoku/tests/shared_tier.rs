@@ -18,6 +18,8 @@
 
 #[path = "shared_tier/client.rs"]
 mod client;
+#[path = "shared_tier/cold.rs"]
+mod cold;
 #[path = "shared_tier/faults.rs"]
 mod faults;
 #[path = "shared_tier/fleet.rs"]

@@ -1,6 +1,6 @@
 //! The origin of the shared tier's tests. It makes the pages of `page`, numbers their versions, and counts what it is asked.
 //!
-//! The first part of a path says what kind of page it is: `page` and `vary` may be shared; the kinds of [`PRIVATE`] may not, whether by
+//! The first part of a path says what kind of page it is: `page`, `vary` and `slow` may be shared; the kinds of [`PRIVATE`] may not, whether by
 //! their fields or by the request. A POST changes the page.
 
 use crate::page;
@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The kinds of pages that no server may have, and the fields by which the origin says so. `pass` is a rule of the configuration.
 pub(crate) const PRIVATE: [(&str, &str); 7] = [
@@ -20,6 +21,9 @@ pub(crate) const PRIVATE: [(&str, &str); 7] = [
     ("vary-all", "Cache-Control: max-age=600\r\nVary: *\r\n"),
     ("pass", "Cache-Control: max-age=600\r\n"),
 ];
+
+/// How long a page of the kind `slow` takes: longer than all clients need to ask for it.
+const SLOW: Duration = Duration::from_millis(1500);
 
 /// See the [module](self).
 pub(crate) struct Origin {
@@ -94,6 +98,9 @@ impl Origin {
             return b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
         }
         let kind = target.split('/').nth(1).unwrap_or_default();
+        if kind == "slow" {
+            std::thread::sleep(SLOW);
+        }
         let language = if page::varies(target) { head.fields.only("accept-language").unwrap_or_default() } else { "" };
         let version = self.version(target);
         let private = PRIVATE.iter().find(|(one, _)| *one == kind).map(|(_, fields)| *fields);
