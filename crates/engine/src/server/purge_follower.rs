@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// How often the purges of other front ends are read from each server. A purge is seen by all within this time and that of a request.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -99,8 +99,16 @@ struct Follower {
 
 impl Follower {
     async fn run(self, mut stopped: watch::Receiver<bool>, tried: Sender<()>) {
-        let mut news = self.items.tier().log().news();
-        let mut tried = Some(tried);
+        tokio::select! {
+            () = self.follow_on(tried) => {}
+            _ = stopped.changed() => {}
+        }
+        let _ = timeout(LAST_WRITING_TIMEOUT, self.follow()).await;
+    }
+
+    async fn follow_on(&self, tried: Sender<()>) {
+        let log = self.items.tier().log();
+        let (mut news, mut tried) = (log.news(), Some(tried));
         loop {
             let is_read = self.follow().await;
             if let Some(tried) = tried.take() {
@@ -108,22 +116,11 @@ impl Follower {
                 let _ = tried.send(());
             }
             let next = Instant::now() + if is_read { INTERVAL } else { INTERVAL_AWAY };
-            loop {
-                tokio::select! {
-                    () = sleep_until(next) => break,
-                    Ok(()) = news.changed() => {
-                        if is_read {
-                            break;
-                        }
-                        self.items.tier().log().is_away(self.server);
-                    }
-                    _ = stopped.changed() => {
-                        if is_read {
-                            let _ = timeout(LAST_WRITING_TIMEOUT, self.follow()).await;
-                        }
-                        return;
-                    }
+            while let Ok(Ok(())) = timeout_at(next, news.changed()).await {
+                if is_read {
+                    break;
                 }
+                log.is_away(self.server);
             }
         }
     }
