@@ -1,12 +1,12 @@
 //! Tests of the shared tier with three front ends, real memcached servers, and a proxy before each server that fails as the test wants it.
 //!
 //! In the order of the data: `client` asks the front ends of a `fleet`, which share the servers of `memcached`, and have one `origin` with the
-//! numbered pages of `page`. The tests are in `sharing` (a page costs the origin one request), `purges` (what is purged at one front end is
+//! numbered pages of `page`. The tests are in `sharing` (a page costs the origin one request), `cold` (also if all ask at once), `purges` (what is purged at one front end is
 //! gone at all), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages), `forged`
 //! (items of somebody else, made by `forgery` and `item`) and `programs` (the examples in Python and PHP).
 //!
-//! `KASOKU_SHARED_REQUESTS` sets the requests for each fault (300), `KASOKU_SHARED_FORGED` the number of forged items (1,000), and
-//! `KASOKU_SHARED_SEED` repeats the choice of both, but not how threads interleave. `make soak-shared` is the long form.
+//! `KASOKU_SHARED_REQUESTS` sets the requests for each fault (300), `KASOKU_SHARED_FORGED` the number of forged items (1,000),
+//! `KASOKU_SHARED_COLD_CLIENTS` the clients of each front end for a cold page (20), and `KASOKU_SHARED_SEED` repeats the choice of both, but not how threads interleave. `make soak-shared` is the long form.
 
 #![allow(
     clippy::unwrap_used,
