@@ -125,6 +125,10 @@ impl Owner for DiskOwner {
         let positions = self.shared.as_ref().map(|tier| tier.positions());
         self.generations.write(&positions.unwrap_or_default())
     }
+
+    fn renewed(&self, mark: Vec<u8>) -> Vec<u8> {
+        Mark::read(&mark).map(|read| read.at(self.generations.epoch()).write()).unwrap_or(mark)
+    }
 }
 
 impl DiskTier {

@@ -144,6 +144,15 @@ impl PurgeMark {
         self.stale_since = both.min_by_key(|since| since.mono_ms);
     }
 
+    /// Makes this mark cover all that began before that epoch.
+    fn raise(&mut self, epoch: Epoch) {
+        for part in [&mut self.gone, &mut self.changed, &mut self.stale] {
+            if *part > 0 {
+                *part = epoch;
+            }
+        }
+    }
+
     /// The epoch of the mark's last purge.
     fn last(&self) -> Epoch {
         self.gone.max(self.changed).max(self.stale)
@@ -257,6 +266,16 @@ impl Validity {
 }
 
 impl Marks {
+    /// Makes each mark cover all that began before that epoch. Not those of keys: what is on disk of a key is removed apart from them.
+    fn raise(&mut self, epoch: Epoch) {
+        self.everything.raise(epoch);
+        for SiteMarks { whole, prefixes } in self.sites.values_mut() {
+            whole.raise(epoch);
+            prefixes.values_mut().for_each(|mark| mark.raise(epoch));
+        }
+        self.tagged.raise(epoch);
+    }
+
     fn purge(&mut self, scope: PurgeScope<'_>, purge: Purge, epoch: Epoch, now: Now) -> Result<(), PurgeScopeError> {
         match scope {
             PurgeScope::All => self.everything.set(purge, epoch, now),

@@ -151,6 +151,9 @@ pub trait Owner: Send + Sync {
 
     /// All marks, so that those that were made one by one can be forgotten.
     fn marks(&self) -> Vec<u8>;
+
+    /// A mark that was made before [`Owner::recover`] was called, as it has to be written for the directory that was recovered.
+    fn renewed(&self, mark: Vec<u8>) -> Vec<u8>;
 }
 
 /// An object to be written.
@@ -614,7 +617,7 @@ impl Shared {
                     missed.has_lost = true;
                     return Publication::MustBeEmptied;
                 }
-                MissedRemoval::Mark(mark) => (store.index.next_sequence(), Removed::Mark(mark)),
+                MissedRemoval::Mark(mark) => (store.index.next_sequence(), Removed::Mark(self.owner.renewed(mark))),
             };
             let job = WaitingRemoval { store: store.clone(), sequence, removed, done: Some(done) };
             // It would come back with the next start.

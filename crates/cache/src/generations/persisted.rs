@@ -5,7 +5,7 @@
 //! Each mark is written with its epoch, so that the order in which they were written does not matter, nor whether one is applied twice.
 
 use super::tagged::TagMarks;
-use super::{Epoch, Generations, Marks, Purge, PurgeMark, PurgeScope, SiteMarks};
+use super::{Epoch, Generations, Marks, Purge, PurgeMark, PurgeScope, SKIPPED, SiteMarks};
 use crate::sync::Ordering;
 use crate::tags::Tags;
 use kasoku_semantics::time::Now;
@@ -111,6 +111,11 @@ impl<'a> Mark<'a> {
         Self { epoch, unix_ms: now.unix_ms, what }
     }
 
+    /// The same mark in another epoch.
+    pub(crate) fn at(self, epoch: Epoch) -> Self {
+        Self { epoch, ..self }
+    }
+
     /// The mark that was written.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
@@ -159,7 +164,8 @@ impl Generations {
         postcard::to_extend(&(all, positions), Vec::new()).unwrap_or_default()
     }
 
-    /// Adds all marks that [`Generations::write`] has written, and those that came later. Returns the positions; `None` where that can't be read.
+    /// Adds all marks that an earlier process had written with [`Generations::write`], and those that came later. Returns the positions; `None` where
+    /// that can't be read. To be followed by [`Generations::skip`]: then the marks that this process has made before cover what that one had stored.
     pub(crate) fn read(&self, then: &[u8], since: &[Vec<u8>], now: Now) -> Option<Vec<LogPosition>> {
         let (all, positions) = match then {
             [] => (None, Vec::new()),
@@ -173,9 +179,10 @@ impl Generations {
         let mut since = since.collect::<Option<Vec<_>>>()?;
         since.sort_by_key(|mark| mark.epoch);
         let mut marks = self.marks();
-        let mut epoch = self.epoch();
+        let then = all.as_ref().map(|all| all.epoch);
+        let epoch = since.iter().map(|mark| mark.epoch).chain(then).fold(self.epoch(), Epoch::max);
+        marks.raise(epoch.saturating_add(SKIPPED));
         if let Some(all) = all {
-            epoch = epoch.max(all.epoch);
             marks.everything.join(&all.everything.read(now));
             for StoredSiteMarks { host, whole, prefixes } in all.sites {
                 marks.site(host).whole.join(&whole.read(now));
@@ -186,7 +193,6 @@ impl Generations {
             marks.tagged.read(all.tagged, now);
         }
         for mark in since {
-            epoch = epoch.max(mark.epoch);
             mark.apply(&mut marks, now);
         }
         self.epoch.store(epoch, Ordering::SeqCst);
@@ -304,6 +310,26 @@ mod tests {
         after.skip();
         after.purge(PurgeScope::Site("a.org"), Purge::Hard, NOW).unwrap();
         assert_eq!(after.validity(b"http://a.org/", None, born), Validity::Gone);
+    }
+
+    #[test]
+    fn a_purge_that_came_before_the_marks_were_read_covers_what_an_earlier_process_had_stored() {
+        let before = Generations::new();
+        for _ in 0..5 {
+            before.purge(PurgeScope::Site("a.org"), Purge::Hard, NOW).unwrap();
+        }
+        let born = before.epoch();
+        let after = Generations::new();
+        let tags = || Tags::of_hashes(crate::tags::of_site("site"), [crate::tags::of_tag("site", "tag")].into(), false);
+        after.purge(PurgeScope::Prefix("http://b.org/x/"), Purge::Hard, NOW).unwrap();
+        after.purge(PurgeScope::Tag("site", "tag"), Purge::Soft, NOW).unwrap();
+        after.read(&before.write(&[]), &[], NOW).unwrap();
+        after.skip();
+        assert_eq!(after.validity(b"http://b.org/x/1", None, born), Validity::Gone);
+        assert_eq!(after.validity(b"http://b.org/y", Some(&tags()), born), Validity::Stale(NOW));
+        assert_eq!(after.validity(b"http://b.org/y", None, born), Validity::Valid);
+        assert_eq!(after.validity(b"http://a.org/", None, born), Validity::Valid, "it was stored after that purge");
+        assert_eq!(after.validity(b"http://b.org/x/1", None, after.epoch()), Validity::Valid);
     }
 
     #[test]

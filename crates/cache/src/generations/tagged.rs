@@ -57,6 +57,13 @@ impl TagMarks {
         met.map(|mark| mark.validity(born)).fold(Validity::Valid, Validity::worse)
     }
 
+    /// Makes each mark cover all that began before that epoch.
+    pub(super) fn raise(&mut self, epoch: Epoch) {
+        for OfSite { whole, unknown, tags } in self.sites.values_mut() {
+            [whole, unknown].into_iter().chain(tags.values_mut()).for_each(|mark| mark.raise(epoch));
+        }
+    }
+
     /// The results of `of` for each site: of the marks that cover all its tagged responses, those whose tags are not all known, and its
     /// tags.
     pub(super) fn each<T>(

@@ -37,6 +37,11 @@ impl Owner for TestOwner {
         self.in_memory.lock().unwrap().iter().for_each(|key| each(key.as_bytes()));
     }
 
+    fn renewed(&self, mark: Vec<u8>) -> Vec<u8> {
+        let recovered = self.recovered.lock().unwrap().len();
+        [&mark[..], format!(" after {recovered}").as_bytes()].concat()
+    }
+
     fn marks(&self) -> Vec<u8> {
         self.marks.lock().unwrap().clone()
     }
@@ -565,7 +570,7 @@ fn what_is_removed_before_the_directory_is_open_is_gone_when_it_is() {
     let disk = loaded(start_with(options(left.path(), 64 * MIB), third.clone()).unwrap());
     check(&disk);
     let marks = third.recovered.lock().unwrap();
-    assert_eq!(marks[0].as_ref().unwrap().since, [b"mark".to_vec()]);
+    assert_eq!(marks[0].as_ref().unwrap().since, [b"mark after 1".to_vec()]);
 }
 
 #[test]
