@@ -6,8 +6,8 @@
 use crate::host;
 use crate::issue::{ValueError, quoted};
 use kasoku_options::{
-    AddressRange, ListenAddress, MEMCACHED_PORT, OriginAddress, OriginEndpoint, SHARED_WEIGHT_MAX, SharedEndpoint,
-    SharedServer, SpawnedProgram, UMASK_DEFAULT,
+    AddressRange, ListenAddress, MEMCACHED_PORT, OriginAddress, OriginEndpoint, REDIS_PORT, RedisAddress,
+    SHARED_WEIGHT_MAX, SharedEndpoint, SharedServer, SpawnedProgram, UMASK_DEFAULT,
 };
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -277,6 +277,51 @@ pub(crate) fn parse_memcached(text: &str) -> Result<SharedServer, ValueError> {
         }
     };
     Ok(SharedServer { endpoint, weight })
+}
+
+/// `redis://host[:port][/database]`, `redis://[v6]:port`, `unix:/path.sock`.
+pub(crate) fn parse_redis(text: &str) -> Result<RedisAddress, ValueError> {
+    const HELP: &str = "like \"redis://10.0.0.1:6379\", \"redis://10.0.0.1/2\" or \"unix:/run/redis/redis.sock\"";
+    let bad = |why: &str, help: &str| ValueError::new(format!("{} is no Redis server: {why}", quoted(text)), help);
+    if text.starts_with("unix:/") && !text.starts_with("unix://") {
+        let endpoint = parse_authority(text, None).map_err(|why| bad(&why, HELP))?;
+        let OriginEndpoint::Unix(path) = endpoint else { return Err(bad("it has no path", HELP)) };
+        return Ok(RedisAddress { endpoint: SharedEndpoint::Unix(path), database: 0 });
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        let help = match text.strip_prefix('/') {
+            Some(_) => format!("for a Unix socket write {}", quoted(&format!("unix:{text}"))),
+            None => format!("write {}", quoted(&format!("redis://{text}"))),
+        };
+        return Err(bad("it has no scheme", &help));
+    };
+    match scheme {
+        "redis" => {}
+        "valkey" => {
+            return Err(bad("the scheme is called redis", &format!("write {}", quoted(&format!("redis://{rest}")))));
+        }
+        "rediss" | "valkeys" => return Err(bad("TLS towards Redis is not supported yet", HELP)),
+        "unix" | "redis+unix" | "redis-socket" => {
+            return Err(bad("it is a URL", &format!("for a Unix socket write {}", quoted(&format!("unix:{rest}")))));
+        }
+        _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), HELP)),
+    }
+    if rest.contains('@') {
+        return Err(bad(
+            "users and passwords do not belong into an address",
+            "write `redis-user = \"kasoku\"` and `redis-password-file = \"/etc/kasoku/redis.password\"` into `[shared]`",
+        ));
+    }
+    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let database = Some(database).filter(|text| is_number(text));
+    let database = database.and_then(|text| if text.is_empty() { Some(0) } else { text.parse().ok() });
+    let database = database.ok_or_else(|| bad("after the host there may be the number of a database", HELP))?;
+    let endpoint = match parse_authority(authority, Some(REDIS_PORT)).map_err(|why| bad(&why, HELP))? {
+        OriginEndpoint::Unix(_) => return Err(bad("it is a Unix socket", HELP)),
+        OriginEndpoint::Tcp { host, port } => SharedEndpoint::Tcp { host, port },
+    };
+    Ok(RedisAddress { endpoint, database })
 }
 
 /// `10.0.0.0/8`, `::1`, `unix`.

@@ -9,16 +9,20 @@ pub const SHARED_SERVERS_MAX: usize = 100;
 /// The port of a memcached server that names none.
 pub const MEMCACHED_PORT: u16 = 11211;
 
+/// The port of a Redis server that names none.
+pub const REDIS_PORT: u16 = 6379;
+
+/// The most addresses of Redis servers: a primary and its replicas, or the first nodes to be asked of a cluster.
+pub const REDIS_ADDRESSES_MAX: usize = 16;
+
 /// The largest weight of a server.
 pub const SHARED_WEIGHT_MAX: u32 = 1000;
 
 /// The servers in which several caches keep their responses together, and how they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedTier {
-    /// The memcached servers, in the order of the ring. 1 to [`SHARED_SERVERS_MAX`].
-    pub servers: Vec<SharedServer>,
-    /// Which server has an item.
-    pub ring: SharedRing,
+    /// The servers.
+    pub servers: SharedServers,
     /// The first part of all names: 1 to 32 letters, digits, `-` and `_`. Default `kasoku`.
     pub namespace: String,
     /// The file with the secret for HMACs. None: whoever can write to the servers is trusted.
@@ -27,8 +31,44 @@ pub struct SharedTier {
     pub timeout: Duration,
     /// The servers' limit for an item, what they need for themselves included (memcached's `-I`), in bytes. Default 1 MiB.
     pub item_bytes_max: u64,
-    /// Where the keys of a server go that does not answer.
-    pub server_down: ServerDown,
+}
+
+/// The servers of the shared tier, of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SharedServers {
+    /// Independent memcached servers, which form a ring.
+    Memcached {
+        /// In the order of the ring. 1 to [`SHARED_SERVERS_MAX`].
+        servers: Vec<SharedServer>,
+        /// Which server has an item.
+        ring: SharedRing,
+        /// Where the keys of a server go that does not answer.
+        server_down: ServerDown,
+    },
+    /// Redis or Valkey.
+    Redis(RedisServers),
+}
+
+/// A Redis primary with its replicas, or a Redis Cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisServers {
+    /// The primary and its replicas in any order, or some nodes of the cluster. 1 to [`REDIS_ADDRESSES_MAX`].
+    pub addresses: Vec<RedisAddress>,
+    /// Whether they are a cluster.
+    pub is_cluster: bool,
+    /// The user of the server's access list. None: the default user.
+    pub user: Option<String>,
+    /// The file with the password. None: no password.
+    pub password_file: Option<PathBuf>,
+}
+
+/// Where a Redis server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisAddress {
+    /// A host and a port, or a Unix socket.
+    pub endpoint: SharedEndpoint,
+    /// The number of the database. 0 in a cluster.
+    pub database: u16,
 }
 
 /// A server of the shared tier.
@@ -47,7 +87,7 @@ pub enum SharedEndpoint {
     Tcp {
         /// A name or an address (IPv6 without brackets), spelled as in the configuration: the points of the ring are made of it.
         host: String,
-        /// Default [`MEMCACHED_PORT`].
+        /// Default [`MEMCACHED_PORT`], or [`REDIS_PORT`].
         port: u16,
     },
     /// The path of a Unix socket.
@@ -76,15 +116,20 @@ pub enum ServerDown {
 
 impl SharedTier {
     /// The tier of these servers, with the defaults.
-    pub fn of(servers: Vec<SharedServer>) -> Self {
+    pub fn of(servers: SharedServers) -> Self {
         Self {
             servers,
-            ring: SharedRing::default(),
             namespace: "kasoku".to_owned(),
             secret_file: None,
             timeout: Duration::from_millis(50),
             item_bytes_max: 1 << 20,
-            server_down: ServerDown::default(),
         }
+    }
+}
+
+impl SharedServers {
+    /// A ring of these memcached servers, with the defaults.
+    pub fn memcached(servers: Vec<SharedServer>) -> Self {
+        Self::Memcached { servers, ring: SharedRing::default(), server_down: ServerDown::default() }
     }
 }

@@ -86,6 +86,10 @@ tables! {
     /// `[shared]`
     RawShared {
         memcached: texts("memcached"),
+        redis: texts("redis"),
+        redis_cluster: texts("redis-cluster"),
+        redis_user: text("redis-user"),
+        redis_password_file: text("redis-password-file"),
         ring: text("ring"),
         namespace: text("namespace"),
         secret_file: text("secret-file"),

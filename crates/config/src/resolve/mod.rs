@@ -35,7 +35,7 @@ mod visitors;
 use crate::bounds;
 use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::line_numbers::LineNumbers;
-use crate::raw::{LocatedTexts, Raw, RawLimits, RawMemory, RawRequestBuffer};
+use crate::raw::{LocatedTexts, Raw, RawLimits, RawMemory, RawRequestBuffer, RawShared};
 use crate::table::{self, SettingScope};
 use crate::value::show_size;
 use kasoku_options::{
@@ -100,11 +100,12 @@ fn memory(raw: &RawMemory, issues: &mut Vec<Issue>) -> (u64, u64) {
 /// Warns of a cache that stores nothing anywhere.
 fn warn_of_no_tier(raw: &Raw, issues: &mut Vec<Issue>) {
     let off = raw.memory.store.as_ref().filter(|store| !store.value);
-    let has_another = raw.disk.path.is_some() || raw.shared.memcached.is_some();
+    let RawShared { memcached, redis, redis_cluster, .. } = &raw.shared;
+    let has_another = raw.disk.path.is_some() || [memcached, redis, redis_cluster].into_iter().any(Option::is_some);
     if let Some(off) = off.filter(|_| !has_another) {
         let issue =
             Issue::warning("nothing is stored: `memory.store` is off, and there is no other tier").at(&off.place);
-        issues.push(issue.help("leave `memory.store` out, or set `disk.path` or `shared.memcached`"));
+        issues.push(issue.help("leave `memory.store` out, or set `disk.path` or the servers of a shared tier"));
     }
 }
 

@@ -1,63 +1,45 @@
 //! Resolves the shared tier: its servers, and how they are used.
 
-use crate::address::parse_memcached;
+mod memcached;
+mod redis;
+
 use crate::bounds;
 use crate::issue::{Issue, Located, quoted};
 use crate::raw::RawShared;
 use crate::table::{self, SettingScope};
-use kasoku_options::{SHARED_SERVERS_MAX, ServerDown, SharedRing, SharedServer, SharedTier};
-
-/// The rings and what may happen without a server, in the order of the table's words.
-const RINGS: [SharedRing; 2] = [SharedRing::KetamaWeighted, SharedRing::Ketama];
-const DOWN: [ServerDown; 2] = [ServerDown::Next, ServerDown::Origin];
+use kasoku_options::{SharedServers, SharedTier};
 
 /// The longest namespace, in bytes: `kasoku_shared::names` makes names of it.
 const NAMESPACE_BYTES_MAX: usize = 32;
 
-/// Does not connect, and does not read the secret: the program does so at its start.
+/// Does not connect, and does not read secrets: the program does so at its start.
 pub(super) fn shared(raw: &RawShared, issues: &mut Vec<Issue>) -> Option<SharedTier> {
-    let ring = word("shared.ring", raw.ring.as_ref(), &RINGS, issues);
-    let server_down = word("shared.server-down", raw.server_down.as_ref(), &DOWN, issues);
     let namespace = namespace(raw.namespace.as_ref(), issues);
     let secret_file = super::path(raw.secret_file.as_ref(), issues);
-    let Some(memcached) = &raw.memcached else {
+    let Some(servers) = servers(raw, issues) else {
         warn_of_others(raw, issues);
         return None;
     };
-    let mut tier = SharedTier { ring, server_down, secret_file, ..SharedTier::of(servers(&memcached.value, issues)) };
-    if tier.servers.is_empty() && memcached.value.is_empty() {
-        let issue = Issue::error("`shared.memcached` has no server").at(&memcached.place);
-        issues.push(issue.help("list the servers, like [\"10.0.0.1:11211\", \"10.0.0.2:11211\"], or leave it out"));
-    }
-    if memcached.value.len() > SHARED_SERVERS_MAX {
-        let message = format!("`shared.memcached` has {} servers", memcached.value.len());
-        issues
-            .push(Issue::error(message).at(&memcached.place).help(format!("at most {SHARED_SERVERS_MAX} make a ring")));
-    }
+    let mut tier = SharedTier { secret_file, ..SharedTier::of(servers) };
     namespace.clone_into(&mut tier.namespace);
     super::set(&mut tier.timeout, &raw.timeout);
     super::set(&mut tier.item_bytes_max, &raw.item_bytes_max);
     Some(tier)
 }
 
-/// A server that stands twice would have twice the keys in some rings, and would be asked twice for each purge.
-fn servers(written: &[Located<String>], issues: &mut Vec<Issue>) -> Vec<SharedServer> {
-    let mut servers: Vec<(SharedServer, &Located<String>)> = Vec::new();
-    for text in written.iter().take(SHARED_SERVERS_MAX) {
-        match parse_memcached(&text.value) {
-            Ok(server) => {
-                if let Some((_, first)) = servers.iter().find(|(one, _)| one.endpoint == server.endpoint) {
-                    let issue = Issue::error(format!("{} is there twice", quoted(&text.value))).at(&text.place);
-                    let issue = issue.related(&first.place, "the same server");
-                    issues.push(issue.help("for more keys give it a weight, like \"10.0.0.1:11211 2\""));
-                } else {
-                    servers.push((server, text));
-                }
-            }
-            Err(fault) => issues.push(fault.at(&text.place)),
-        }
+/// The servers of the kind that is written; `None`: of none.
+fn servers(raw: &RawShared, issues: &mut Vec<Issue>) -> Option<SharedServers> {
+    let written = [("memcached", &raw.memcached), ("redis", &raw.redis), ("redis-cluster", &raw.redis_cluster)];
+    let mut written = written.iter().filter_map(|(name, list)| Some((*name, list.as_ref()?)));
+    let first = written.next();
+    if let (Some((first, list)), Some((second, other))) = (first, written.next()) {
+        let issue = Issue::error(format!("`shared.{second}` beside `shared.{first}`")).at(&other.place);
+        let issue = issue.related(&list.place, "the other servers");
+        issues.push(issue.help("the shared tier has servers of one kind: leave one of them out"));
     }
-    servers.into_iter().map(|(server, _)| server).collect()
+    let memcached = memcached::servers(raw, issues);
+    let redis = redis::servers(raw, issues);
+    memcached.or(redis)
 }
 
 fn namespace<'r>(written: Option<&'r Located<String>>, issues: &mut Vec<Issue>) -> &'r str {
@@ -86,16 +68,15 @@ fn word<T: Copy + Default>(path: &str, written: Option<&Located<String>>, all: &
 /// Warns of settings without servers.
 fn warn_of_others(raw: &RawShared, issues: &mut Vec<Issue>) {
     let alone = [
-        ("ring", raw.ring.as_ref().map(|it| &it.place)),
         ("namespace", raw.namespace.as_ref().map(|it| &it.place)),
         ("secret-file", raw.secret_file.as_ref().map(|it| &it.place)),
         ("timeout", raw.timeout.as_ref().map(|it| &it.place)),
         ("item-bytes-max", raw.item_bytes_max.as_ref().map(|it| &it.place)),
-        ("server-down", raw.server_down.as_ref().map(|it| &it.place)),
     ];
     for (name, place) in alone {
         let Some(place) = place else { continue };
-        let issue = Issue::warning(format!("`shared.{name}` has no effect: there is no `shared.memcached`")).at(place);
-        issues.push(issue.help("list the servers, like `memcached = [\"10.0.0.1:11211\", \"10.0.0.2:11211\"]`"));
+        let issue = Issue::warning(format!("`shared.{name}` has no effect: there is no shared tier")).at(place);
+        let help = "list its servers, like `memcached = [\"10.0.0.1:11211\", \"10.0.0.2:11211\"]` or `redis = [\"redis://10.0.0.1\"]`";
+        issues.push(issue.help(help));
     }
 }

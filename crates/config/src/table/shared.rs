@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub(super) static SHARED: Section = Section {
     title: "The shared tier",
-    intro: "Several Kasokus keep their responses together in memcached servers, below memory and disk. Without `memcached` there is no shared tier. [The page for operators](shared.md) says what is shared, and how purges reach all; [the format](shared-format.md) is for programs that read or replace what is stored.",
+    intro: "Several Kasokus keep their responses together in memcached servers, or in Redis or Valkey, below memory and disk. Without `memcached`, `redis` or `redis-cluster` there is no shared tier. [The page for operators](shared.md) says what is shared, and how purges reach all; [the format](shared-format.md) is for programs that read or replace what is stored.",
     settings: &[
         Setting {
             path: "shared.memcached",
@@ -18,10 +18,47 @@ pub(super) static SHARED: Section = Section {
             ..ROW
         },
         Setting {
+            path: "shared.redis",
+            kind: SettingKind::Texts("servers"),
+            default: Default::Unset("no shared tier"),
+            summary: "A Redis or Valkey primary and its replicas, in any order: `\"redis://host:port/database\"` or `\"unix:/path\"`. At most 16.",
+            details: "Only the primary is asked. When it is gone, and one of the others has become the primary, that one is used. If two of them say that they are the primary, none is. Without a port, 6379; without a number, database 0.",
+            example: "[\"redis://10.0.0.1:6379\", \"redis://10.0.0.2:6379\"]",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.redis-cluster",
+            kind: SettingKind::Texts("nodes"),
+            default: Default::Unset("no shared tier"),
+            summary: "Nodes of a Redis Cluster, as in `redis` but without a database. They name the others, so a few are enough. At most 16.",
+            example: "[\"redis://10.0.0.1:6379\", \"redis://10.0.0.2:6379\", \"redis://10.0.0.3:6379\"]",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.redis-user",
+            kind: SettingKind::Text("name"),
+            default: Default::Unset("Redis' default user"),
+            summary: "The user of Redis' access list (ACL).",
+            example: "\"kasoku\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.redis-password-file",
+            kind: SettingKind::Text("path"),
+            default: Default::Unset("no password"),
+            summary: "The file with the password for Redis. Users other than its owner and group must not be able to open it. A final newline does not count.",
+            example: "\"/etc/kasoku/redis.password\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
             path: "shared.ring",
             kind: SettingKind::OneOf(&["ketama-weighted", "ketama"]),
             default: Default::Value("\"ketama-weighted\""),
-            summary: "Which server has an item, as libmemcached chooses it: by 160 points for each server, or by 100.",
+            summary: "Which memcached server has an item, as libmemcached chooses it: by 160 points for each server, or by 100.",
             details: "`\"ketama-weighted\"` is what `OPT_LIBKETAMA_COMPATIBLE` selects in PHP. If any weight is above 1, libmemcached uses the weighted ring for `\"ketama\"` as well, and so does Kasoku.",
             example: "\"ketama\"",
             is_read_at_start: true,
@@ -59,7 +96,7 @@ pub(super) static SHARED: Section = Section {
             path: "shared.item-bytes-max",
             kind: SettingKind::Size { min: 64 << 10, max: 1024 * MIB },
             default: Default::Value("\"1MiB\""),
-            summary: "The largest item that the servers take: memcached's `-I`. Larger responses are stored in several items.",
+            summary: "The largest item that the servers take: `-I` of memcached. Larger responses are stored in several items.",
             example: "\"8MiB\"",
             is_read_at_start: true,
             ..ROW
@@ -68,7 +105,7 @@ pub(super) static SHARED: Section = Section {
             path: "shared.server-down",
             kind: SettingKind::OneOf(&["next", "origin"]),
             default: Default::Value("\"next\""),
-            summary: "Where the requests go whose server does not answer: to the next server on the ring, or to the origin.",
+            summary: "Where the requests go whose memcached server does not answer: to the next server on the ring, or to the origin.",
             example: "\"origin\"",
             is_read_at_start: true,
             ..ROW

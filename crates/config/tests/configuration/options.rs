@@ -4,8 +4,8 @@ use kasoku_config::check_text;
 use kasoku_options::{
     AddressRange, AnonymousCookie, Balance, ClientLimits, CookieRules, Gateway, HitHeaders, HostPattern, ListenAddress,
     Listener, NOISE_COOKIES, Options, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OriginOptions,
-    OtherCookies, PathGlob, ProgramLimits, Rewrite, Route, SendfileRules, ServerDown, SessionProbe, SharedEndpoint,
-    SharedRing, SharedServer, SharedTier, Symlinks, UrlKey, UrlPattern,
+    OtherCookies, PathGlob, ProgramLimits, RedisAddress, RedisServers, Rewrite, Route, SendfileRules, ServerDown,
+    SessionProbe, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier, Symlinks, UrlKey, UrlPattern,
 };
 use kasoku_semantics::coding::CodingLevels;
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
@@ -404,22 +404,62 @@ fn a_shared_tier_is_its_servers_in_the_order_of_the_file() {
     assert_eq!(tier(""), None);
     let tcp = |host: &str, port| SharedEndpoint::Tcp { host: host.to_owned(), port };
     let server = |endpoint, weight| SharedServer { endpoint, weight };
-    assert_eq!(tier("shared.memcached = \"A\""), Some(SharedTier::of(vec![server(tcp("A", 11211), 1)])));
+    assert_eq!(
+        tier("shared.memcached = \"A\""),
+        Some(SharedTier::of(SharedServers::memcached(vec![server(tcp("A", 11211), 1)])))
+    );
     let written = tier(
         "[shared]\nmemcached = [\"b:1 3\", \"unix:/run/m.sock\", \"a:1\"]\nring = \"ketama\"\nnamespace = \"x_1\"\n\
          secret-file = \"/etc/s\"\ntimeout = \"9ms\"\nitem-bytes-max = \"8MiB\"\nserver-down = \"origin\"",
     );
     let socket = SharedEndpoint::Unix("/run/m.sock".into());
     let expected = SharedTier {
-        servers: vec![server(tcp("b", 1), 3), server(socket, 1), server(tcp("a", 1), 1)],
-        ring: SharedRing::Ketama,
+        servers: SharedServers::Memcached {
+            servers: vec![server(tcp("b", 1), 3), server(socket, 1), server(tcp("a", 1), 1)],
+            ring: SharedRing::Ketama,
+            server_down: ServerDown::Origin,
+        },
         namespace: "x_1".to_owned(),
         secret_file: Some("/etc/s".into()),
         timeout: Duration::from_millis(9),
         item_bytes_max: 8 << 20,
-        server_down: ServerDown::Origin,
     };
     assert_eq!(written, Some(expected));
+}
+
+#[test]
+fn a_shared_tier_may_be_redis_or_a_cluster() {
+    let servers = |lines: &str| {
+        let tier = options(&format!("[shared]\n{lines}\n[[site]]\norigin = \"http://app\"\n")).shared;
+        tier.map(|tier| tier.servers)
+    };
+    let address = |host: &str, port, database| RedisAddress {
+        endpoint: SharedEndpoint::Tcp { host: host.to_owned(), port },
+        database,
+    };
+    let redis = |addresses: Vec<RedisAddress>, is_cluster| RedisServers {
+        addresses,
+        is_cluster,
+        user: None,
+        password_file: None,
+    };
+    let single = redis(vec![address("a", 6379, 0)], false);
+    assert_eq!(servers("redis = \"redis://a\""), Some(SharedServers::Redis(single)));
+    let written = servers(
+        "redis = [\"redis://A:1/3\", \"redis://[::1]/3\"]\nredis-user = \"kasoku\"\nredis-password-file = \"/etc/p\"",
+    );
+    let expected = RedisServers {
+        user: Some("kasoku".to_owned()),
+        password_file: Some("/etc/p".into()),
+        ..redis(vec![address("a", 1, 3), address("::1", 6379, 3)], false)
+    };
+    assert_eq!(written, Some(SharedServers::Redis(expected)));
+    let cluster = redis(vec![address("a", 7000, 0), address("b", 6379, 0)], true);
+    let written = servers("redis-cluster = [\"redis://a:7000/\", \"redis://b\"]");
+    assert_eq!(written, Some(SharedServers::Redis(cluster)));
+    let socket = RedisAddress { endpoint: SharedEndpoint::Unix("/run/r.sock".into()), database: 0 };
+    let written = servers("redis = \"unix:/run/r.sock\"");
+    assert_eq!(written, Some(SharedServers::Redis(redis(vec![socket], false))));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use kasoku_cache::disk::{Admission, DiskOptions};
 use kasoku_cache::shared::Tier;
 use kasoku_cache::{Cache, CacheLimits, Tiers};
 use kasoku_options::{
-    DiskAdmission, DiskTier, Options, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedTier,
+    DiskAdmission, DiskTier, Options, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier,
     object_bytes_limit,
 };
 use kasoku_shared::memcached::{Endpoint, MemcachedOptions, ServerAddress, Servers};
@@ -56,9 +56,12 @@ fn shared_tier(tier: &SharedTier) -> io::Result<Arc<Tier>> {
     let secret = tier.secret_file.as_deref().map(secret::read).transpose()?;
     let sealer = Sealer::new(secret.as_deref()).map_err(io::Error::other)?;
     let namespace: Namespace = tier.namespace.parse().map_err(io::Error::other)?;
+    let SharedServers::Memcached { servers, ring, server_down } = &tier.servers else {
+        return Err(io::Error::other("Redis is not built in"));
+    };
     let servers = MemcachedOptions {
-        servers: tier.servers.iter().map(address).collect(),
-        distribution: match tier.ring {
+        servers: servers.iter().map(address).collect(),
+        distribution: match ring {
             SharedRing::KetamaWeighted => Distribution::KetamaWeighted,
             SharedRing::Ketama => Distribution::Ketama,
         },
@@ -66,7 +69,7 @@ fn shared_tier(tier: &SharedTier) -> io::Result<Arc<Tier>> {
         item_bytes_max: usize::try_from(tier.item_bytes_max).unwrap_or(usize::MAX),
         connections_max: CONNECTIONS,
     };
-    let when_down = match tier.server_down {
+    let when_down = match server_down {
         ServerDown::Next => WhenDown::NextServer,
         ServerDown::Origin => WhenDown::Miss,
     };

@@ -5,7 +5,7 @@
 //! like `nginx -t` and `haproxy -c`.
 
 use kasoku_options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Site};
-use kasoku_options::{SharedEndpoint, SharedRing, SharedServer, SharedTier};
+use kasoku_options::{RedisServers, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier};
 use std::fmt::Display;
 
 /// The most sites that have a line.
@@ -74,24 +74,46 @@ fn disk(options: &Options) -> String {
 }
 
 fn shared(tier: &SharedTier) -> String {
-    let server = |SharedServer { endpoint, weight }: &SharedServer| {
-        let address = match endpoint {
-            SharedEndpoint::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
-            SharedEndpoint::Tcp { host, port } => format!("{host}:{port}"),
-            SharedEndpoint::Unix(path) => format!("unix:{}", path.display()),
-        };
-        if *weight == 1 { address } else { format!("{address} (weight {weight})") }
-    };
-    let servers: Vec<_> = tier.servers.iter().map(server).collect();
-    let ring = match tier.ring {
-        SharedRing::KetamaWeighted => "ketama-weighted",
-        SharedRing::Ketama => "ketama",
-    };
     let secret = match &tier.secret_file {
         Some(file) => format!("the secret in {}", file.display()),
         None => "no secret".to_owned(),
     };
-    format!("memcached at {}; ring {ring}, namespace {}, {secret}", listed(&servers), tier.namespace)
+    format!("{}, namespace {}, {secret}", shared_servers(&tier.servers), tier.namespace)
+}
+
+fn shared_servers(servers: &SharedServers) -> String {
+    match servers {
+        SharedServers::Memcached { servers, ring, server_down: _ } => {
+            let server = |SharedServer { endpoint, weight }: &SharedServer| {
+                let address = shared_endpoint(endpoint);
+                if *weight == 1 { address } else { format!("{address} (weight {weight})") }
+            };
+            let servers: Vec<_> = servers.iter().map(server).collect();
+            let ring = match ring {
+                SharedRing::KetamaWeighted => "ketama-weighted",
+                SharedRing::Ketama => "ketama",
+            };
+            format!("memcached at {}; ring {ring}", listed(&servers))
+        }
+        SharedServers::Redis(RedisServers { addresses, is_cluster, user, password_file }) => {
+            let addresses: Vec<_> = addresses.iter().map(|address| shared_endpoint(&address.endpoint)).collect();
+            let kind = match is_cluster {
+                true => "the Redis Cluster of",
+                false => "Redis at",
+            };
+            let user = user.as_ref().map(|user| format!("; user {user}")).unwrap_or_default();
+            let password = password_file.as_ref().map(|file| format!("; the password in {}", file.display()));
+            format!("{kind} {}{user}{}", listed(&addresses), password.unwrap_or_default())
+        }
+    }
+}
+
+fn shared_endpoint(endpoint: &SharedEndpoint) -> String {
+    match endpoint {
+        SharedEndpoint::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
+        SharedEndpoint::Tcp { host, port } => format!("{host}:{port}"),
+        SharedEndpoint::Unix(path) => format!("unix:{}", path.display()),
+    }
 }
 
 fn site(site: &Site) -> String {
