@@ -92,8 +92,13 @@ impl Generation {
     /// The generation that was written so, exactly.
     pub fn read(text: &str) -> Option<Self> {
         let (log, number) = text.split_once(' ')?;
-        let read = Self { log: u128::from_str_radix(log, 16).ok()?, number: number.parse().ok()? };
-        (read.to_string() == text).then_some(read)
+        // Each look-up reads one, so it is not written again to be compared.
+        let is_digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit()) && (number == "0" || !number.starts_with('0'));
+        if log.len() != 32 || !log.bytes().all(is_digit) || !is_number {
+            return None;
+        }
+        Some(Self { log: u128::from_str_radix(log, 16).ok()?, number: number.parse().ok()? })
     }
 }
 

@@ -208,8 +208,13 @@ impl Sealer {
     }
 
     /// The words of a first line, with the blank before the digest.
-    fn words(&self, kind: Kind) -> String {
-        format!("KASOKU/1 {} {} ", kind.word(), self.algorithm().word())
+    fn words(&self, kind: Kind) -> &'static str {
+        match (kind, self.algorithm()) {
+            (Kind::Whole, Algorithm::Xxh3) => "KASOKU/1 whole xxh3-128 ",
+            (Kind::Whole, Algorithm::HmacSha256) => "KASOKU/1 whole hmac-sha256 ",
+            (Kind::Chunks, Algorithm::Xxh3) => "KASOKU/1 chunks xxh3-128 ",
+            (Kind::Chunks, Algorithm::HmacSha256) => "KASOKU/1 chunks hmac-sha256 ",
+        }
     }
 
     fn first_line_bytes(&self, kind: Kind) -> usize {
@@ -219,8 +224,8 @@ impl Sealer {
     fn first_line(&self, kind: Kind, content: &[Bytes]) -> Bytes {
         let (words, pieces) = (self.words(kind), content.iter().map(|piece| &piece[..]));
         let digest = match &self.keyed {
-            None => format!("{:032x}", checksum(&words, pieces)),
-            Some(keyed) => hex(&hmac(keyed, &words, pieces).finalize().into_bytes()),
+            None => hex(&checksum(words, pieces).to_be_bytes()),
+            Some(keyed) => hex(&hmac(keyed, words, pieces).finalize().into_bytes()),
         };
         format!("{words}{digest}\r\n").into()
     }
@@ -261,13 +266,13 @@ impl Sealer {
         let (words, pieces) = (self.words(kind), [content].into_iter());
         match &self.keyed {
             None => {
-                let is_it = format!("{:032x}", checksum(&words, pieces)).as_bytes() == stated;
+                let is_it = checksum_of_hex(stated) == Some(checksum(words, pieces));
                 if is_it { Ok(()) } else { Err(Damaged::Checksum) }
             }
             Some(keyed) => {
                 let stated = bytes_of_hex(stated).ok_or(Damaged::Forged)?;
                 // In constant time.
-                hmac(keyed, &words, pieces).verify_slice(&stated).map_err(|_| Damaged::Forged)
+                hmac(keyed, words, pieces).verify_slice(&stated).map_err(|_| Damaged::Forged)
             }
         }
     }
@@ -462,6 +467,12 @@ fn bytes_of_hex(digits: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     digits.chunks(2).map(|pair| pair.iter().try_fold(0, |sum, digit| Some(sum << 4 | hex_digit(*digit)?))).collect()
+}
+
+/// The checksum that stands as 32 digits.
+fn checksum_of_hex(digits: &[u8]) -> Option<u128> {
+    let digits = Some(digits).filter(|digits| digits.len() == Algorithm::Xxh3.digest_bytes())?;
+    digits.iter().try_fold(0, |sum, digit| Some(sum << 4 | u128::from(hex_digit(*digit)?)))
 }
 
 fn hex_digit(digit: u8) -> Option<u8> {

@@ -122,8 +122,11 @@ impl ReadLines {
     /// A decimal number up to `max`.
     pub(super) fn number(&self, name: &'static str, max: u64) -> Result<u64, Refused> {
         let digits = self.necessary(name)?;
-        let text = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        text.and_then(|text| text.parse().ok()).filter(|number| *number <= max).ok_or(Refused::Value(name))
+        let number = digits.iter().try_fold(0u64, |so_far, digit| {
+            let digit = Some(digit).filter(|digit| digit.is_ascii_digit())?;
+            so_far.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+        });
+        number.filter(|number| !digits.is_empty() && *number <= max).ok_or(Refused::Value(name))
     }
 
     pub(super) fn hash(&self, name: &'static str) -> Result<u64, Refused> {

@@ -403,3 +403,33 @@ async fn a_record_that_is_gone_after_a_restart_drops_what_was_on_disk() {
     follow_for_long(&after, &world, &servers).await;
     assert_eq!(after.cache.0.lock().unwrap().pages.get(&0), None);
 }
+
+#[test]
+fn a_generation_is_read_only_as_it_is_written() {
+    for generation in [
+        Generation { log: 0, number: 0 },
+        Generation { log: u128::MAX, number: u64::MAX },
+        Generation { log: 0x0fed, number: 1_795_000_000_000_123 },
+    ] {
+        assert_eq!(Generation::read(&generation.to_string()), Some(generation));
+    }
+    let log = "5d9e8c1f0a3b47629fd0c4b1e6a27538";
+    assert!(Generation::read(&format!("{log} 7")).is_some());
+    for text in [
+        String::new(),
+        log.to_owned(),
+        format!("{log} "),
+        format!("{log} 07"),
+        format!("{log} +7"),
+        format!("{log} -7"),
+        format!("{log}  7"),
+        format!("{log} 7 "),
+        format!("{log} 18446744073709551616"),
+        format!("0{log} 7"),
+        format!("{} 7", &log[1..]),
+        format!("+{} 7", &log[1..]),
+        format!("{} 7", log.to_uppercase()),
+    ] {
+        assert_eq!(Generation::read(&text), None, "{text:?}");
+    }
+}
