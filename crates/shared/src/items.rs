@@ -3,14 +3,17 @@
 //!
 //! Nothing here fails: what can't be read is a miss, what can't be written is left out, and both are counted.
 
-use crate::memcached::{Client, Expiry, Failure, Servers};
+use crate::backend::Backend;
+use crate::client::Client;
+use crate::expiry::Expiry;
+use crate::failure::Failure;
 use crate::names::{Name, Namespace};
 use crate::purge_log::{Clock, Epoch, Generation, LogServer, PurgeLog, Purger};
 use crate::sealed::{Manifest, Opened, Sealed, Sealer};
+use crate::servers::Servers;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Where the items of a server are looked for that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub enum WhenDown {
 /// What all runtimes of a process share of the tier.
 #[derive(Debug)]
 pub struct Tier {
-    servers: Arc<Servers>,
+    backend: Backend,
     when_down: WhenDown,
     sealer: Arc<Sealer>,
     namespace: Namespace,
@@ -68,15 +71,15 @@ enum Content {
 
 impl Tier {
     /// The tier in these servers, of which nothing is known yet.
-    pub fn new(servers: Arc<Servers>, when_down: WhenDown, namespace: Namespace, sealer: Sealer) -> Self {
+    pub fn new(backend: Backend, when_down: WhenDown, namespace: Namespace, sealer: Sealer) -> Self {
         let sealer = Arc::new(sealer);
-        let log = PurgeLog::new(namespace.clone(), sealer.clone(), servers.all().len());
-        Self { servers, when_down, sealer, namespace, log, damaged: AtomicU64::new(0) }
+        let log = PurgeLog::new(namespace.clone(), sealer.clone(), backend.servers().all().len());
+        Self { backend, when_down, sealer, namespace, log, damaged: AtomicU64::new(0) }
     }
 
     /// The items for the runtime that calls this.
     pub fn items(self: &Arc<Self>) -> Items {
-        Items { tier: self.clone(), client: self.servers.client() }
+        Items { tier: self.clone(), client: self.backend.client() }
     }
 
     /// The purges that all caches have to hear of.
@@ -99,7 +102,7 @@ impl Tier {
     }
 
     fn address_hashes(&self) -> impl Iterator<Item = u64> {
-        self.servers.all().iter().map(|server| xxh3_64(server.address.endpoint.to_string().as_bytes()))
+        self.servers().all().iter().map(|server| server.address_hash)
     }
 
     /// What items are called.
@@ -109,17 +112,17 @@ impl Tier {
 
     /// The servers, and how each of them does.
     pub fn servers(&self) -> &Arc<Servers> {
-        &self.servers
+        self.backend.servers()
     }
 
     /// The server of an item, or the one in its place. `None`: there is none that may be asked.
     pub fn server_of(&self, name: &Name) -> Option<usize> {
-        let servers = &self.servers;
+        let servers = self.servers();
         let now_ms = servers.now_ms();
         let is_away = |server: usize| servers.server(server).is_none_or(|server| !server.health.is_usable(now_ms));
         match self.when_down {
-            WhenDown::NextServer => servers.ring().server_without(name.as_bytes(), is_away),
-            WhenDown::Miss => Some(servers.ring().server(name.as_bytes())).filter(|server| !is_away(*server)),
+            WhenDown::NextServer => servers.server_without(name.as_bytes(), is_away),
+            WhenDown::Miss => Some(servers.server_of(name.as_bytes())).filter(|server| !is_away(*server)),
         }
     }
 
@@ -171,7 +174,7 @@ impl Items {
     pub async fn put(&self, name: &Name, expiry: Expiry, content: impl FnOnce(usize) -> Option<Vec<Bytes>>) -> bool {
         let Some(server) = self.tier.server_of(name) else { return false };
         let Some(content) = content(server) else { return false };
-        let item_bytes_max = self.tier.servers.options().item_bytes_max;
+        let item_bytes_max = self.tier.servers().item_bytes_max();
         let Ok(sealed) = self.tier.sealer.seal(content, item_bytes_max, || fastrand::u128(..)) else { return false };
         let Sealed { id, first, chunks } = sealed;
         // The manifest comes last: who finds it finds the chunks.
@@ -191,7 +194,7 @@ impl Items {
 
     /// See [`PurgeLog::born`]. Also `None` if the log has not been read for too long: an item in many chunks takes time.
     pub fn born(&self, server: usize, generation: Generation, purger: &impl Purger) -> Option<Epoch> {
-        let servers = &self.tier.servers;
+        let servers = self.tier.servers();
         servers.server(server).filter(|server| server.health.is_usable(servers.now_ms()))?;
         self.tier.log.born(server, generation, purger)
     }
@@ -199,10 +202,10 @@ impl Items {
     /// Reads what is new in the log of a server, and adds what it lacks. From then on the server is asked for items, for a short time.
     /// Returns whether its log has been read to its end.
     pub async fn follow(&self, server: usize, purger: &impl Purger, now: impl Fn() -> Clock) -> bool {
-        let begun_ms = self.tier.servers.now_ms();
+        let begun_ms = self.tier.servers().now_ms();
         let log_of = LogOf { items: self, server };
         let is_read = matches!(self.tier.log.follow(server, &log_of, purger, now).await, Ok(true));
-        if is_read && let Some(server) = self.tier.servers.server(server) {
+        if is_read && let Some(server) = self.tier.servers().server(server) {
             server.health.synced(begun_ms);
         }
         is_read

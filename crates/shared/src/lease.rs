@@ -3,8 +3,8 @@
 //! A lease is an item that one cache has added. It expires soon, and its holder renews it while the origin answers. So the others wait as long as the
 //! holder lives, and not much longer. If what has come may not be shared, the holder says so in the place of the lease.
 
+use crate::expiry::Expiry;
 use crate::items::Items;
-use crate::memcached::Expiry;
 use crate::names::Name;
 use bytes::Bytes;
 use std::time::Duration;

@@ -9,17 +9,29 @@
 //! | `sealed` | items as they are written: checksum or HMAC, and large ones in chunks |
 //! | `secret` | reads the secret of the HMACs from its file |
 //! | `placement` | which server of a ring has an item |
+//! | `endpoint`, `dialer` | where a server is; connects to it |
+//! | `load` | bounds what is in flight on one connection |
+//! | `expiry`, `failure` | when a server forgets an item; why an operation has no result |
 //! | `health` | whether a server may be asked |
 //! | `server_counters` | what each server was asked and did |
+//! | `servers` | what all workers know of the servers |
 //! | `memcached` | asks memcached servers, by their meta protocol |
+//! | `backend`, `client` | the kind of servers; the operations, over one worker's connections |
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
 //! | `lease` | of several caches that miss an item, one fetches it |
 //! | `items` | reads and writes items, and follows the purges, for one runtime |
 //! | `status` | what the tier does, in numbers for an operator |
 
+mod backend;
+mod client;
+mod dialer;
+mod endpoint;
+mod expiry;
+mod failure;
 pub mod health;
 mod items;
 pub mod lease;
+mod load;
 pub mod memcached;
 pub mod names;
 pub mod placement;
@@ -27,8 +39,15 @@ pub mod purge_log;
 pub mod sealed;
 pub mod secret;
 pub mod server_counters;
+mod servers;
 mod status;
 
+pub use backend::Backend;
+pub use client::Client;
+pub use endpoint::Endpoint;
+pub use expiry::Expiry;
+pub use failure::Failure;
 pub use items::{Item, Items, Missing, Tier, WhenDown};
-pub use memcached::Expiry;
+pub use load::{IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX};
+pub use servers::{OPERATION_TIMEOUT_MAX, Server, Servers};
 pub use status::{ServerStatus, TierStatus};

@@ -21,6 +21,14 @@ use std::str::FromStr;
 /// The longest namespace, in bytes.
 const NAMESPACE_BYTES_MAX: usize = 32;
 
+/// Bytes of the name of an item, at most: memcached takes no more.
+pub const NAME_BYTES_MAX: usize = 250;
+
+/// Whether an item can be called so: 1 to 250 bytes of printable ASCII without blanks. Nothing else may get into the line of a request.
+pub fn is_name(name: &[u8]) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic)
+}
+
 /// The first part of all names. It keeps caches apart that use the same servers, such as those of staging and of production.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Namespace(Box<str>);

@@ -9,7 +9,7 @@
 mod counts;
 mod state;
 
-use crate::memcached::Failure;
+use crate::failure::Failure;
 use crate::names::{Name, Namespace};
 use crate::sealed::{Opened, Sealed, Sealer};
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! What the shared tier does, in numbers for an operator.
 
 use crate::Tier;
-use crate::memcached::{Endpoint, Server};
+use crate::servers::Server;
 
 /// The tier at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct TierStatus {
 /// One server. Counts are those of all workers since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerStatus {
-    /// Where it is: `host:port`, or `unix:` and a path.
+    /// Where it is, as a configuration names it: `host:port`, or `unix:` and a path.
     pub address: String,
     /// Whether it is asked for items.
     pub is_usable: bool,
@@ -82,7 +82,7 @@ impl Server {
     fn status(&self, now_ms: u64) -> ServerStatus {
         let counters = &self.counters;
         ServerStatus {
-            address: self.address.endpoint.as_configured(),
+            address: self.address.clone(),
             is_usable: self.health.is_usable(now_ms),
             outages: self.health.outages(),
             log_age_ms: self.health.log_age_ms(now_ms),
@@ -97,16 +97,6 @@ impl Server {
             replies: counters.latency.count.value(),
             reply_us: counters.latency.sum_us.value(),
             reply_max_us: counters.latency.max_us(),
-        }
-    }
-}
-
-impl Endpoint {
-    /// As a configuration names it, always with its port.
-    pub fn as_configured(&self) -> String {
-        match self {
-            Self::Tcp { .. } => self.to_string(),
-            Self::Unix(_) => format!("unix:{self}"),
         }
     }
 }

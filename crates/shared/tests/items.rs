@@ -13,12 +13,12 @@ mod support;
 
 use bytes::Bytes;
 use kasoku_shared::lease::Leased;
-use kasoku_shared::memcached::{Endpoint, MemcachedOptions, ServerAddress, Servers};
+use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::names::Namespace;
 use kasoku_shared::placement::Distribution;
 use kasoku_shared::purge_log::{Clock, Epoch, Purger};
 use kasoku_shared::sealed::Sealer;
-use kasoku_shared::{Expiry, Items, Tier, WhenDown};
+use kasoku_shared::{Backend, Endpoint, Expiry, Items, Tier, WhenDown};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -74,14 +74,14 @@ impl FrontEnd {
     async fn new(endpoints: &[Endpoint], when_down: WhenDown, secret: Option<&[u8]>) -> Self {
         let servers =
             endpoints.iter().map(|endpoint| ServerAddress { endpoint: endpoint.clone(), weight: 1 }).collect();
-        let servers = Servers::new(MemcachedOptions {
+        let backend = Backend::memcached(MemcachedOptions {
             servers,
             distribution: Distribution::KetamaWeighted,
             operation_timeout: Duration::from_secs(2),
             item_bytes_max: 100_000,
             connections_max: 1,
         });
-        let tier = Tier::new(servers.unwrap(), when_down, Namespace::default(), Sealer::new(secret).unwrap());
+        let tier = Tier::new(backend.unwrap(), when_down, Namespace::default(), Sealer::new(secret).unwrap());
         let front_end = Self { items: Arc::new(tier).items(), cache: Noted::default(), started: Instant::now() };
         front_end.follow().await;
         front_end

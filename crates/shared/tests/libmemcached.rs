@@ -14,8 +14,9 @@
 #[allow(dead_code, reason = "not each test needs all of it")]
 mod support;
 
-use kasoku_shared::memcached::{Client, Endpoint, MemcachedOptions, ServerAddress};
+use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::placement::Distribution;
+use kasoku_shared::{Client, Endpoint};
 use std::io::Write;
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -127,14 +128,14 @@ fn store_with_pylibmc(rows: &[Row]) {
 
 /// How many keys are where the ring says, and how many keys each server has.
 async fn found(client: &Client, prefix: &str) -> (usize, Vec<usize>) {
-    let ring = client.servers().ring();
+    let servers = client.servers().clone();
     let mut found = 0;
     let mut keys = vec![0; client.servers().all().len()];
     for begin in (0..KEYS).step_by(AT_ONCE) {
         let mut gets = JoinSet::new();
         for number in begin..begin + AT_ONCE {
             let key = format!("{prefix}-{number}");
-            let server = ring.server(key.as_bytes());
+            let server = servers.server_of(key.as_bytes());
             keys[server] += 1;
             let client = client.clone();
             gets.spawn(

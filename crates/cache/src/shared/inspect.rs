@@ -48,7 +48,7 @@ impl Cache {
 
 fn place(tier: &Tier, name: &Name) -> SharedPlace {
     let servers = tier.servers();
-    let number = tier.server_of(name).unwrap_or_else(|| servers.ring().server(name.as_bytes()));
-    let server = servers.server(number).map(|server| server.address.endpoint.as_configured()).unwrap_or_default();
+    let number = tier.server_of(name).unwrap_or_else(|| servers.server_of(name.as_bytes()));
+    let server = servers.server(number).map(|server| server.address.clone()).unwrap_or_default();
     SharedPlace { name: name.to_string(), server }
 }

@@ -9,11 +9,11 @@ use kasoku_options::{
     DiskAdmission, DiskTier, Options, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier,
     object_bytes_limit,
 };
-use kasoku_shared::memcached::{Endpoint, MemcachedOptions, ServerAddress, Servers};
+use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::names::Namespace;
 use kasoku_shared::placement::Distribution;
 use kasoku_shared::sealed::Sealer;
-use kasoku_shared::{WhenDown, secret};
+use kasoku_shared::{Backend, Endpoint, WhenDown, secret};
 use std::io;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn shared_tier(tier: &SharedTier) -> io::Result<Arc<Tier>> {
     let SharedServers::Memcached { servers, ring, server_down } = &tier.servers else {
         return Err(io::Error::other("Redis is not built in"));
     };
-    let servers = MemcachedOptions {
+    let memcached = MemcachedOptions {
         servers: servers.iter().map(address).collect(),
         distribution: match ring {
             SharedRing::KetamaWeighted => Distribution::KetamaWeighted,
@@ -73,8 +73,8 @@ fn shared_tier(tier: &SharedTier) -> io::Result<Arc<Tier>> {
         ServerDown::Next => WhenDown::NextServer,
         ServerDown::Origin => WhenDown::Miss,
     };
-    let servers = Servers::new(servers).map_err(io::Error::other)?;
-    Ok(Arc::new(Tier::new(servers, when_down, namespace, sealer)))
+    let backend = Backend::memcached(memcached).map_err(io::Error::other)?;
+    Ok(Arc::new(Tier::new(backend, when_down, namespace, sealer)))
 }
 
 fn address(server: &SharedServer) -> ServerAddress {

@@ -1,38 +1,36 @@
 //! The operations.
 
 use super::connection::Connection;
-use super::expiry::Expiry;
-use super::failure::Failure;
-use super::protocol::{Operation, ProtocolError, Request, Status, StoreMode, is_name, number};
-use super::servers::{Server, Servers};
+use super::expiry::exptime;
+use super::protocol::{Operation, ProtocolError, Request, Status, StoreMode, number};
+use super::servers::Memcached;
+use crate::expiry::Expiry;
+use crate::failure::Failure;
+use crate::names::is_name;
+use crate::servers::{Server, Servers};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Asks servers for one worker. Its clones share its connections, which close when the last one is dropped.
-///
-/// Each operation ends within the operation timeout. Its future may be dropped at any time; what was sent is then done by the server all
-/// the same.
+/// Asks memcached servers for one worker. Its clones share its connections.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub(crate) struct MemcachedClient {
     servers: Arc<Servers>,
     /// The connections to each server.
     connections: Arc<[Vec<Connection>]>,
 }
 
-impl Servers {
+impl MemcachedClient {
     /// A client with connections of its own, whose tasks run on the present runtime of tokio. Panics if there is none. Nothing is connected
     /// before the first operation.
-    pub fn client(self: &Arc<Self>) -> Client {
-        let open = |server| (0..self.options().connections_max).map(|_| Connection::open(self, server)).collect();
-        let connections = (0..self.all().len()).map(open).collect();
-        Client { servers: self.clone(), connections }
+    pub(crate) fn new(memcached: &Arc<Memcached>) -> Self {
+        let open =
+            |server| (0..memcached.options().connections_max).map(|_| Connection::open(memcached, server)).collect();
+        let connections = (0..memcached.servers().all().len()).map(open).collect();
+        Self { servers: memcached.servers().clone(), connections }
     }
-}
 
-impl Client {
-    /// The servers that this client asks.
-    pub fn servers(&self) -> &Arc<Servers> {
+    pub(crate) fn servers(&self) -> &Arc<Servers> {
         &self.servers
     }
 
@@ -40,7 +38,7 @@ impl Client {
     ///
     /// The value is a part of the read buffer, not a copy. It keeps the buffer alive: 16 KiB, or up to twice the length of a long value.
     /// Copy a short value that is kept for long.
-    pub async fn get(&self, server: usize, name: &[u8]) -> Result<Option<Bytes>, Failure> {
+    pub(crate) async fn get(&self, server: usize, name: &[u8]) -> Result<Option<Bytes>, Failure> {
         let known = self.server(server)?;
         known.counters.gets.add(1);
         let status = self.ask(server, name, Operation::Get).await?;
@@ -55,7 +53,13 @@ impl Client {
     }
 
     /// Stores a value, which may come in parts. If it is over already, nothing is written.
-    pub async fn set(&self, server: usize, name: &[u8], value: Vec<Bytes>, expiry: Expiry) -> Result<(), Failure> {
+    pub(crate) async fn set(
+        &self,
+        server: usize,
+        name: &[u8],
+        value: Vec<Bytes>,
+        expiry: Expiry,
+    ) -> Result<(), Failure> {
         match self.store(server, name, StoreMode::Set, value, expiry).await? {
             None | Some(Status::Done) => Ok(()),
             Some(_) => Err(foreign()),
@@ -63,7 +67,7 @@ impl Client {
     }
 
     /// Stores a value if there is none, and says whether it did. If it is over already, nothing is written.
-    pub async fn add(&self, server: usize, name: &[u8], value: Bytes, expiry: Expiry) -> Result<bool, Failure> {
+    pub(crate) async fn add(&self, server: usize, name: &[u8], value: Bytes, expiry: Expiry) -> Result<bool, Failure> {
         match self.store(server, name, StoreMode::Add, vec![value], expiry).await? {
             Some(Status::Done) => Ok(true),
             None | Some(Status::NotStored) => Ok(false),
@@ -72,7 +76,7 @@ impl Client {
     }
 
     /// Removes an item, and says whether there was one.
-    pub async fn delete(&self, server: usize, name: &[u8]) -> Result<bool, Failure> {
+    pub(crate) async fn delete(&self, server: usize, name: &[u8]) -> Result<bool, Failure> {
         match self.ask(server, name, Operation::Delete).await? {
             Status::Done => Ok(true),
             Status::NotFound => Ok(false),
@@ -81,7 +85,7 @@ impl Client {
     }
 
     /// Adds 1 and returns the new number; none where there is no such item.
-    pub async fn increment(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
+    pub(crate) async fn increment(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
         match self.ask(server, name, Operation::Increment).await? {
             Status::Value(digits) => parse(&digits).map(Some),
             Status::NotFound => Ok(None),
@@ -91,8 +95,13 @@ impl Client {
 
     /// The value of an item; none if there is no such item. From now on it has the new expiry, if one is given. Counts as no get: it is for
     /// what is asked for all the time, whatever clients want.
-    pub async fn peek(&self, server: usize, name: &[u8], touched: Option<Expiry>) -> Result<Option<Bytes>, Failure> {
-        let exptime = touched.and_then(|expiry| expiry.exptime(unix_seconds()));
+    pub(crate) async fn peek(
+        &self,
+        server: usize,
+        name: &[u8],
+        touched: Option<Expiry>,
+    ) -> Result<Option<Bytes>, Failure> {
+        let exptime = touched.and_then(|expiry| exptime(expiry, unix_seconds()));
         let operation = exptime.map_or(Operation::Get, |exptime| Operation::GetAndTouch { exptime });
         match self.ask(server, name, operation).await? {
             Status::Value(value) => Ok(Some(value)),
@@ -111,10 +120,10 @@ impl Client {
     ) -> Result<Option<Status>, Failure> {
         let known = self.server(server)?;
         let bytes = value.iter().map(Bytes::len).fold(0, usize::saturating_add);
-        if bytes > self.servers.options().item_bytes_max {
+        if bytes > self.servers.item_bytes_max() {
             return Err(Failure::TooLong { bytes });
         }
-        let Some(exptime) = expiry.exptime(unix_seconds()) else { return Ok(None) };
+        let Some(exptime) = exptime(expiry, unix_seconds()) else { return Ok(None) };
         known.counters.sets.add(1);
         self.ask(server, name, Operation::Store { mode, value, exptime }).await.map(Some)
     }

@@ -12,22 +12,19 @@
 //! What is in flight has a bound. Beyond it, an operation fails at once with [`Failure::Busy`], which says nothing about the server.
 
 mod conversation;
-mod dialer;
-mod load;
 mod outgoing;
 
-use super::failure::Failure;
 use super::protocol::{Request, Status};
-use super::servers::{Server, Servers};
+use super::servers::Memcached;
+use crate::dialer::{Dialer, Stream};
+use crate::failure::Failure;
+use crate::load::{Admission, IN_FLIGHT_MAX, Load};
+use crate::servers::Server;
 use conversation::Conversation;
-use dialer::{Dialer, Stream};
-use load::{Admission, Load};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-
-pub use load::{IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX};
 
 /// The operations' end of a connection. The connection closes when it is dropped.
 #[derive(Debug)]
@@ -63,10 +60,10 @@ impl Queued {
 
 impl Connection {
     /// A connection to this server, whose task runs on the present runtime.
-    pub(super) fn open(servers: &Arc<Servers>, server: usize) -> Self {
+    pub(super) fn open(memcached: &Arc<Memcached>, server: usize) -> Self {
         let (sender, receiver) = mpsc::channel(IN_FLIGHT_MAX);
-        tokio::spawn(run(servers.clone(), server, receiver));
-        Self { queue: sender, load: Arc::default(), operation_timeout: servers.options().operation_timeout }
+        tokio::spawn(run(memcached.clone(), server, receiver));
+        Self { queue: sender, load: Arc::default(), operation_timeout: memcached.options().operation_timeout }
     }
 
     /// How many requests wait.
@@ -87,15 +84,16 @@ impl Connection {
 }
 
 /// The task: connects whenever there is a request and no connection.
-async fn run(servers: Arc<Servers>, server: usize, mut queue: mpsc::Receiver<Queued>) {
-    let Some(server) = servers.server(server) else { return };
-    let mut dialer = Dialer::new(server.address.endpoint.clone());
+async fn run(memcached: Arc<Memcached>, server: usize, mut queue: mpsc::Receiver<Queued>) {
+    let Some(endpoint) = memcached.endpoint(server) else { return };
+    let Some(server) = memcached.servers().server(server) else { return };
+    let mut dialer = Dialer::new(endpoint.clone());
     while let Some(queued) = queue.recv().await {
         let Some(first) = queued.if_due() else { continue };
         match dialer.dial(first.deadline).await {
-            Ok(stream) => converse(stream, first, &mut queue, &servers, server).await,
+            Ok(stream) => converse(stream, first, &mut queue, &memcached, server).await,
             Err(failure) => {
-                failed(&servers, server, &failure);
+                failed(&memcached, server, &failure);
                 let _ = first.answer.send(Err(failure.clone()));
                 // The others have waited for the same connection.
                 while let Ok(queued) = queue.try_recv() {
@@ -111,10 +109,10 @@ async fn converse(
     stream: Stream,
     first: Queued,
     queue: &mut mpsc::Receiver<Queued>,
-    servers: &Servers,
+    memcached: &Memcached,
     server: &Server,
 ) {
-    let mut conversation = Conversation::new(server, servers.options().item_bytes_max);
+    let mut conversation = Conversation::new(server, memcached.options().item_bytes_max);
     conversation.take(first);
     let ended = match stream {
         Stream::Tcp(mut stream) => {
@@ -127,13 +125,13 @@ async fn converse(
         }
     };
     if let Err(failure) = ended {
-        failed(servers, server, &failure);
+        failed(memcached, server, &failure);
         conversation.fail(&failure);
     }
 }
 
 /// Makes the server unusable, before any operation hears of the failure.
-fn failed(servers: &Servers, server: &Server, failure: &Failure) {
-    tracing::debug!(server = %server.address.endpoint, %failure, "a memcached server failed");
-    server.health.failed(servers.now_ms());
+fn failed(memcached: &Memcached, server: &Server, failure: &Failure) {
+    tracing::debug!(server = %server.address, %failure, "a memcached server failed");
+    server.health.failed(memcached.servers().now_ms());
 }

@@ -1,13 +1,10 @@
 //! What an operator sets of the memcached servers.
 
+use crate::endpoint::Endpoint;
 use crate::placement::{Distribution, RingError, RingServer};
-use std::fmt;
-use std::path::PathBuf;
+use crate::servers::OPERATION_TIMEOUT_MAX;
 use std::time::Duration;
 use thiserror::Error;
-
-/// The longest operation timeout that can be set.
-pub const OPERATION_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
 /// The largest item that a memcached server can be told to keep (`-I 1g`).
 pub const ITEM_BYTES_LIMIT: usize = 1 << 30;
@@ -37,30 +34,6 @@ pub struct ServerAddress {
     pub endpoint: Endpoint,
     /// Its share of keys, in proportion to the others'. 0 counts as 1.
     pub weight: u32,
-}
-
-/// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// A host and a port. The host is part of the placement as it is written here: a name and its address are two hosts.
-    Tcp {
-        /// A name or an address, without brackets.
-        host: String,
-        /// The port.
-        port: u16,
-    },
-    /// The path of a Unix socket.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Self::Unix(path) => path.display().fmt(f),
-        }
-    }
 }
 
 /// Why options can't be used.

@@ -19,7 +19,7 @@ mod reply;
 mod request;
 
 pub use reply::{LINE_BYTES_MAX, ProtocolError, Reply, ReplyParser, Status, number};
-pub use request::{NAME_BYTES_MAX, Operation, Request, StoreMode, is_name};
+pub use request::{Operation, Request, StoreMode};
 
 #[cfg(test)]
 mod tests;

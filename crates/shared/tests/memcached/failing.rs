@@ -2,7 +2,7 @@
 
 use crate::support::{Memcached, PATIENCE, client, client_with_timeout};
 use bytes::Bytes;
-use kasoku_shared::memcached::{Client, Endpoint, Expiry, Failure, IN_FLIGHT_MAX};
+use kasoku_shared::{Client, Endpoint, Expiry, Failure, IN_FLIGHT_MAX};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};

@@ -1,6 +1,6 @@
 //! A server that a test plays: it answers each request with the bytes of a script.
 
-use kasoku_shared::memcached::Endpoint;
+use kasoku_shared::Endpoint;
 use std::path::PathBuf;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

@@ -2,7 +2,7 @@
 
 use crate::fake_server::{FakeServer, Turn};
 use crate::support::{client, client_with_timeout};
-use kasoku_shared::memcached::{Expiry, Failure};
+use kasoku_shared::{Expiry, Failure};
 use std::time::Duration;
 use tokio::join;
 

@@ -2,7 +2,8 @@
 
 use crate::support::{Memcached, client, options, servers};
 use bytes::Bytes;
-use kasoku_shared::memcached::{Client, Expiry, Failure, MemcachedOptions};
+use kasoku_shared::memcached::MemcachedOptions;
+use kasoku_shared::{Client, Expiry, Failure};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::task::JoinSet;
 

@@ -1,14 +1,14 @@
 //! Real memcached servers as processes of a test.
 
-use kasoku_shared::memcached::{Client, Endpoint, MemcachedOptions, ServerAddress, Servers};
+use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::placement::Distribution;
+use kasoku_shared::{Backend, Client, Endpoint};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -181,10 +181,10 @@ pub(crate) fn client_with_timeout(endpoint: Endpoint, operation_timeout: Duratio
 }
 
 /// These servers, all usable at first.
-pub(crate) fn servers(options: MemcachedOptions) -> Arc<Servers> {
-    let servers = Servers::new(options).unwrap();
-    for server in servers.all() {
-        server.health.synced(servers.now_ms());
+pub(crate) fn servers(options: MemcachedOptions) -> Backend {
+    let backend = Backend::memcached(options).unwrap();
+    for server in backend.servers().all() {
+        server.health.synced(backend.servers().now_ms());
     }
-    servers
+    backend
 }

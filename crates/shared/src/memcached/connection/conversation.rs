@@ -1,11 +1,11 @@
 //! The requests and replies of one open connection.
 
 use super::Queued;
-use super::load::Admission;
 use super::outgoing::Outgoing;
-use crate::memcached::failure::Failure;
+use crate::failure::Failure;
+use crate::load::Admission;
 use crate::memcached::protocol::{ProtocolError, ReplyParser, Request, Status};
-use crate::memcached::servers::Server;
+use crate::servers::Server;
 use bytes::BytesMut;
 use std::collections::VecDeque;
 use std::io;
@@ -193,23 +193,24 @@ fn broken(error: io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memcached::options::{Endpoint, MemcachedOptions, ServerAddress};
-    use crate::memcached::servers::Servers;
+    use crate::endpoint::Endpoint;
+    use crate::memcached::options::{MemcachedOptions, ServerAddress};
+    use crate::memcached::servers::Memcached;
     use crate::placement::Distribution;
     use std::time::Duration;
 
     #[tokio::test]
     async fn a_large_value_leaves_no_large_buffer() {
         let address = ServerAddress { endpoint: Endpoint::Unix("/nowhere".into()), weight: 1 };
-        let servers = Servers::new(MemcachedOptions {
+        let memcached = Memcached::new(MemcachedOptions {
             servers: vec![address],
             distribution: Distribution::Ketama,
             operation_timeout: Duration::from_secs(1),
             item_bytes_max: 8 << 20,
             connections_max: 1,
         });
-        let servers = servers.unwrap();
-        let mut conversation = Conversation::new(&servers.all()[0], 8 << 20);
+        let memcached = memcached.unwrap();
+        let mut conversation = Conversation::new(&memcached.servers().all()[0], 8 << 20);
         conversation.make_room();
         assert!((READ_BYTES..=READ_BUFFER_BYTES_MAX).contains(&conversation.input.capacity()));
 

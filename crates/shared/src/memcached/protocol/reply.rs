@@ -1,5 +1,6 @@
 //! Reads replies.
 
+use crate::failure::Failure;
 use bytes::{Bytes, BytesMut};
 use thiserror::Error;
 
@@ -63,6 +64,12 @@ pub enum ProtocolError {
     /// The reply belongs to another request, or to none.
     #[error("the reply does not belong to the request")]
     Foreign,
+}
+
+impl From<ProtocolError> for Failure {
+    fn from(error: ProtocolError) -> Self {
+        Self::Protocol(error.to_string().into())
+    }
 }
 
 /// Reads replies out of what has arrived. What it says does not depend on how the bytes were cut.

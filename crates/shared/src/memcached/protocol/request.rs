@@ -4,13 +4,10 @@ use super::reply::Status;
 use bytes::{BufMut, Bytes, BytesMut};
 use std::fmt::Write;
 
-/// Bytes of the name of an item, at most.
-pub const NAME_BYTES_MAX: usize = 250;
-
 /// What is asked of a server.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What the item is called ([`is_name`]).
+    /// What the item is called ([`is_name`](crate::names::is_name)).
     pub name: Bytes,
     /// What is asked of it.
     pub operation: Operation,
@@ -48,11 +45,6 @@ pub enum StoreMode {
     Set,
     /// If there is none.
     Add,
-}
-
-/// Whether an item can be called so: 1 to 250 bytes of printable ASCII without blanks. Nothing else may get into the line of a request.
-pub fn is_name(name: &[u8]) -> bool {
-    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic)
 }
 
 impl Request {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::names::is_name;
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 

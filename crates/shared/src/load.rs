@@ -11,26 +11,26 @@ pub const IN_FLIGHT_BYTES_MAX: usize = 16 << 20;
 
 /// What is in flight.
 #[derive(Debug, Default)]
-pub(super) struct Load {
+pub(crate) struct Load {
     requests: AtomicUsize,
     bytes: AtomicUsize,
 }
 
 /// The right of one request to be in flight. It ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(crate) struct Admission {
     load: Arc<Load>,
     bytes: usize,
 }
 
 impl Load {
     /// How many requests are in flight.
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 
     /// Admits a request with a value of this length; none where that is too much.
-    pub(super) fn admit(self: &Arc<Self>, bytes: usize) -> Option<Admission> {
+    pub(crate) fn admit(self: &Arc<Self>, bytes: usize) -> Option<Admission> {
         let requests = self.requests.fetch_add(1, Ordering::Relaxed);
         let others = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         // If it is too much, dropping this takes it back.

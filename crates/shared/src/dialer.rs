@@ -1,7 +1,7 @@
 //! Connects to a server.
 
-use crate::memcached::failure::Failure;
-use crate::memcached::options::Endpoint;
+use crate::endpoint::Endpoint;
+use crate::failure::Failure;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tokio::time::{Instant, timeout_at};
 const ADDRESSES_MAX: usize = 8;
 
 /// An open connection.
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 /// Connects to one server again and again.
-pub(super) struct Dialer {
+pub(crate) struct Dialer {
     endpoint: Endpoint,
     /// A look-up of the host's name that took longer than its request could wait. A thread of the system's resolver does it, which
     /// nothing can end, so the next request waits for the same one.
@@ -27,12 +27,12 @@ pub(super) struct Dialer {
 }
 
 impl Dialer {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
         Self { endpoint, lookup: None }
     }
 
     /// A new connection, before this time.
-    pub(super) async fn dial(&mut self, deadline: Instant) -> Result<Stream, Failure> {
+    pub(crate) async fn dial(&mut self, deadline: Instant) -> Result<Stream, Failure> {
         match timeout_at(deadline, self.connect()).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(Failure::Connect(Arc::new(error))),

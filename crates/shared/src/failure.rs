@@ -1,6 +1,6 @@
 //! Why an operation has no result.
 
-use super::protocol::{NAME_BYTES_MAX, ProtocolError};
+use crate::names::NAME_BYTES_MAX;
 use std::io;
 use std::sync::Arc;
 use thiserror::Error;
@@ -21,8 +21,8 @@ pub enum Failure {
     #[error("the connection broke: {0}")]
     Broken(Arc<io::Error>),
     /// The server sent something else than a reply.
-    #[error(transparent)]
-    Protocol(#[from] ProtocolError),
+    #[error("{0}")]
+    Protocol(Arc<str>),
     /// The server can't do it, for example because it has no memory left for such an item.
     #[error("the server refused: {0}")]
     Refused(String),
