@@ -1,6 +1,7 @@
 //! The kind of servers that keep the items.
 
 use crate::memcached::{Memcached, MemcachedOptions, OptionsError};
+use crate::redis::{Redis, RedisOptions, RedisOptionsError};
 use crate::servers::Servers;
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use std::sync::Arc;
 pub enum Backend {
     /// A ring of memcached servers.
     Memcached(Arc<Memcached>),
+    /// A primary of Redis or Valkey, with its replicas.
+    Redis(Arc<Redis>),
 }
 
 impl Backend {
@@ -20,10 +23,19 @@ impl Backend {
         Memcached::new(options).map(Self::Memcached)
     }
 
+    /// A primary of Redis or Valkey with its replicas, of which nothing is known yet. To everybody else it is one server.
+    ///
+    /// # Errors
+    /// The options are contradictory or out of their ranges.
+    pub fn redis(options: &RedisOptions) -> Result<Self, RedisOptionsError> {
+        Redis::new(options).map(Self::Redis)
+    }
+
     /// What is known of each server.
     pub fn servers(&self) -> &Arc<Servers> {
         match self {
             Self::Memcached(memcached) => memcached.servers(),
+            Self::Redis(redis) => redis.servers(),
         }
     }
 }

@@ -3,7 +3,9 @@
 use crate::backend::Backend;
 use crate::expiry::Expiry;
 use crate::failure::Failure;
+use crate::history::History;
 use crate::memcached::MemcachedClient;
+use crate::redis::RedisClient;
 use crate::servers::Servers;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -16,10 +18,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Client(Kind);
 
-// A look-up must not pay for the choice: no trait object, no boxed future of memcached's.
+// A look-up in memcached does not pay for the choice: no trait object, and the futures of Redis, which are longer, have memory of their own.
 #[derive(Clone, Debug)]
 enum Kind {
     Memcached(MemcachedClient),
+    Redis(RedisClient),
 }
 
 impl Backend {
@@ -28,6 +31,7 @@ impl Backend {
     pub fn client(&self) -> Client {
         Client(match self {
             Self::Memcached(memcached) => Kind::Memcached(MemcachedClient::new(memcached)),
+            Self::Redis(redis) => Kind::Redis(RedisClient::new(redis)),
         })
     }
 }
@@ -37,6 +41,7 @@ impl Client {
     pub fn servers(&self) -> &Arc<Servers> {
         match &self.0 {
             Kind::Memcached(client) => client.servers(),
+            Kind::Redis(client) => client.servers(),
         }
     }
 
@@ -47,6 +52,7 @@ impl Client {
     pub async fn get(&self, server: usize, name: &[u8]) -> Result<Option<Bytes>, Failure> {
         match &self.0 {
             Kind::Memcached(client) => client.get(server, name).await,
+            Kind::Redis(client) => Box::pin(client.get(server, name)).await,
         }
     }
 
@@ -55,6 +61,7 @@ impl Client {
     pub async fn peek(&self, server: usize, name: &[u8], touched: Option<Expiry>) -> Result<Option<Bytes>, Failure> {
         match &self.0 {
             Kind::Memcached(client) => client.peek(server, name, touched).await,
+            Kind::Redis(client) => Box::pin(client.peek(server, name, touched)).await,
         }
     }
 
@@ -62,6 +69,7 @@ impl Client {
     pub async fn set(&self, server: usize, name: &[u8], value: Vec<Bytes>, expiry: Expiry) -> Result<(), Failure> {
         match &self.0 {
             Kind::Memcached(client) => client.set(server, name, value, expiry).await,
+            Kind::Redis(client) => Box::pin(client.set(server, name, value, expiry)).await,
         }
     }
 
@@ -69,6 +77,7 @@ impl Client {
     pub async fn add(&self, server: usize, name: &[u8], value: Bytes, expiry: Expiry) -> Result<bool, Failure> {
         match &self.0 {
             Kind::Memcached(client) => client.add(server, name, value, expiry).await,
+            Kind::Redis(client) => Box::pin(client.add(server, name, value, expiry)).await,
         }
     }
 
@@ -76,6 +85,7 @@ impl Client {
     pub async fn delete(&self, server: usize, name: &[u8]) -> Result<bool, Failure> {
         match &self.0 {
             Kind::Memcached(client) => client.delete(server, name).await,
+            Kind::Redis(client) => Box::pin(client.delete(server, name)).await,
         }
     }
 
@@ -83,6 +93,16 @@ impl Client {
     pub async fn increment(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
         match &self.0 {
             Kind::Memcached(client) => client.increment(server, name).await,
+            Kind::Redis(client) => Box::pin(client.increment(server, name)).await,
+        }
+    }
+
+    /// Which history of writes the items of a server are the outcome of; none where it has none. To be asked before its log is read: with
+    /// Redis, this finds the primary, and before that no other operation asks anything.
+    pub async fn history(&self, server: usize) -> Result<Option<History>, Failure> {
+        match &self.0 {
+            Kind::Memcached(_) => Ok(None),
+            Kind::Redis(client) => Box::pin(client.history(server)).await,
         }
     }
 }

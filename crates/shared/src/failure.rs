@@ -26,6 +26,15 @@ pub enum Failure {
     /// The server can't do it, for example because it has no memory left for such an item.
     #[error("the server refused: {0}")]
     Refused(String),
+    /// The server can't be used now: it is a replica, or still loads what it had, or does not let us in.
+    #[error("the server can't be used: {0}")]
+    Unusable(String),
+    /// No server is known to be the primary. None was asked.
+    #[error("no server is known to be the primary")]
+    NoPrimary,
+    /// Several servers say that they are the primary.
+    #[error("several servers say that they are the primary")]
+    SeveralPrimaries,
     /// There is an item, but it is no number.
     #[error("the item is no number")]
     NotANumber,
@@ -44,4 +53,26 @@ pub enum Failure {
     /// There is no server of this number.
     #[error("there is no server {0}")]
     NoSuchServer(usize),
+}
+
+impl Failure {
+    /// Whether it is about one request, and says nothing about the server.
+    pub(crate) fn is_about_the_request(&self) -> bool {
+        match self {
+            Self::Refused(_)
+            | Self::NotANumber
+            | Self::Busy
+            | Self::TooLong { .. }
+            | Self::Name
+            | Self::NoSuchServer(_) => true,
+            Self::Connect(_)
+            | Self::Timeout
+            | Self::Closed
+            | Self::Broken(_)
+            | Self::Protocol(_)
+            | Self::Unusable(_)
+            | Self::NoPrimary
+            | Self::SeveralPrimaries => false,
+        }
+    }
 }

@@ -10,12 +10,15 @@
 //! | `secret` | reads the secret of the HMACs from its file |
 //! | `placement` | which server of a ring has an item |
 //! | `endpoint`, `dialer` | where a server is; connects to it |
+//! | `concurrently` | runs futures at the same time |
 //! | `load` | bounds what is in flight on one connection |
 //! | `expiry`, `failure` | when a server forgets an item; why an operation has no result |
 //! | `health` | whether a server may be asked |
 //! | `server_counters` | what each server was asked and did |
 //! | `servers` | what all workers know of the servers |
+//! | `history` | which history of writes the items of a server are the outcome of |
 //! | `memcached` | asks memcached servers, by their meta protocol |
+//! | `redis` | asks Redis or Valkey: a primary with its replicas |
 //! | `backend`, `client` | the kind of servers; the operations, over one worker's connections |
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
 //! | `lease` | of several caches that miss an item, one fetches it |
@@ -24,11 +27,13 @@
 
 mod backend;
 mod client;
+mod concurrently;
 mod dialer;
 mod endpoint;
 mod expiry;
 mod failure;
 pub mod health;
+mod history;
 mod items;
 pub mod lease;
 mod load;
@@ -36,6 +41,7 @@ pub mod memcached;
 pub mod names;
 pub mod placement;
 pub mod purge_log;
+pub mod redis;
 pub mod sealed;
 pub mod secret;
 pub mod server_counters;
@@ -47,6 +53,7 @@ pub use client::Client;
 pub use endpoint::Endpoint;
 pub use expiry::Expiry;
 pub use failure::Failure;
+pub use history::History;
 pub use items::{Item, Items, Missing, Tier, WhenDown};
 pub use load::{IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX};
 pub use servers::{OPERATION_TIMEOUT_MAX, Server, Servers};

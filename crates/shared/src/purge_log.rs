@@ -9,6 +9,7 @@
 mod counts;
 mod state;
 
+use crate::concurrently::concurrently;
 use crate::failure::Failure;
 use crate::names::{Name, Namespace};
 use crate::sealed::{Opened, Sealed, Sealer};
@@ -17,10 +18,7 @@ use counts::Counted;
 pub use counts::PurgeCounts;
 use state::{Lacking, Record, State};
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use tokio::sync::{oneshot, watch};
 
 /// Counts the purges of a cache.
@@ -368,24 +366,6 @@ impl PurgeLog {
         // Each change under the lock is complete in itself, so a panic elsewhere leaves a state that can be read.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Runs futures at the same time, in one task. Returns their outputs in their order.
-async fn concurrently<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut running: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
-    let mut outputs: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        let mut are_done = true;
-        for (future, output) in running.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
-            match future.as_mut().poll(cx) {
-                Poll::Ready(done) => *output = Some(done),
-                Poll::Pending => are_done = false,
-            }
-        }
-        if are_done { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
 }
 
 /// A counter above this was written by somebody who does not count.

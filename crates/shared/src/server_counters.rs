@@ -1,5 +1,6 @@
 //! Counts of what one server of the shared tier was asked and did, for all workers.
 
+use crate::failure::Failure;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -24,6 +25,17 @@ pub struct ServerCounters {
     pub bytes_out: Count,
     /// How long operations with an answer took.
     pub latency: Latency,
+}
+
+impl ServerCounters {
+    /// Counts an operation that failed.
+    pub(crate) fn count(&self, failure: &Failure) {
+        match failure {
+            Failure::Timeout => self.timeouts.add(1),
+            Failure::Busy => self.busy.add(1),
+            _ => self.errors.add(1),
+        }
+    }
 }
 
 /// One count.

@@ -14,8 +14,8 @@ pub const OPERATION_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Servers {
     servers: Vec<Server>,
-    /// The placement of items.
-    ring: Ring,
+    /// The placement of items. `None`: there is one server, which has all.
+    ring: Option<Ring>,
     item_bytes_max: usize,
     started: Instant,
 }
@@ -48,7 +48,12 @@ impl Server {
 impl Servers {
     /// These servers, on a ring that has as many.
     pub(crate) fn on_ring(servers: Vec<Server>, ring: Ring, item_bytes_max: usize) -> Arc<Self> {
-        Arc::new(Self { servers, ring, item_bytes_max, started: Instant::now() })
+        Arc::new(Self { servers, ring: Some(ring), item_bytes_max, started: Instant::now() })
+    }
+
+    /// One server, which has all items.
+    pub(crate) fn single(server: Server, item_bytes_max: usize) -> Arc<Self> {
+        Arc::new(Self { servers: vec![server], ring: None, item_bytes_max, started: Instant::now() })
     }
 
     /// All servers, in the order of the configuration.
@@ -63,12 +68,15 @@ impl Servers {
 
     /// The server of an item, whether it may be asked or not.
     pub fn server_of(&self, name: &[u8]) -> usize {
-        self.ring.server(name)
+        self.ring.as_ref().map_or(0, |ring| ring.server(name))
     }
 
     /// The server of an item, or the first one after it that is there; none if all are away.
     pub fn server_without(&self, name: &[u8], is_away: impl Fn(usize) -> bool) -> Option<usize> {
-        self.ring.server_without(name, is_away)
+        match &self.ring {
+            Some(ring) => ring.server_without(name, is_away),
+            None => Some(0).filter(|server| !is_away(*server)),
+        }
     }
 
     /// Bytes of a value, at most. A longer one is not written, and one that a server sends is an error.

@@ -141,9 +141,7 @@ impl MemcachedClient {
         let result = connection.ask(Request { name: Bytes::copy_from_slice(name), operation }).await;
         match &result {
             Ok(_) => counters.latency.record(begun.elapsed()),
-            Err(Failure::Timeout) => counters.timeouts.add(1),
-            Err(Failure::Busy) => counters.busy.add(1),
-            Err(_) => counters.errors.add(1),
+            Err(failure) => counters.count(failure),
         }
         let refused = match result? {
             Status::ServerError(message) => Failure::Refused(message),

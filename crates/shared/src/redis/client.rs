@@ -1,0 +1,195 @@
+//! The operations.
+
+use super::commands;
+use super::connection::Connection;
+use super::replication::Replication;
+use super::servers::Redis;
+use crate::concurrently::concurrently;
+use crate::expiry::Expiry;
+use crate::failure::Failure;
+use crate::history::History;
+use crate::names::is_name;
+use crate::servers::Servers;
+use bytes::Bytes;
+use redis::{Cmd, Value};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long those addresses are waited for that were not the primary the last time. A second primary that answers later is not noticed.
+const CANDIDATE_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Asks the primary for one worker. Its clones share its connections.
+#[derive(Clone)]
+pub(crate) struct RedisClient {
+    redis: Arc<Redis>,
+    connections: Arc<[Arc<Connection>]>,
+}
+
+impl fmt::Debug for RedisClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisClient").field("redis", &self.redis).finish_non_exhaustive()
+    }
+}
+
+impl RedisClient {
+    /// A client with connections of its own. Nothing is connected before the first operation.
+    pub(crate) fn new(redis: &Arc<Redis>) -> Self {
+        let connections = (0..redis.addresses().len()).filter_map(|node| Connection::new(redis, node)).collect();
+        Self { redis: redis.clone(), connections }
+    }
+
+    pub(crate) fn servers(&self) -> &Arc<Servers> {
+        self.redis.servers()
+    }
+
+    pub(crate) async fn get(&self, server: usize, name: &[u8]) -> Result<Option<Bytes>, Failure> {
+        let counters = &self.redis.server().counters;
+        counters.gets.add(1);
+        let reply = self.ask(server, name, commands::get(name), 0, self.value()).await?;
+        counters.hits.add(u64::from(reply.is_some()));
+        Ok(reply)
+    }
+
+    pub(crate) async fn peek(
+        &self,
+        server: usize,
+        name: &[u8],
+        touched: Option<Expiry>,
+    ) -> Result<Option<Bytes>, Failure> {
+        let command = touched.map_or_else(|| commands::get(name), |expiry| commands::get_and_touch(name, expiry));
+        self.ask(server, name, command, 0, self.value()).await
+    }
+
+    pub(crate) async fn set(
+        &self,
+        server: usize,
+        name: &[u8],
+        value: Vec<Bytes>,
+        expiry: Expiry,
+    ) -> Result<(), Failure> {
+        self.store(server, name, &value, expiry, false).await.map(drop)
+    }
+
+    pub(crate) async fn add(&self, server: usize, name: &[u8], value: Bytes, expiry: Expiry) -> Result<bool, Failure> {
+        self.store(server, name, &[value], expiry, true).await
+    }
+
+    pub(crate) async fn delete(&self, server: usize, name: &[u8]) -> Result<bool, Failure> {
+        self.ask(server, name, commands::delete(name), 0, commands::is_removed).await
+    }
+
+    /// Adds 1, if the history is still the one that was found.
+    pub(crate) async fn increment(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
+        let history = self.redis.primary().ok_or(Failure::NoPrimary)?.history;
+        self.ask(server, name, commands::increment(name, history), 0, commands::counted).await
+    }
+
+    /// Finds the primary among the addresses, and returns its history.
+    pub(crate) async fn history(&self, server: usize) -> Result<Option<History>, Failure> {
+        if server != 0 {
+            return Err(Failure::NoSuchServer(server));
+        }
+        let begun = Instant::now();
+        let timeout = self.redis.operation_timeout();
+        let primary = self.redis.primary().map(|primary| primary.node);
+        let deadline = |node| {
+            let is_candidate = primary.is_some_and(|primary| primary != node);
+            begun + if is_candidate { timeout.min(CANDIDATE_TIMEOUT) } else { timeout }
+        };
+        let ask = async |(node, connection): (usize, &Arc<Connection>)| connection.replication(deadline(node)).await;
+        let said = concurrently(self.connections.iter().enumerate().map(ask)).await;
+        self.judge(&said, begun)
+    }
+
+    fn judge(&self, said: &[Result<Replication, Failure>], begun: Instant) -> Result<Option<History>, Failure> {
+        let is_primary = |said: &Result<Replication, Failure>| said.as_ref().is_ok_and(|said| said.is_primary);
+        let primaries: Vec<usize> =
+            (0..).zip(said).filter(|(_, said)| is_primary(said)).map(|(node, _)| node).collect();
+        let counters = &self.redis.server().counters;
+        let failure = match primaries.as_slice() {
+            [node] => {
+                let history =
+                    said.get(*node).and_then(|said| Some(said.as_ref().ok()?.history)).ok_or(Failure::NoPrimary)?;
+                counters.latency.record(begun.elapsed());
+                self.redis.found(*node, history);
+                return Ok(Some(history));
+            }
+            [] => {
+                self.redis.found_none();
+                // Of several failures, one says why.
+                said.iter().find_map(|said| said.as_ref().err()).cloned().unwrap_or(Failure::NoPrimary)
+            }
+            several => {
+                self.redis.found_several(several);
+                Failure::SeveralPrimaries
+            }
+        };
+        counters.count(&failure);
+        Err(failure)
+    }
+
+    async fn store(
+        &self,
+        server: usize,
+        name: &[u8],
+        value: &[Bytes],
+        expiry: Expiry,
+        is_new: bool,
+    ) -> Result<bool, Failure> {
+        let bytes = value.iter().map(Bytes::len).fold(0, usize::saturating_add);
+        if bytes > self.redis.servers().item_bytes_max() {
+            return Err(Failure::TooLong { bytes });
+        }
+        let Some(command) = commands::set(name, value, expiry, is_new) else { return Ok(false) };
+        self.redis.server().counters.sets.add(1);
+        self.ask(server, name, command, bytes, commands::is_stored).await
+    }
+
+    fn value(&self) -> impl FnOnce(Value) -> Result<Option<Bytes>, Failure> {
+        let item_bytes_max = self.redis.servers().item_bytes_max();
+        move |reply| commands::value(reply, item_bytes_max)
+    }
+
+    /// Asks the primary, and counts how that went.
+    async fn ask<T>(
+        &self,
+        server: usize,
+        name: &[u8],
+        command: Cmd,
+        value_bytes: usize,
+        read: impl FnOnce(Value) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if server != 0 {
+            return Err(Failure::NoSuchServer(server));
+        }
+        if !is_name(name) {
+            return Err(Failure::Name);
+        }
+        let server = self.redis.server();
+        let begun = Instant::now();
+        let asked = async {
+            let primary = self.redis.primary().ok_or(Failure::NoPrimary)?;
+            let connection = self.connections.get(primary.node).ok_or(Failure::NoPrimary)?;
+            let deadline = begun + self.redis.operation_timeout();
+            let reply = connection.ask(primary, &command, value_bytes, deadline).await?;
+            let read = read(reply);
+            if let Err(failure) = &read
+                && !failure.is_about_the_request()
+            {
+                self.redis.failed(primary, failure);
+            }
+            read
+        };
+        let result = asked.await;
+        match &result {
+            Ok(_) => {
+                server.health.succeeded();
+                server.counters.latency.record(begun.elapsed());
+            }
+            Err(failure) => server.counters.count(failure),
+        }
+        result
+    }
+}

@@ -1,0 +1,18 @@
+//! Redis as the server of the shared tier, with real servers.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+
+#[path = "redis/failing.rs"]
+mod failing;
+#[path = "redis/hostile.rs"]
+mod hostile;
+#[path = "redis/operations.rs"]
+mod operations;
+#[path = "redis/server.rs"]
+mod server;
