@@ -124,10 +124,10 @@ impl Inspection {
         Self { outcome, ..self }
     }
 
-    /// The same, where the shared tier has this response.
+    /// The same, where the shared tier has this response, for this reason.
     #[must_use]
-    pub fn found_shared(self, entry: Arc<Entry>) -> Self {
-        let outcome = LookupOutcome::Hit(Reason::HitMemcached);
+    pub fn found_shared(self, entry: Arc<Entry>, reason: Reason) -> Self {
+        let outcome = LookupOutcome::Hit(reason);
         Self { outcome, entry: Some(entry), tier: Some(Tier::Shared), other: None, ..self }
     }
 }

@@ -43,6 +43,7 @@ reasons! {
     HitStaleError, "hit-stale-error", "RFC 5861 section 4", "The origin failed, and a stale response may stand in for its error.";
     HitStaleDisconnected, "hit-stale-disconnected", "RFC 9111 section 4.2.4", "The origin cannot be reached, and a stale response may be served meanwhile.";
     HitMemcached, "memcached", "RFC 9111 section 4", "A fresh response was in the shared tier, where this front end or another one had stored it.";
+    HitRedis, "redis", "RFC 9111 section 4", "A fresh response was in the shared tier, where this front end or another one had stored it.";
     HitMaxStale, "hit-max-stale", "RFC 9111 section 5.2.1.2", "The client accepts a response that is this stale.";
     Revalidated, "revalidated", "RFC 9111 section 4.3.3", "The origin confirmed that the stored response still holds.";
     UriMiss, "uri-miss", "RFC 9111 section 4", "Nothing is stored for this URI.";
@@ -159,6 +160,13 @@ reasons! {
     Loop, "loop", "RFC 9110 section 7.6.3", "The request goes in a circle: its Via names Kasoku too often.";
     Shutdown, "shutdown", "configuration", "Kasoku shut down, and the grace period ended before the response did.";
     PurgeRefused, "purge-refused", "configuration", "The sender may not purge, or the purge's target is not clear.";
+}
+
+impl Reason {
+    /// Whether a response of the shared tier answered.
+    pub fn is_of_the_shared_tier(self) -> bool {
+        matches!(self, Self::HitMemcached | Self::HitRedis)
+    }
 }
 
 #[cfg(test)]

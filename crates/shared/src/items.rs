@@ -82,6 +82,11 @@ impl Tier {
         Items { tier: self.clone(), client: self.backend.client() }
     }
 
+    /// What keeps the items.
+    pub fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
     /// The purges that all caches have to hear of.
     pub fn log(&self) -> &PurgeLog {
         &self.log

@@ -1,4 +1,4 @@
-//! Reads the secret that seals items, from a file that other users can't open.
+//! Reads secrets, from files that other users can't open: the one that seals items, and the password of the servers.
 
 use crate::sealed::SECRET_BYTES_MIN;
 use std::fs::File;
@@ -9,15 +9,32 @@ use std::path::Path;
 /// The longest secret, in bytes.
 const SECRET_BYTES_MAX: usize = 4096;
 
-/// The content of the file, without a final line end.
+/// The secret in the file: its content without a final line end.
 ///
 /// # Errors
 /// The file can't be read, users besides its owner and group may open it, or the secret is too short or too long.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let secret = read_line(path)?;
+    if secret.len() < SECRET_BYTES_MIN {
+        return Err(invalid(&format!("a secret has at least {SECRET_BYTES_MIN} bytes, and not {}", secret.len())));
+    }
+    Ok(secret)
+}
+
+/// The password in the file: its content without a final line end. It may be short, since the servers choose it.
+///
+/// # Errors
+/// The file can't be read, users besides its owner and group may open it, or it has no password.
+pub fn read_password(path: &Path) -> io::Result<String> {
+    let password = String::from_utf8(read_line(path)?).map_err(|_| invalid("a password is UTF-8"))?;
+    if password.is_empty() { Err(invalid("there is no password in it")) } else { Ok(password) }
+}
+
+fn read_line(path: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"));
+        return Err(invalid("it is not a file"));
     }
     if metadata.mode() & 0o007 != 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users may open it: run chmod o= first"));
@@ -31,11 +48,14 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
             secret.pop();
         }
     }
-    if (SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&secret.len()) {
-        return Ok(secret);
+    if secret.len() > SECRET_BYTES_MAX {
+        return Err(invalid(&format!("it has more than {SECRET_BYTES_MAX} bytes")));
     }
-    let why = format!("a secret has {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes, and not {}", secret.len());
-    Err(io::Error::new(io::ErrorKind::InvalidData, why))
+    Ok(secret)
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 #[cfg(test)]
@@ -45,6 +65,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn read_of(content: &[u8], mode: u32) -> Result<Vec<u8>, io::ErrorKind> {
+        read_by(read, content, mode)
+    }
+
+    fn read_by<T>(read: fn(&Path) -> io::Result<T>, content: &[u8], mode: u32) -> Result<T, io::ErrorKind> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("secret");
         fs::write(&path, content).unwrap();
@@ -59,6 +83,16 @@ mod tests {
         }
         assert_eq!(read_of(b"0123456789\nabcde \n\n", 0o600).unwrap(), b"0123456789\nabcde \n");
         assert_eq!(read_of(&[b'x'; SECRET_BYTES_MAX], 0o600).unwrap().len(), SECRET_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_password_may_be_short_and_is_text() {
+        let password = |content: &[u8], mode| read_by(read_password, content, mode);
+        assert_eq!(password("geh\u{e9}im\n".as_bytes(), 0o640).as_deref(), Ok("geh\u{e9}im"));
+        assert_eq!(password(b"pass", 0o644), Err(io::ErrorKind::PermissionDenied));
+        for content in [&b""[..], b"\r\n", b"\xff\n", &[b'x'; SECRET_BYTES_MAX + 1]] {
+            assert_eq!(password(content, 0o600), Err(io::ErrorKind::InvalidData), "{} bytes", content.len());
+        }
     }
 
     #[test]

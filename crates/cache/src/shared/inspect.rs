@@ -1,10 +1,11 @@
 //! Tells what the shared tier has for a request, and where, without any effect: nothing comes into memory or on disk.
 
-use super::read::{find, judge};
+use super::read::{find, hit_reason, judge};
 use super::{Items, Tier};
 use crate::query::CacheQuery;
 use crate::{Cache, Entry, SharedRequest};
 use kasoku_semantics::ground::Because;
+use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_shared::names::Name;
 use std::sync::Arc;
@@ -38,11 +39,11 @@ impl Cache {
         items: &Items,
         request: &SharedRequest,
         now: Now,
-    ) -> (Result<Arc<Entry>, Because>, SharedPlace) {
+    ) -> (Result<(Arc<Entry>, Reason), Because>, SharedPlace) {
         let (found, name) = find(self, request, items, now).await;
         let tags = CacheQuery::new(request, now).tags();
-        let judged = found.and_then(|found| judge(self, request, tags, found, items, now)).map(Arc::new);
-        (judged, place(items.tier(), &name))
+        let judged = found.and_then(|found| judge(self, request, tags, found, items, now));
+        (judged.map(|entry| (Arc::new(entry), hit_reason(items.tier()))), place(items.tier(), &name))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Looks for the response of a fill in the shared tier.
 
-use super::Items;
 use super::content::{self, Read, ReadResponse};
 use super::usable::may_be_used;
+use super::{Items, Tier};
 use crate::generations::Validity;
 use crate::tags::Tags;
 use crate::verdict::{FetchPurpose, FillWriter};
@@ -17,8 +17,8 @@ use kasoku_semantics::request::request_directives;
 use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
-use kasoku_shared::Missing;
 use kasoku_shared::names::Name;
+use kasoku_shared::{Backend, Missing};
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
@@ -58,8 +58,17 @@ impl FillWriter {
             cache.put_on_disk(key.bytes(), &entry);
             true
         });
-        self.settle(entry.clone(), Reason::HitMemcached);
-        Ok((entry, Reason::HitMemcached))
+        let reason = hit_reason(items.tier());
+        self.settle(entry.clone(), reason);
+        Ok((entry, reason))
+    }
+}
+
+/// Why a response of this tier answers.
+pub(crate) fn hit_reason(tier: &Tier) -> Reason {
+    match tier.backend() {
+        Backend::Memcached(_) => Reason::HitMemcached,
+        Backend::Redis(_) => Reason::HitRedis,
     }
 }
 

@@ -80,7 +80,7 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
         },
         FirstClientEvent::Stored(
             entry,
-            reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected | Reason::HitMemcached),
+            reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected | Reason::HitMemcached | Reason::HitRedis),
         ) => Answer::hit(entry, reason, exchange.worker.now()),
         // A 304 that opens a session, while the visitor's own was set aside. That session is in the head, for this client alone.
         FirstClientEvent::Stored(entry, _) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {

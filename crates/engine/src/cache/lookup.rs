@@ -234,7 +234,9 @@ async fn join(exchange: &Exchange, request: &SharedRequest, reader: FillReader, 
         Ok(Joined::Settled(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
             Answer::hit(entry, reason, exchange.worker.now())
         }
-        Ok(Joined::Settled(entry, reason @ Reason::HitMemcached)) if cache.may_share(request, &entry.meta, now) => {
+        Ok(Joined::Settled(entry, reason))
+            if reason.is_of_the_shared_tier() && cache.may_share(request, &entry.meta, now) =>
+        {
             Answer::hit(entry, reason, now)
         }
         Ok(Joined::Settled(entry, reason))

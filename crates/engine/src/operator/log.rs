@@ -174,7 +174,7 @@ fn count_more(worker: &Worker, delivered: &Delivered) {
     if status.collapsed {
         worker.cells.count(Counter::Collapsed);
     }
-    if status.hit && status.detail == Some(Reason::HitMemcached) {
+    if status.hit && status.detail.is_some_and(Reason::is_of_the_shared_tier) {
         worker.cells.count(Counter::SharedHits);
     }
     let stale =

@@ -6,15 +6,18 @@ use kasoku_cache::disk::{Admission, DiskOptions};
 use kasoku_cache::shared::Tier;
 use kasoku_cache::{Cache, CacheLimits, Tiers};
 use kasoku_options::{
-    DiskAdmission, DiskTier, Options, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier,
-    object_bytes_limit,
+    DiskAdmission, DiskTier, Options, RedisAddress, RedisServers, ServerDown, SharedEndpoint, SharedRing, SharedServer,
+    SharedServers, SharedTier, object_bytes_limit,
 };
 use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::names::Namespace;
 use kasoku_shared::placement::Distribution;
+use kasoku_shared::redis::RedisOptions;
 use kasoku_shared::sealed::Sealer;
 use kasoku_shared::{Backend, Endpoint, WhenDown, secret};
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 // The largest response that an operator may allow is the largest one for which the cache has room.
@@ -56,25 +59,59 @@ fn shared_tier(tier: &SharedTier) -> io::Result<Arc<Tier>> {
     let secret = tier.secret_file.as_deref().map(secret::read).transpose()?;
     let sealer = Sealer::new(secret.as_deref()).map_err(io::Error::other)?;
     let namespace: Namespace = tier.namespace.parse().map_err(io::Error::other)?;
-    let SharedServers::Memcached { servers, ring, server_down } = &tier.servers else {
-        return Err(io::Error::other("Redis is not built in"));
+    let (backend, when_down) = match &tier.servers {
+        SharedServers::Memcached { servers, ring, server_down } => {
+            let when_down = match server_down {
+                ServerDown::Next => WhenDown::NextServer,
+                ServerDown::Origin => WhenDown::Miss,
+            };
+            (memcached(tier, servers, *ring)?, when_down)
+        }
+        // It is one server, whichever of its nodes has an item.
+        SharedServers::Redis(servers) => (redis(tier, servers)?, WhenDown::Miss),
     };
-    let memcached = MemcachedOptions {
+    Ok(Arc::new(Tier::new(backend, when_down, namespace, sealer)))
+}
+
+fn memcached(tier: &SharedTier, servers: &[SharedServer], ring: SharedRing) -> io::Result<Backend> {
+    let options = MemcachedOptions {
         servers: servers.iter().map(address).collect(),
         distribution: match ring {
             SharedRing::KetamaWeighted => Distribution::KetamaWeighted,
             SharedRing::Ketama => Distribution::Ketama,
         },
         operation_timeout: tier.timeout,
-        item_bytes_max: usize::try_from(tier.item_bytes_max).unwrap_or(usize::MAX),
+        item_bytes_max: item_bytes_max(tier),
         connections_max: CONNECTIONS,
     };
-    let when_down = match server_down {
-        ServerDown::Next => WhenDown::NextServer,
-        ServerDown::Origin => WhenDown::Miss,
+    Backend::memcached(options).map_err(io::Error::other)
+}
+
+fn redis(tier: &SharedTier, servers: &RedisServers) -> io::Result<Backend> {
+    let options = RedisOptions {
+        urls: servers.addresses.iter().map(redis_url).collect(),
+        username: servers.user.clone(),
+        password: servers.password_file.as_deref().map(secret::read_password).transpose()?,
+        operation_timeout: tier.timeout,
+        item_bytes_max: item_bytes_max(tier),
     };
-    let backend = Backend::memcached(memcached).map_err(io::Error::other)?;
-    Ok(Arc::new(Tier::new(backend, when_down, namespace, sealer)))
+    Backend::redis(&options).map_err(io::Error::other)
+}
+
+fn item_bytes_max(tier: &SharedTier) -> usize {
+    usize::try_from(tier.item_bytes_max).unwrap_or(usize::MAX)
+}
+
+/// The address as the client of Redis reads it.
+fn redis_url(RedisAddress { endpoint, database }: &RedisAddress) -> String {
+    match endpoint {
+        SharedEndpoint::Tcp { host, port } if host.contains(':') => format!("redis://[{host}]:{port}/{database}"),
+        SharedEndpoint::Tcp { host, port } => format!("redis://{host}:{port}/{database}"),
+        SharedEndpoint::Unix(path) => {
+            let path = percent_encode(path.as_os_str().as_bytes(), NON_ALPHANUMERIC).to_string();
+            format!("redis+unix://{}?db={database}", path.replace("%2F", "/"))
+        }
+    }
 }
 
 fn address(server: &SharedServer) -> ServerAddress {

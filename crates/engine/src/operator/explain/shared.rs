@@ -7,6 +7,7 @@ use kasoku_cache::inspect::{Inspection, LookupOutcome};
 use kasoku_cache::shared::SharedPlace;
 use kasoku_cache::{Entry, SharedRequest};
 use kasoku_semantics::ground::{Because, Ground};
+use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,13 +47,19 @@ pub(super) fn look(
             let refusal = Some(Because::Ground(Ground::SharedFailed));
             (inspection, Some(SharedLookup { place, refusal }))
         }
-        Some((Ok(entry), place)) => (inspection.found_shared(entry), Some(SharedLookup { place, refusal: None })),
+        Some((Ok((entry, reason)), place)) => {
+            (inspection.found_shared(entry, reason), Some(SharedLookup { place, refusal: None }))
+        }
         Some((Err(why), place)) => (inspection, Some(SharedLookup { place, refusal: Some(why) })),
     }
 }
 
 /// `None`: it did not answer in time.
-fn ask(handle: &EngineHandle, request: &SharedRequest, now: Now) -> Option<(Result<Arc<Entry>, Because>, SharedPlace)> {
+fn ask(
+    handle: &EngineHandle,
+    request: &SharedRequest,
+    now: Now,
+) -> Option<(Result<(Arc<Entry>, Reason), Because>, SharedPlace)> {
     let cache = handle.cache();
     let tier = cache.shared_tier()?;
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
