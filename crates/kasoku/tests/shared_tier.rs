@@ -1,12 +1,12 @@
-//! Tests of the shared tier with three front ends, real memcached servers, and a proxy before each server that fails as the test wants it.
+//! Tests of the shared tier with three front ends, real memcached or Redis servers, and a proxy before each server that fails as the test wants it.
 //!
-//! In the order of the data: `client` asks the front ends of a `fleet`, which share the servers of `memcached`, and have one `origin` with the
+//! In the order of the data: `client` asks the front ends of a `fleet`, which share the servers of `memcached` or `redis` (each a `store` with a `process`), and have one `origin` with the
 //! numbered pages of `page`. The tests are in `sharing` (a page costs the origin one request), `cold` (also if all ask at once), `purges` (what is purged at one front end is
-//! gone at all), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages), `forged`
+//! gone at all), `timed` (and how soon), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages), `forged`
 //! (items of somebody else, made by `forgery` and `item`) and `programs` (the examples in Python and PHP).
 //!
 //! `KASOKU_SHARED_REQUESTS` sets the requests for each fault (300), `KASOKU_SHARED_FORGED` the number of forged items (1,000),
-//! `KASOKU_SHARED_COLD_CLIENTS` the clients of each front end for a cold page (20), and `KASOKU_SHARED_SEED` repeats the choice of both, but not how threads interleave. `make soak-shared` is the long form.
+//! `KASOKU_SHARED_PURGES` the number of purges that are timed (24), `KASOKU_SHARED_COLD_CLIENTS` the clients of each front end for a cold page (20), and `KASOKU_SHARED_SEED` repeats the choice of both, but not how threads interleave. `make soak-shared` is the long form.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,14 +36,22 @@ mod memcached;
 mod origin;
 #[path = "shared_tier/page.rs"]
 mod page;
+#[path = "shared_tier/process.rs"]
+mod process;
 #[path = "shared_tier/programs.rs"]
 mod programs;
 #[path = "shared_tier/purges.rs"]
 mod purges;
+#[path = "shared_tier/redis.rs"]
+mod redis;
 #[path = "shared_tier/sharing.rs"]
 mod sharing;
+#[path = "shared_tier/store.rs"]
+mod store;
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
 mod support;
+#[path = "shared_tier/timed.rs"]
+mod timed;
 #[path = "shared_tier/traffic.rs"]
 mod traffic;
 #[path = "shared_tier/unshareable.rs"]

@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""Shows, replaces and purges a page that Kasoku keeps in memcached (docs/shared-format.md).
+"""Shows, replaces and purges a page that Kasoku keeps in memcached or Redis (docs/shared-format.md).
 
 usage: shared_tier.py SERVERS show URI [FIELD…]
        shared_tier.py SERVERS replace URI [FIELD…] <BODY
        shared_tier.py SERVERS purge URI
 
-SERVERS are those of `shared.memcached`, spelled as there, with commas between them. A FIELD is one of the request, such as
-"Accept-Language: ja", for a page that varies by it. KASOKU_NAMESPACE and KASOKU_SECRET_FILE are `shared.namespace` and `shared.secret-file`.
+SERVERS are those of `shared.memcached`, spelled as there, with commas between them. Or they are the Redis primary, like "redis://10.0.0.1:6379",
+or a node of a Redis Cluster, like "cluster:redis://10.0.0.1:6379". A FIELD is one of the request, such as "Accept-Language: ja", for a page
+that varies by it. KASOKU_NAMESPACE and KASOKU_SECRET_FILE are `shared.namespace` and `shared.secret-file`.
 
-Needs pylibmc and xxhash (Debian: python3-pylibmc, python3-xxhash).
+Needs xxhash, and pylibmc or redis (Debian: python3-xxhash, python3-pylibmc, python3-redis).
 """
 
 import hashlib
@@ -19,7 +20,6 @@ import sys
 import time
 from email.utils import formatdate
 
-import pylibmc
 import xxhash
 
 # memcached's -I is `shared.item-bytes-max`; memcached needs 512 bytes of it for itself.
@@ -82,12 +82,49 @@ def lines_of(text):
     return [line.split(": ", 1) for line in text.decode("latin-1").split("\r\n")]
 
 
+class Memcached:
+    """One memcached server, or a ring of several."""
+
+    def __init__(self, spelled):
+        import pylibmc
+
+        # The ring of `shared.ring = "ketama-weighted"`. Without compression, items are what they are.
+        self.client = pylibmc.Client(spelled, behaviors={"ketama_weighted": True})
+        self.get, self.add, self.incr = self.client.get, self.client.add, self.client.incr
+
+    def set(self, name, value, seconds=0):
+        # memcached takes more than 30 days for a date.
+        self.client.set(name, value, time=seconds if seconds <= 30 * 86400 else int(time.time()) + seconds)
+
+
+class Redis:
+    """A Redis primary, or a Redis Cluster."""
+
+    def __init__(self, url):
+        import redis
+
+        is_cluster, url = url.startswith("cluster:"), url.removeprefix("cluster:")
+        self.client = redis.RedisCluster.from_url(url) if is_cluster else redis.Redis.from_url(url)
+        self.get, self.incr = self.client.get, self.client.incr
+
+    def set(self, name, value, seconds=None):
+        self.client.set(name, value, ex=seconds)
+
+    def add(self, name, value):
+        self.client.set(name, value, nx=True)
+
+
 class Tier:
     def __init__(self, servers):
+        # In a cluster, all keys with the same word in braces are on one node.
+        self.log = f"{{{NAMESPACE}}}" if servers[0].startswith("cluster:") else NAMESPACE
+        if servers[0].startswith(("cluster:", "redis:")):
+            self.ring = Redis(servers[0])
+            self.each = [self.ring]
+            return
         spelled = [server.removeprefix("unix:").replace(" ", ":") for server in servers]
-        # The ring of `shared.ring = "ketama-weighted"`. Without compression, items are what they are.
-        self.ring = pylibmc.Client(spelled, behaviors={"ketama_weighted": True})
-        self.each = [pylibmc.Client([server]) for server in spelled]
+        self.ring = Memcached(spelled)
+        self.each = [Memcached([server]) for server in spelled]
 
     def content(self, name):
         item = self.ring.get(name)
@@ -126,13 +163,11 @@ class Tier:
         record = sealed("whole", text.encode())
         counters = {}
         for server in self.each:
-            try:
-                number = server.incr(f"{NAMESPACE}:purges")
-            except pylibmc.NotFound:
-                server.add(f"{NAMESPACE}:purges", str(time.time_ns() // 1000).encode())
-                number = server.incr(f"{NAMESPACE}:purges")
-            server.set(f"{NAMESPACE}:purges:{number}", record)
-            identity = server.get(f"{NAMESPACE}:log")
+            # A counter that is missing begins with the time.
+            server.add(f"{self.log}:purges", str(time.time_ns() // 1000).encode())
+            number = server.incr(f"{self.log}:purges")
+            server.set(f"{self.log}:purges:{number}", record, 86400)
+            identity = server.get(f"{self.log}:log")
             if identity:
                 counters[identity.decode().split(" ")[0]] = number
         return counters
@@ -158,19 +193,17 @@ class Tier:
         self.write(server, name, text.encode("latin-1") + body, int(values["Lifetime"]) + stale)
 
     def write(self, server, name, content, seconds):
-        # memcached takes more than 30 days for a date.
-        expires = seconds if seconds <= 30 * 86400 else int(time.time()) + seconds
         item = sealed("whole", content)
         if len(item) > ROOM:
             id = secrets.token_hex(16)
             chunks = [content[at : at + ROOM] for at in range(0, len(content), ROOM)]
             # The chunks come first: whoever finds the manifest finds them.
             for number, chunk in enumerate(chunks):
-                server.set(f"{name}:{id}:{number}", chunk, time=expires)
+                server.set(f"{name}:{id}:{number}", chunk, seconds)
             digests = "".join(f"{chunk_digest(chunk)}\r\n" for chunk in chunks)
             manifest = f"Id: {id}\r\nLength: {len(content)}\r\nChunk-Length: {ROOM}\r\n\r\n{digests}"
             item = sealed("chunks", manifest.encode())
-        server.set(name, item, time=expires)
+        server.set(name, item, seconds)
 
 
 def main():

@@ -19,13 +19,13 @@ impl Answer {
     /// Whether it comes from the shared tier.
     pub(crate) fn is_shared(&self) -> bool {
         let status = CacheStatus::of(&self.fields);
-        status.hit && status.detail.as_deref() == Some("memcached")
+        status.hit && is_of_the_shared_tier(status.detail.as_deref())
     }
 
     /// Whether it comes from the front end's own memory or disk.
     pub(crate) fn is_from_own_tiers(&self) -> bool {
         let status = CacheStatus::of(&self.fields);
-        status.hit && status.detail.as_deref() != Some("memcached")
+        status.hit && !is_of_the_shared_tier(status.detail.as_deref())
     }
 
     pub(crate) fn cache_status(&self) -> &str {
@@ -91,4 +91,8 @@ pub(crate) fn ask(address: SocketAddr, method: &str, target: &str, fields: &str)
 /// The fields of a request for a page in that language.
 pub(crate) fn in_language(language: &str) -> String {
     format!("Accept-Language: {language}\r\n")
+}
+
+fn is_of_the_shared_tier(detail: Option<&str>) -> bool {
+    detail.is_some_and(|detail| ["memcached", "redis"].contains(&detail))
 }

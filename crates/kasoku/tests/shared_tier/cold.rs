@@ -1,6 +1,6 @@
 //! Tests that a page that nobody has costs the origin one request, however many front ends are asked for it at once.
 
-use crate::fleet::{Fleet, Setup};
+use crate::fleet::{Fleet, Kind, Setup};
 use crate::page::HOST;
 use rustix::process::Signal;
 use std::io::Write;
@@ -17,7 +17,16 @@ fn clients() -> u64 {
 
 #[test]
 fn a_cold_page_is_fetched_once_for_all_front_ends() {
-    let fleet = Fleet::start(Setup::PATIENT);
+    is_fetched_once(Kind::Memcached);
+}
+
+#[test]
+fn a_cold_page_is_fetched_once_with_redis() {
+    is_fetched_once(Kind::Redis);
+}
+
+fn is_fetched_once(kind: Kind) {
+    let fleet = Fleet::start(Setup { kind, ..Setup::PATIENT });
     let is_fetched_once = |_| {
         let target = fleet.fresh("slow", 3000);
         std::thread::scope(|scope| {

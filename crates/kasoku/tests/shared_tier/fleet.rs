@@ -1,9 +1,11 @@
-//! Three front ends, the memcached servers that they share, each behind a proxy, and one origin.
+//! Three front ends, the memcached or Redis servers that they share, each behind a proxy, and one origin.
 
 use crate::client::{Answer, ask};
 use crate::memcached::Memcached;
 use crate::origin::Origin;
 use crate::page::{HOST, uri};
+use crate::redis::Redis;
+use crate::store::Store;
 use crate::support::{PATIENCE, Program};
 use kasoku_testkit::{FaultProxy, Folder};
 use rustix::process::Signal;
@@ -36,9 +38,21 @@ pub(crate) const WRITTEN_MAX: Duration = Duration::from_secs(1);
 /// The secret of `secret-file`.
 pub(crate) const SECRET: &str = "0123456789abcdef";
 
+/// What the servers are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A ring of memcached servers.
+    Memcached,
+    /// A Redis primary, the first server, and its replicas.
+    Redis,
+    /// A Redis Cluster of three masters with a replica each, without proxies.
+    Cluster,
+}
+
 /// How the fleet is set up.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
+    pub(crate) kind: Kind,
     pub(crate) servers: usize,
     pub(crate) workers: usize,
     pub(crate) has_secret: bool,
@@ -55,6 +69,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) const PLAIN: Self = Self {
+        kind: Kind::Memcached,
         servers: 2,
         workers: 2,
         has_secret: false,
@@ -72,8 +87,8 @@ impl Setup {
 
 /// A server and the way to it.
 pub(crate) struct Server {
-    pub(crate) memcached: Memcached,
-    /// None on a Unix socket.
+    pub(crate) store: Store,
+    /// None on a Unix socket, and in a cluster, whose nodes say where they are.
     proxy: Option<FaultProxy>,
     /// As the configuration spells it.
     pub(crate) spelled: String,
@@ -96,6 +111,7 @@ pub(crate) struct FrontEnd {
 
 /// See the [module](self).
 pub(crate) struct Fleet {
+    kind: Kind,
     pub(crate) front_ends: Vec<FrontEnd>,
     pub(crate) servers: Vec<Server>,
     pub(crate) origin: Arc<Origin>,
@@ -188,19 +204,7 @@ impl Fleet {
     /// The same without waiting.
     pub(crate) fn start_unsettled(setup: Setup) -> Self {
         let folder = Folder::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
-        let server = |number| {
-            let [item_bytes_max, _] = setup.item_bytes_max;
-            if setup.is_unix {
-                let path = folder.join(&format!("m{number}"));
-                let memcached = Memcached::start_at(&path, item_bytes_max);
-                return Server { memcached, proxy: None, spelled: format!("unix:{}", path.display()) };
-            }
-            let memcached = Memcached::start(item_bytes_max);
-            let proxy = FaultProxy::start(memcached.address().unwrap());
-            let spelled = proxy.address().to_string();
-            Server { memcached, proxy: Some(proxy), spelled }
-        };
-        let servers: Vec<_> = (0..setup.servers).map(server).collect();
+        let servers = servers(setup, &folder);
         let origin = Origin::start();
         let secret = folder.join("secret");
         std::fs::write(&secret, format!("{SECRET}\n")).unwrap();
@@ -211,12 +215,48 @@ impl Fleet {
             FrontEnd::start(&config, &folder.join(&format!("{number}.sock")))
         };
         let front_ends = (0..3).map(front_end).collect();
-        Self { front_ends, servers, origin, fresh: AtomicU64::new(0), folder }
+        Self { kind: setup.kind, front_ends, servers, origin, fresh: AtomicU64::new(0), folder }
+    }
+
+    /// The servers that front ends tell apart: Redis is one to them, whichever of its servers has the primary's part.
+    fn servers_of_tier(&self) -> usize {
+        match self.kind {
+            Kind::Memcached => self.servers.len(),
+            Kind::Redis | Kind::Cluster => 1,
+        }
     }
 
     /// The file with the secret, where there is one.
     pub(crate) fn secret_file(&self) -> PathBuf {
         self.folder.join("secret")
+    }
+
+    /// The Redis server that is the primary now.
+    pub(crate) fn primary(&self) -> &Redis {
+        let redis = self.servers.iter().map(|server| server.store.redis());
+        redis.into_iter().find(|redis| redis.is_primary()).expect("one of them is the primary")
+    }
+
+    /// The primary dies, a replica takes its part, and the dead one comes back as its replica.
+    pub(crate) fn fail_over(&self) {
+        let old = self.primary();
+        let others =
+            || self.servers.iter().map(|server| server.store.redis()).filter(|redis| !std::ptr::eq(*redis, old));
+        let new = others().next().expect("there is a replica");
+        old.process().kill();
+        new.promote();
+        others().skip(1).for_each(|redis| redis.follow(new));
+        old.restart_as_replica_of(new);
+    }
+
+    /// The servers as the examples want them.
+    pub(crate) fn servers_for_programs(&self) -> String {
+        let spelled: Vec<_> = self.servers.iter().map(|server| &*server.spelled).collect();
+        match self.kind {
+            Kind::Memcached => spelled.join(","),
+            Kind::Redis => spelled[0].to_owned(),
+            Kind::Cluster => format!("cluster:{}", spelled[0]),
+        }
     }
 
     /// A target that nobody has asked for yet.
@@ -236,7 +276,7 @@ impl Fleet {
 
     /// Pairs of a front end and a server from which it has taken no page now.
     fn unused(&self) -> Vec<(usize, usize)> {
-        let pairs = |reader| (0..self.servers.len()).map(move |server| (reader, server));
+        let pairs = |reader| (0..self.servers_of_tier()).map(move |server| (reader, server));
         let mut missing: Vec<_> = (0..self.front_ends.len()).flat_map(pairs).collect();
         for _ in 0..TRIES_MAX {
             if missing.is_empty() {
@@ -257,12 +297,12 @@ impl Fleet {
         missing
     }
 
-    /// The server that has an item of that name, once one has.
+    /// The server that has an item of that name, once one has; 0 in Redis.
     pub(crate) fn holder(&self, name: &str, patience: Duration) -> Option<usize> {
         let begun = Instant::now();
         loop {
-            if let Some(holder) = self.servers.iter().position(|server| server.memcached.has(name)) {
-                return Some(holder);
+            if let Some(holder) = self.servers.iter().position(|server| server.store.has(name)) {
+                return Some(if self.kind == Kind::Memcached { holder } else { 0 });
             }
             if begun.elapsed() > patience {
                 return None;
@@ -294,6 +334,44 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Starts the servers.
+fn servers(setup: Setup, folder: &Folder) -> Vec<Server> {
+    match setup.kind {
+        Kind::Memcached => (0..setup.servers).map(|number| memcached(setup, folder, number)).collect(),
+        Kind::Redis => {
+            let primary = Redis::start();
+            let replicas: Vec<_> = (1..setup.servers).map(|_| Redis::replica_of(&primary)).collect();
+            std::iter::once(primary).chain(replicas).map(redis).collect()
+        }
+        Kind::Cluster => {
+            let node = |redis: Redis| {
+                let spelled = format!("redis://{}", redis.address());
+                Server { store: Store::Redis(redis), proxy: None, spelled }
+            };
+            Redis::cluster().into_iter().map(node).collect()
+        }
+    }
+}
+
+fn memcached(setup: Setup, folder: &Folder, number: usize) -> Server {
+    let [item_bytes_max, _] = setup.item_bytes_max;
+    if setup.is_unix {
+        let path = folder.join(&format!("m{number}"));
+        let store = Store::Memcached(Memcached::start_at(&path, item_bytes_max));
+        return Server { store, proxy: None, spelled: format!("unix:{}", path.display()) };
+    }
+    let memcached = Memcached::start(item_bytes_max);
+    let proxy = FaultProxy::start(memcached.address().unwrap());
+    let spelled = proxy.address().to_string();
+    Server { store: Store::Memcached(memcached), proxy: Some(proxy), spelled }
+}
+
+fn redis(redis: Redis) -> Server {
+    let proxy = FaultProxy::start(redis.address());
+    let spelled = format!("redis://{}", proxy.address());
+    Server { store: Store::Redis(redis), proxy: Some(proxy), spelled }
+}
+
 fn configuration(
     setup: Setup,
     servers: &[Server],
@@ -309,10 +387,15 @@ fn configuration(
         false => String::new(),
     };
     let [_, item_bytes_max] = setup.item_bytes_max;
+    let kind = match setup.kind {
+        Kind::Memcached => "memcached",
+        Kind::Redis => "redis",
+        Kind::Cluster => "redis-cluster",
+    };
     format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = {}\nprofile = \"{}\"\n\
          [memory]\nsize = \"{}\"\n{disk}\
-         [shared]\nmemcached = [{}]\nitem-bytes-max = \"{item_bytes_max}\"\n{secret}{}\n\
+         [shared]\n{kind} = [{}]\nitem-bytes-max = \"{item_bytes_max}\"\n{secret}{}\n\
          [[site]]\nhosts = [\"{HOST}\"]\norigin = \"http://{}\"\ntags = [\"group-{{group}}\"]\npass-urls = [\"/pass/*\"]\n",
         setup.workers,
         setup.profile,

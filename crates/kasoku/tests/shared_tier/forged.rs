@@ -23,15 +23,15 @@ fn are_refused(has_secret: bool) {
     let mut random = Random::new(seed);
     let fleet = Fleet::start(Setup { has_secret, ..SMALL_ITEMS });
     let (other, holder) = fleet.shared_page("page", 400);
-    let other = fleet.servers[holder].memcached.get(&name_of(&uri(&other))).unwrap();
+    let other = fleet.servers[holder].store.get(&name_of(&uri(&other))).unwrap();
     let mut made = BTreeMap::new();
     for number in 0..count {
         let bytes = if random.percent(20) { 150_000 } else { 200 + random.below(500) as usize };
         let (target, holder) = fleet.shared_page("page", bytes);
-        let memcached = &fleet.servers[holder].memcached;
+        let store = &fleet.servers[holder].store;
         let name = name_of(&uri(&target));
-        let item = memcached.get(&name).unwrap();
-        let chunks = chunks(&name, &item, |name| memcached.get(name).unwrap());
+        let item = store.get(&name).unwrap();
+        let chunks = chunks(&name, &item, |name| store.get(name).unwrap());
         let seal = match has_secret {
             false => Seal::Checksum,
             true => random.of(&[Seal::Checksum, Seal::Secret("another secret of the forger")]),
@@ -39,7 +39,7 @@ fn are_refused(has_secret: bool) {
         let genuine = Genuine { target: &target, name: &name, item: &item, chunks: &chunks, other: &other, seal };
         let forgery = forge(&genuine, &mut random);
         for (name, item) in &forgery.items {
-            memcached.set(name, item);
+            store.set(name, item);
         }
         *made.entry(forgery.how).or_insert(0) += 1;
         let answer = fleet.front_ends[1 + number as usize % 2].get(&target);
@@ -105,7 +105,7 @@ fn what_is_put_back_after_a_purge_is_not_served() {
         for number in 0..40 {
             let bytes = if number % 5 == 0 { 150_000 } else { 300 };
             let (target, holder) = fleet.shared_page("page", bytes);
-            let item = fleet.servers[holder].memcached.get(&name_of(&uri(&target))).unwrap();
+            let item = fleet.servers[holder].store.get(&name_of(&uri(&target))).unwrap();
             kept.push((target, holder, item));
         }
         for (number, (target, ..)) in kept.iter().enumerate() {
@@ -117,7 +117,7 @@ fn what_is_put_back_after_a_purge_is_not_served() {
         first.purge(Scope::Tag("group-fresh"), false);
         std::thread::sleep(PURGE_BOUND);
         for (number, (target, holder, item)) in kept.iter().enumerate() {
-            fleet.servers[*holder].memcached.set(&name_of(&uri(target)), item);
+            fleet.servers[*holder].store.set(&name_of(&uri(target)), item);
             let front_end = if number % 2 == 0 { second } else { third };
             assert_eq!(front_end.get(target).version(target, ""), 2, "{target}");
         }
@@ -131,14 +131,14 @@ fn an_item_that_keeps_the_rules_is_served() {
         let fleet = Fleet::start(Setup { has_secret, ..SMALL_ITEMS });
         let is_served = |_| {
             let (target, holder) = fleet.shared_page("page", 300);
-            let memcached = &fleet.servers[holder].memcached;
+            let store = &fleet.servers[holder].store;
             let name = name_of(&uri(&target));
-            let mut response = Response::of(content(&memcached.get(&name).unwrap()));
+            let mut response = Response::of(content(&store.get(&name).unwrap()));
             response.body = b"replaced".to_vec();
             response.set("Body-Length", 8);
             response.set_field("Content-Length", 8);
             response.set_field("X-Field", "kept");
-            memcached.set(&name, &seal.sealed("whole", &response.content()));
+            store.set(&name, &seal.sealed("whole", &response.content()));
             let answer = fleet.front_ends[1].get(&target);
             answer.is_shared() && answer.body == b"replaced" && answer.fields.only("x-field") == Some("kept")
         };
@@ -150,7 +150,7 @@ fn an_item_that_keeps_the_rules_is_served() {
 #[test]
 fn a_log_that_somebody_else_has_written_hides_no_purge() {
     let fleet = Fleet::start(Setup { has_secret: true, ..Setup::PATIENT });
-    let memcached = &fleet.servers[0].memcached;
+    let store = &fleet.servers[0].store;
     let [first, second, third] = &*fleet.front_ends else { panic!("three front ends") };
     let counters = ["", "99999999999999999999999", "18446744073709551615", "1"];
     let identities =
@@ -162,7 +162,7 @@ fn a_log_that_somebody_else_has_written_hides_no_purge() {
         for target in &targets {
             second.get(target).version(target, "");
         }
-        memcached.set(name, value.as_bytes());
+        store.set(name, value.as_bytes());
         for target in &targets {
             fleet.origin.change(target);
             first.purge(Scope::Key(target), false);
@@ -173,8 +173,8 @@ fn a_log_that_somebody_else_has_written_hides_no_purge() {
                 assert_eq!(front_end.get(target).version(target, ""), 2, "{name} {value:?}: {target}");
             }
         }
-        memcached.delete("kasoku:purges");
-        memcached.delete("kasoku:log");
+        store.delete("kasoku:purges");
+        store.delete("kasoku:log");
         fleet.settle(RETURN_BOUND);
     }
 }

@@ -1,22 +1,18 @@
 //! Real memcached servers as processes of a test, and a client of our own that reads and writes what is in them.
 
+use crate::process::{LOOK_INTERVAL, Process};
 use crate::support::PATIENCE;
-use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The pause between two looks at a process.
-const LOOK_INTERVAL: Duration = Duration::from_millis(2);
-
-/// A running memcached. Killed on drop, also while it is stopped.
+/// A running memcached.
 pub(crate) struct Memcached {
-    child: Mutex<Child>,
+    process: Process,
     place: Place,
     item_bytes_max: &'static str,
 }
@@ -40,7 +36,7 @@ impl Memcached {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let place = Place::Port(port);
             if let Some(child) = spawn(&place, item_bytes_max) {
-                return Self { child: Mutex::new(child), place, item_bytes_max };
+                return Self { process: Process::of(child), place, item_bytes_max };
             }
         }
         panic!("memcached got no port");
@@ -50,7 +46,7 @@ impl Memcached {
     pub(crate) fn start_at(path: &Path, item_bytes_max: &'static str) -> Self {
         let place = Place::Socket(path.to_owned());
         let child = spawn(&place, item_bytes_max).expect("memcached starts on a socket");
-        Self { child: Mutex::new(child), place, item_bytes_max }
+        Self { process: Process::of(child), place, item_bytes_max }
     }
 
     /// Its address; none if it has a Unix socket.
@@ -63,42 +59,11 @@ impl Memcached {
 
     /// Kills it with all that it has, and starts it again at the same place.
     pub(crate) fn restart_empty(&self) {
-        let mut child = self.child();
-        let _ = child.kill();
-        let _ = child.wait();
-        *child = spawn(&self.place, self.item_bytes_max).expect("nobody else took the place");
+        self.process.replace(|| spawn(&self.place, self.item_bytes_max).expect("nobody else took the place"));
     }
 
-    /// Stops it (SIGSTOP), so that it answers nothing.
-    pub(crate) fn stop(&self) {
-        self.signal(Signal::STOP);
-        // A thread that runs on another core goes on for a moment.
-        let begun = Instant::now();
-        while !self.is_stopped() {
-            assert!(begun.elapsed() < PATIENCE, "it does not stop");
-            std::thread::sleep(LOOK_INTERVAL);
-        }
-    }
-
-    /// Lets it go on.
-    pub(crate) fn go_on(&self) {
-        self.signal(Signal::CONT);
-    }
-
-    fn is_stopped(&self) -> bool {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child().id())).unwrap();
-        threads.flatten().all(|thread| {
-            let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
-            status.contains("State:\tT")
-        })
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child()), signal).unwrap();
-    }
-
-    fn child(&self) -> MutexGuard<'_, Child> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
     }
 
     /// An item.
@@ -156,9 +121,7 @@ impl Memcached {
 
 impl Drop for Memcached {
     fn drop(&mut self) {
-        let mut child = self.child();
-        let _ = child.kill();
-        let _ = child.wait();
+        self.process.kill();
         if let Place::Socket(path) = &self.place {
             let _ = std::fs::remove_file(path);
         }

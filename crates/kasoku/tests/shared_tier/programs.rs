@@ -2,7 +2,7 @@
 //! it for all front ends, and purges it.
 
 use crate::client::in_language;
-use crate::fleet::{Fleet, PURGE_BOUND, Setup, name_of};
+use crate::fleet::{Fleet, Kind, PURGE_BOUND, Setup, name_of};
 use crate::page::{self, LANGUAGES, uri};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,8 @@ struct Example<'f> {
 impl Example<'_> {
     /// Runs it to its end; returns what it prints.
     fn run(&self, command: &str, target: &str, fields: &[&str], input: &[u8]) -> Vec<u8> {
-        let servers: Vec<_> = self.fleet.servers.iter().map(|server| &*server.spelled).collect();
         let mut run = Command::new(self.program);
-        run.arg(&self.file).arg(servers.join(",")).args([command, &uri(target)]).args(fields);
+        run.arg(&self.file).arg(self.fleet.servers_for_programs()).args([command, &uri(target)]).args(fields);
         if self.has_secret {
             run.env("KASOKU_SECRET_FILE", self.fleet.secret_file());
         }
@@ -101,6 +100,16 @@ fn are_of_use(has_secret: bool) {
 #[test]
 fn programs_in_python_and_php_show_replace_and_purge_pages() {
     are_of_use(false);
+}
+
+#[test]
+fn a_program_in_python_shows_replaces_and_purges_pages_in_redis() {
+    let [(program, file), _] = PROGRAMS;
+    for kind in [Kind::Redis, Kind::Cluster] {
+        let fleet = Fleet::start(Setup { kind, servers: 1, ..Setup::PATIENT });
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/shared-tier").join(file);
+        Example { program, file, fleet: &fleet, has_secret: false }.is_of_use();
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! the servers. After the bound, each page is one that the origin has made after the purge.
 
 use crate::client::in_language;
-use crate::fleet::{Fleet, FrontEnd, PURGE_BOUND, RETURN_BOUND, Scope, Setup, WRITTEN_MAX, name_of};
+use crate::fleet::{Fleet, FrontEnd, Kind, PURGE_BOUND, RETURN_BOUND, Scope, Setup, WRITTEN_MAX, name_of};
 use crate::page::{self, LANGUAGES, uri};
 use kasoku_testkit::Fault;
 use rustix::process::Signal;
@@ -188,6 +188,68 @@ fn a_purge_holds_at_all_front_ends_on_disk_with_a_secret() {
     holds_in_all_tiers(Setup { has_disk: true, has_secret: true, workers: 1, ..Setup::PLAIN });
 }
 
+#[test]
+fn a_purge_holds_at_all_front_ends_with_redis() {
+    holds_in_all_tiers(Setup { kind: Kind::Redis, has_disk: true, ..Setup::PLAIN });
+}
+
+#[test]
+fn a_purge_holds_at_all_front_ends_with_a_redis_cluster() {
+    holds_in_all_tiers(Setup { kind: Kind::Cluster, ..Setup::PLAIN });
+}
+
+#[test]
+fn a_purge_holds_while_redis_is_away_and_when_it_comes_back() {
+    at_the_same_time(&[
+        ("is stopped", || {
+            holds_while(REDIS, None, |fleet| fleet.servers[0].store.stop(), |fleet| fleet.servers[0].store.go_on());
+        }),
+        ("starts again empty", || {
+            holds_while(REDIS, Some(PURGE_BOUND), |fleet| fleet.servers[0].store.restart_empty(), |_| {});
+        }),
+        ("the replica takes its part", || {
+            holds_while(
+                Setup { servers: 2, ..REDIS },
+                None,
+                |fleet| fleet.servers[0].store.kill(),
+                |fleet| fleet.servers[1].store.redis().promote(),
+            );
+        }),
+        ("the replica takes its part before", || {
+            holds_while(
+                Setup { servers: 2, ..REDIS },
+                Some(RETURN_BOUND),
+                |fleet| {
+                    fleet.servers[0].store.kill();
+                    fleet.servers[1].store.redis().promote();
+                },
+                |_| {},
+            );
+        }),
+    ]);
+}
+
+const REDIS: Setup = Setup { kind: Kind::Redis, servers: 1, ..Setup::PLAIN };
+
+/// A master of a cluster dies, and its replica takes its part: each of them in turn, so that the one with the log is among them.
+#[test]
+fn a_purge_holds_where_each_master_of_a_cluster_dies() {
+    let fleet = Fleet::start(Setup { kind: Kind::Cluster, ..Setup::PLAIN });
+    let primaries: Vec<_> =
+        (0..fleet.servers.len()).filter(|server| fleet.servers[*server].store.redis().is_primary()).collect();
+    assert_eq!(primaries.len(), 3);
+    for primary in primaries {
+        let mut batch = Batch::fetched(&fleet, &WAYS);
+        let store = &fleet.servers[primary].store;
+        store.kill();
+        batch.purged(&fleet);
+        fleet.settle(Duration::from_secs(20));
+        batch.are_new(&fleet.front_ends[1], "in memory");
+        batch.are_new(&fleet.front_ends[2], "in the cluster");
+        store.redis().join_again();
+    }
+}
+
 /// Purges while something is broken, and mends it when the bound is over.
 fn holds_while(
     setup: Setup,
@@ -270,8 +332,8 @@ fn a_purge_holds_where_a_server_is_stopped_and_goes_on_with_what_it_had() {
     holds_while(
         Setup::PLAIN,
         Some(PURGE_BOUND),
-        |fleet| fleet.servers[0].memcached.stop(),
-        |fleet| fleet.servers[0].memcached.go_on(),
+        |fleet| fleet.servers[0].store.stop(),
+        |fleet| fleet.servers[0].store.go_on(),
     );
 }
 
@@ -279,8 +341,8 @@ fn a_purge_holds_where_servers_start_again_empty() {
     holds_while(
         Setup { servers: 3, ..Setup::PLAIN },
         Some(PURGE_BOUND),
-        |fleet| fleet.servers[0].memcached.restart_empty(),
-        |fleet| fleet.servers[1].memcached.restart_empty(),
+        |fleet| fleet.servers[0].store.restart_empty(),
+        |fleet| fleet.servers[1].store.restart_empty(),
     );
 }
 
@@ -297,8 +359,8 @@ fn a_purge_that_all_stopped_servers_get_late_holds_when_they_go_on() {
     holds_while(
         Setup { has_disk: true, ..Setup::PLAIN },
         None,
-        |fleet| fleet.servers.iter().for_each(|server| server.memcached.stop()),
-        |fleet| fleet.servers.iter().for_each(|server| server.memcached.go_on()),
+        |fleet| fleet.servers.iter().for_each(|server| server.store.stop()),
+        |fleet| fleet.servers.iter().for_each(|server| server.store.go_on()),
     );
 }
 
@@ -308,7 +370,7 @@ fn a_purge_that_was_heard_of_holds_where_its_front_end_is_gone() {
     let mut batch = Batch::fetched(&fleet, &WAYS);
     let known = batch.0.pop().unwrap();
     known.ask(&fleet.front_ends[2]);
-    fleet.servers[0].memcached.stop();
+    fleet.servers[0].store.stop();
     batch.purged(&fleet);
     fleet.origin.change(&known.target);
     fleet.front_ends[0].purge(Scope::Key(&known.target), false);
@@ -317,7 +379,7 @@ fn a_purge_that_was_heard_of_holds_where_its_front_end_is_gone() {
         assert!(heard.elapsed() < RETURN_BOUND, "the purge is not heard of");
     }
     fleet.front_ends[0].kill();
-    fleet.servers[0].memcached.go_on();
+    fleet.servers[0].store.go_on();
     batch.are_new_over(&fleet.front_ends[2], RETURN_TIME, "when the server comes back");
     fleet.front_ends[0].start_again();
     fleet.settle(RETURN_BOUND);

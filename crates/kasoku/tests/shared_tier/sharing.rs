@@ -1,7 +1,7 @@
 //! Tests that a page that one front end has fetched costs the origin nothing at the others.
 
 use crate::client::{Answer, in_language};
-use crate::fleet::{Fleet, Setup, WRITTEN_MAX, hex, name_of};
+use crate::fleet::{Fleet, Kind, Setup, WRITTEN_MAX, hex, name_of};
 use crate::page::{self, LANGUAGES, uri};
 use sha2::{Digest, Sha256};
 
@@ -68,6 +68,16 @@ fn servers_on_unix_sockets_share() {
 }
 
 #[test]
+fn a_redis_primary_with_a_replica_shares() {
+    are_shared(Setup { kind: Kind::Redis, has_secret: true, ..Setup::PATIENT });
+}
+
+#[test]
+fn a_redis_cluster_shares() {
+    are_shared(Setup { kind: Kind::Cluster, ..Setup::PATIENT });
+}
+
+#[test]
 fn one_server_shares() {
     are_shared(Setup {
         servers: 1,
@@ -83,17 +93,26 @@ fn larger_items_are_whole_where_the_servers_take_them() {
     let fleet = Fleet::start(setup);
     for (bytes, is_whole) in [(1_900_000, true), (2_200_000, false)] {
         let (target, holder) = fleet.shared_page("page", bytes);
-        let memcached = &fleet.servers[holder].memcached;
+        let store = &fleet.servers[holder].store;
         let name = name_of(&uri(&target));
         let first_line = if is_whole { "KASOKU/1 whole xxh3-128 " } else { "KASOKU/1 chunks xxh3-128 " };
-        assert!(memcached.get(&name).unwrap().starts_with(first_line.as_bytes()));
-        assert_eq!(memcached.names().iter().any(|other| other.starts_with(&format!("{name}:"))), !is_whole);
+        assert!(store.get(&name).unwrap().starts_with(first_line.as_bytes()));
+        assert_eq!(store.names().iter().any(|other| other.starts_with(&format!("{name}:"))), !is_whole);
     }
 }
 
 #[test]
 fn each_variant_is_shared() {
-    let fleet = Fleet::start(Setup::PATIENT);
+    variants_are_shared(Kind::Memcached);
+}
+
+#[test]
+fn each_variant_is_shared_in_a_redis_cluster() {
+    variants_are_shared(Kind::Cluster);
+}
+
+fn variants_are_shared(kind: Kind) {
+    let fleet = Fleet::start(Setup { kind, ..Setup::PATIENT });
     for bytes in [200, 1_500_000] {
         assert!((0..TRIES).any(|_| are_variants_shared(&fleet, bytes)), "{bytes} bytes");
     }

@@ -53,13 +53,13 @@ fn nothing_private_is_written(setup: Setup) {
     fleet.settle(PATIENCE);
     assert!(shared.iter().any(|target| fleet.holder(&name_of(&uri(target)), WRITTEN_MAX).is_some()));
     for server in &fleet.servers {
-        let names = server.memcached.names();
+        let names = server.store.names();
         for target in &private {
             assert!(!names.contains(&name_of(&uri(target))), "{target} is in a server");
         }
         for name in names {
             // An item may be replaced while it is read; then it is one of those that follow.
-            let Some(item) = server.memcached.get(&name) else { continue };
+            let Some(item) = server.store.get(&name) else { continue };
             let text = String::from_utf8_lossy(&item);
             for secret in SECRETS {
                 assert!(!text.contains(secret), "{secret} is in {name}: {text}");
