@@ -1,4 +1,4 @@
-"""The set-ups of the memcached bench: servers that have the images in files, in memory, or in a ring of memcached servers."""
+"""The set-ups of the memcached bench: servers that have the images in files, in memory, in a ring of memcached servers, or in Redis."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Place:
     directory: Path
     images: Path
     origin: int  # the origin's port
-    memcached: list = field(default_factory=list)  # the addresses of its memcached servers
+    memcached: list = field(default_factory=list)  # the addresses of its memcached or Redis servers
 
 
 @dataclass
@@ -34,8 +34,8 @@ class Setup:
 
     label: str
     command: object
-    kind: str  # where it has the images when it answers: "files", "memory", "memcached", or "nowhere" for the limit
-    has_ring: bool = False
+    kind: str  # where it has the images when it answers: "files", "memory", "memcached", "redis", or "nowhere" for the limit
+    ring: str = ""  # its servers: "memcached", "redis", or "redis-cluster"
     key: object = None  # the name in memcached of the image with a number; none: it is not known
 
 
@@ -129,12 +129,12 @@ http {{
     return [nginx_server.PROGRAM, "-p", d, "-e", d / "error.log", "-c", config]
 
 
-def kasoku(in_memory=True, files=False):
+def kasoku(in_memory=True, files=False, servers="memcached"):
     """Kasoku with a short configuration; with the shared tier where the place has memcached servers. It waits for them as long as nginx and
     Apache do, not 50 ms: while strace counts system calls, all takes longer."""
 
     def command(place):
-        shared = f"[shared]\nmemcached = {place.memcached!r}\ntimeout = \"1s\"\n" if place.memcached else ""
+        shared = f"[shared]\n{servers} = {place.memcached!r}\ntimeout = \"1s\"\n" if place.memcached else ""
         memory = "" if in_memory else "[memory]\nstore = false\n"
         config = place.directory / "kasoku.toml"
         config.write_text(f"""
@@ -164,14 +164,24 @@ def kasoku_key(number, query=""):
 ALL = {
     "limit": Setup("the limit", limit, "nowhere"),
     "apache": Setup("Apache, files", apache_files, "files"),
-    "apache-memcached": Setup("Apache, mod_cache_socache, memcached", apache_memcached, "memcached", has_ring=True),
+    "apache-memcached": Setup("Apache, mod_cache_socache, memcached", apache_memcached, "memcached", ring="memcached"),
     "apache-memory": Setup("Apache, mod_cache_socache, memory", apache_memory, "memory"),
     "nginx": Setup("nginx, files", nginx_files, "files"),
     "nginx-memcached": Setup(
-        "nginx, memcached module", nginx_memcached, "memcached", has_ring=True, key=lambda number: f"{PREFIX}{number}"
+        "nginx, memcached module", nginx_memcached, "memcached", ring="memcached", key=lambda number: f"{PREFIX}{number}"
     ),
-    "kasoku-shared": Setup("Kasoku, shared tier only", kasoku(in_memory=False), "memcached", has_ring=True, key=kasoku_key),
-    "kasoku-both": Setup("Kasoku, memory and shared tier", kasoku(), "memory", has_ring=True, key=kasoku_key),
+    "kasoku-shared": Setup("Kasoku, shared tier only", kasoku(in_memory=False), "memcached", ring="memcached", key=kasoku_key),
+    "kasoku-redis": Setup(
+        "Kasoku, shared tier only, Redis", kasoku(in_memory=False, servers="redis"), "redis", ring="redis", key=kasoku_key
+    ),
+    "kasoku-cluster": Setup(
+        "Kasoku, shared tier only, Redis Cluster",
+        kasoku(in_memory=False, servers="redis-cluster"),
+        "redis",
+        ring="redis-cluster",
+        key=kasoku_key,
+    ),
+    "kasoku-both": Setup("Kasoku, memory and shared tier", kasoku(), "memory", ring="memcached", key=kasoku_key),
     "kasoku-memory": Setup("Kasoku, memory only", kasoku(), "memory"),
     "kasoku-files": Setup("Kasoku, files", kasoku(files=True), "memory"),
 }

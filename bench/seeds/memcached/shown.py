@@ -9,7 +9,7 @@ from native import ROOT
 from setups import ALL, COUNTS, HOPS, IMAGE_BYTES, IMAGES
 
 DOCUMENT = ROOT / "bench" / "reports" / "memcached.md"
-TOOLS = {"memcached": ("memcached", "-V"), "wrk": ("wrk", "-v"), "strace": ("strace", "-V")}
+TOOLS = {"memcached": ("memcached", "-V"), "Redis": ("redis-server", "--version"), "wrk": ("wrk", "-v"), "strace": ("strace", "-V")}
 USED = (("limit", "nginx", "apache", "kasoku"), TOOLS)
 
 
@@ -50,8 +50,8 @@ FETCHES_HEADER = (
     "fetches of a CPU second, to Apache's with files",
     "p50 µs",
     "p99 µs",
-    "memcached, CPU µs",
-    "items of memcached for a request",
+    "memcached or Redis, CPU µs",
+    "items from there for a request",
 )
 SERVERS_HEADER = (
     "",
@@ -116,7 +116,7 @@ def fetches(results, closes, name):
         f"{median(turn.cpu for turn in turns):.1f}",
         f"{of_limit:.2f}",
         "" if name == "limit" else f"{to_apache:.2f} times",
-        *times_and_memcached(turns, ALL[name].kind == "memcached"),
+        *times_and_memcached(turns, ALL[name].kind in ("memcached", "redis")),
     )
 
 

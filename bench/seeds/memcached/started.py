@@ -12,6 +12,7 @@ import client
 import setups
 from experiment import eventually
 from processes import BenchError, free_port
+from redis_servers import Redis
 from ring import Ring
 
 # Kasoku reads the counter of purges of each server four times a second, which memcached counts as hits.
@@ -43,7 +44,7 @@ class Server:
     setup: setups.Setup
     program: object
     port: int
-    ring: Ring | None
+    ring: Ring | Redis | None
 
     def get(self, number, query=""):
         return client.get(self.port, f"{setups.PREFIX}{number}{query}")
@@ -79,8 +80,8 @@ def make_images(programs, cores):
 def start(programs, name, count, images, front, back):
     """Starts a set-up with `count` memcached servers, if it has any: the front end on the cores `front`, memcached on `back`."""
     setup = setups.ALL[name]
-    called = f"{name}-{count}" if setup.has_ring else name
-    ring = Ring(programs, called, count, back) if setup.has_ring else None
+    called = f"{name}-{count}" if setup.ring == "memcached" else name
+    ring = _ring(programs, called, setup.ring, count, back)
     place = setups.Place(free_port(), programs.directory(called), images.directory, images.origin, ring.addresses if ring else [])
     program = programs.start(called, setup.command(place), front).until_listening(place.port)
     server = Server(name, setup, program, place.port, ring)
@@ -88,6 +89,12 @@ def start(programs, name, count, images, front, back):
         _fill(server, images)
         _check(server, images)
     return server
+
+
+def _ring(programs, called, kind, count, cores):
+    if kind == "memcached":
+        return Ring(programs, called, count, cores)
+    return Redis(programs, called, kind == "redis-cluster", cores) if kind else None
 
 
 def check_served(server, images, before, requests):
@@ -98,7 +105,7 @@ def check_served(server, images, before, requests):
         raise BenchError(f"{server.program.name}: {now.origin - before.origin} of {requests} requests reached the origin\n{server.program.said()}")
     asked = sum(now.memcached) - sum(before.memcached)
     part = 1 - TOGETHER_PART_MAX if server.name.startswith("kasoku") else 1
-    if server.setup.kind == "memcached" and asked < part * requests:
+    if server.setup.kind in ("memcached", "redis") and asked < part * requests:
         raise BenchError(f"{server.program.name}: memcached had an item for only {asked} of {requests} requests")
     if server.setup.kind == "memory" and asked > max(POLLS_PART_MAX * requests, 10 * setups.IMAGES):
         raise BenchError(f"{server.program.name}: memcached had an item for {asked} of {requests} requests that memory should answer")
@@ -121,7 +128,7 @@ def _fill(server, images):
 
 
 def _until_all_are_used(server):
-    """Kasoku uses a server of the ring once it has read that server's log of purges. So other items are stored until all have one."""
+    """Kasoku uses a server once it has read that server's log of purges. So other items are stored until all have one."""
     numbers, using = itertools.count(), set()
 
     def all_are_used():
@@ -139,7 +146,7 @@ def _check(server, images):
         fields = _image(server, images, number)
         _check_fields(server, fields)
     check_served(server, images, before, setups.IMAGES)
-    if server.setup.kind == "memcached":
+    if server.setup.kind in ("memcached", "redis"):
         asked = [now - then for now, then in zip(Counts.now(server, images).memcached, before.memcached)]
         # More than what polls may count meanwhile.
         if len(asked) > 1 and sum(one > 2 for one in asked) < 2:
@@ -162,8 +169,9 @@ def _check_miss(server, images):
 def _check_fields(server, fields):
     """Kasoku says itself where a response comes from."""
     said = fields.get("cache-status", "")
-    from_memcached = "detail=memcached" in said
-    if server.name.startswith("kasoku") and not ("hit" in said and from_memcached == (server.setup.kind == "memcached")):
+    kinds = [kind for kind in ("memcached", "redis") if f"detail={kind}" in said]
+    expected = [server.setup.kind] if server.setup.kind in ("memcached", "redis") else []
+    if server.name.startswith("kasoku") and not ("hit" in said and kinds == expected):
         raise BenchError(f"{server.program.name}: a response from elsewhere than {server.setup.kind}: {said}")
 
 
