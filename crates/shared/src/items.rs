@@ -7,13 +7,15 @@ use crate::backend::Backend;
 use crate::client::Client;
 use crate::expiry::Expiry;
 use crate::failure::Failure;
+use crate::history::History;
 use crate::names::{Name, Namespace};
-use crate::purge_log::{Clock, Epoch, Generation, LogServer, PurgeLog, Purger};
+use crate::purge_log::{Clock, Epoch, Generation, LogServer, Position, PurgeLog, Purger};
 use crate::sealed::{Manifest, Opened, Sealed, Sealer};
 use crate::servers::Servers;
 use bytes::Bytes;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Where the items of a server are looked for that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Tier {
     namespace: Namespace,
     log: PurgeLog,
     damaged: AtomicU64,
+    /// How far an earlier process had read the logs.
+    resumed: OnceLock<Vec<(u64, u64)>>,
 }
 
 /// The items of the shared tier, as one runtime reads and writes them.
@@ -74,7 +78,7 @@ impl Tier {
     pub fn new(backend: Backend, when_down: WhenDown, namespace: Namespace, sealer: Sealer) -> Self {
         let sealer = Arc::new(sealer);
         let log = PurgeLog::new(namespace.clone(), sealer.clone(), backend.servers().all().len());
-        Self { backend, when_down, sealer, namespace, log, damaged: AtomicU64::new(0) }
+        Self { backend, when_down, sealer, namespace, log, damaged: AtomicU64::new(0), resumed: OnceLock::new() }
     }
 
     /// The items for the runtime that calls this.
@@ -92,22 +96,34 @@ impl Tier {
         &self.log
     }
 
-    /// How far the purges in the log of each server have been carried out for good: the hash of its address, and the number. To be kept with what is
-    /// stored on disk.
+    /// How far the purges in the log of each server have been carried out for good: the hash of its address and its history, and the number. To
+    /// be kept with what is stored on disk.
     pub fn positions(&self) -> Vec<(u64, u64)> {
-        let positions = self.log.positions();
-        self.address_hashes().zip(positions).filter_map(|(hash, position)| Some((hash, position?))).collect()
+        let positions = self.servers().all().iter().zip(self.log.positions());
+        let mut known: Vec<(u64, u64)> = positions
+            .filter_map(|(server, position)| {
+                let Position { history, number } = position?;
+                Some((hash_of(server.address_hash, history), number))
+            })
+            .collect();
+        if known.len() < self.servers().all().len() {
+            // Those that were not read yet may still be of use.
+            let resumed = self.resumed.get().into_iter().flatten();
+            let others: Vec<_> = resumed.filter(|(hash, _)| !known.iter().any(|(it, _)| it == hash)).copied().collect();
+            known.extend(others);
+        }
+        known
     }
 
-    /// The cache begins with what an earlier process had stored on disk, which had followed the logs so far.
+    /// The cache begins with what an earlier process had stored on disk, which had followed the logs so far. To be called once at most.
     pub fn resume(&self, positions: &[(u64, u64)]) {
-        let hashes: Vec<u64> = self.address_hashes().collect();
-        let of = |server: usize| positions.iter().find(|(hash, _)| hashes.get(server) == Some(hash));
-        self.log.resume(|server| of(server).map(|(_, position)| *position));
-    }
-
-    fn address_hashes(&self) -> impl Iterator<Item = u64> {
-        self.servers().all().iter().map(|server| server.address_hash)
+        let _ = self.resumed.set(positions.to_vec());
+        let addresses: Vec<u64> = self.servers().all().iter().map(|server| server.address_hash).collect();
+        let positions = positions.to_vec();
+        self.log.resume(move |server, history| {
+            let hash = hash_of(*addresses.get(server)?, history);
+            positions.iter().find(|(it, _)| *it == hash).map(|(_, number)| *number)
+        });
     }
 
     /// What items are called.
@@ -260,6 +276,10 @@ struct LogOf<'i> {
 }
 
 impl LogServer for LogOf<'_> {
+    async fn history(&self) -> Result<Option<History>, Failure> {
+        self.items.client.history(self.server).await
+    }
+
     async fn get(&self, name: &Name, touched: Option<u32>) -> Result<Option<Bytes>, Failure> {
         self.items.client.peek(self.server, name.as_bytes(), touched.map(|seconds| expiry(Some(seconds)))).await
     }
@@ -279,4 +299,9 @@ impl LogServer for LogOf<'_> {
 
 fn expiry(seconds: Option<u32>) -> Expiry {
     seconds.map_or(Expiry::Never, |seconds| Expiry::After(seconds.into()))
+}
+
+/// Stands for a server in one of its histories. Where servers have none, it is the hash of the address.
+fn hash_of(address_hash: u64, history: Option<History>) -> u64 {
+    history.map_or(address_hash, |history| xxh3_64_with_seed(&history.0.to_le_bytes(), address_hash))
 }

@@ -7,15 +7,18 @@
 //! A purge is carried out and noted under one lock. So whoever reads an epoch under that lock finds all purges up to it.
 
 mod counts;
+mod identity;
 mod state;
 
 use crate::concurrently::concurrently;
 use crate::failure::Failure;
+use crate::history::History;
 use crate::names::{Name, Namespace};
 use crate::sealed::{Opened, Sealed, Sealer};
 use bytes::Bytes;
 use counts::Counted;
 pub use counts::PurgeCounts;
+use identity::{Identity, Origin};
 use state::{Lacking, Record, State};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +38,8 @@ const AT_A_TIME_MAX: u64 = 64;
 
 /// What the log needs of a server.
 pub trait LogServer {
+    /// Which history of writes the server's items are the outcome of; `None` where servers have none. It is asked before each reading.
+    fn history(&self) -> impl Future<Output = Result<Option<History>, Failure>> + Send;
     /// An item. Its time of expiry begins anew with `touched` seconds, if that is given.
     fn get(&self, name: &Name, touched: Option<u32>) -> impl Future<Output = Result<Option<Bytes>, Failure>> + Send;
     /// Stores an item if there is none of this name. Returns whether it was stored. It expires after `seconds`, if that is given.
@@ -69,6 +74,15 @@ pub struct Clock {
     pub unix_ms: i64,
     /// Of a clock that only goes forwards, in milliseconds.
     pub mono_ms: u64,
+}
+
+/// How far a log has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The history in which it was read.
+    pub history: Option<History>,
+    /// All purges up to this number have been carried out so that a restart does not undo them.
+    pub number: u64,
 }
 
 /// The identity of a log, and a number in it.
@@ -131,14 +145,14 @@ impl PurgeLog {
         Self { namespace, sealer, state, news: watch::Sender::default(), counts: PurgeCounts::default() }
     }
 
-    /// The cache begins with responses that an earlier process had stored. `positions`: what [`PurgeLog::positions`] said of each server then, as
-    /// far as that is known. To be called before a log is followed.
-    pub fn resume(&self, positions: impl Fn(usize) -> Option<u64>) {
-        self.state().resume(positions);
+    /// The cache begins with responses that an earlier process had stored. `position`: up to which number that one had read the log of a server,
+    /// if it was in this history and as far as that is known ([`PurgeLog::positions`]). To be called before a log is followed.
+    pub fn resume(&self, position: impl Fn(usize, Option<History>) -> Option<u64> + Send + 'static) {
+        self.state().resume(position);
     }
 
-    /// For each server, up to which number all purges have been carried out so that a restart does not undo them.
-    pub fn positions(&self) -> Vec<Option<u64>> {
+    /// For each server, how far its log has been read, if that is known by now.
+    pub fn positions(&self) -> Vec<Option<Position>> {
         self.state().positions()
     }
 
@@ -205,7 +219,6 @@ impl PurgeLog {
     ) -> Result<bool, Failure> {
         let purger = &Counted { purger, counts: &self.counts };
         let followed = async {
-            self.write_reserved(number, server).await?;
             let is_read = self.read(number, server, purger, &now).await?;
             if is_read && self.add_lacking(number, server, now().mono_ms).await? {
                 return self.read(number, server, purger, &now).await;
@@ -227,10 +240,23 @@ impl PurgeLog {
         now: &impl Fn() -> Clock,
     ) -> Result<bool, Failure> {
         let begun = now();
-        let is_broken = self.state().begin_reading(number, begun.mono_ms);
+        // From now on this process knows since when it has not heard of purges, whether the server answers or not.
+        let (is_broken, known) = {
+            let mut state = self.state();
+            (state.begin_reading(number, begun.mono_ms), state.history(number, begun.mono_ms))
+        };
+        let history = server.history().await?;
+        // In another history, another cache may use the numbers that were counted for these.
+        if self.state().is_in(number, history) {
+            self.write_reserved(number, server).await?;
+        }
         let Some(counter) = self.counter(server, begun.unix_ms).await? else { return Ok(false) };
-        let Some((log, start)) = self.identity(server, counter, is_broken).await? else { return Ok(false) };
-        let Some(first) = self.state().begin(number, (log, start), counter, begun.mono_ms, purger) else {
+        let identity = match history {
+            None => self.identity(server, counter, is_broken).await?,
+            Some(history) => self.identity_in(history, known, server, counter, is_broken).await?,
+        };
+        let Some(identity) = identity else { return Ok(false) };
+        let Some(first) = self.state().begin(number, identity, counter, begun.mono_ms, purger) else {
             return Ok(false);
         };
         let mut next = first;
@@ -250,7 +276,7 @@ impl PurgeLog {
             next = last.saturating_add(1);
         }
         let is_certain = purger.make_certain().await;
-        self.state().end_reading(number, log, counter, begun.mono_ms, is_certain);
+        self.state().end_reading(number, identity.log, counter, begun.mono_ms, is_certain);
         Ok(true)
     }
 
@@ -276,30 +302,65 @@ impl PurgeLog {
         Ok(server.get(&name, None).await?.and_then(parse))
     }
 
-    /// The identity of a server's log, and the number before its first record. It is made where it is missing, and anew where the log is
-    /// broken.
+    /// The identity of the log of a server without a history. It is made where it is missing, and anew where the log is broken.
     async fn identity(
         &self,
         server: &impl LogServer,
         counter: u64,
         is_broken: bool,
-    ) -> Result<Option<(u128, u64)>, Failure> {
-        let name = self.namespace.log();
-        let found = if is_broken { None } else { server.get(&name, Some(LOG_SECONDS)).await? };
-        if let Some(identity) = found.as_deref().and_then(read_identity) {
+    ) -> Result<Option<Identity>, Failure> {
+        let found = if is_broken { None } else { server.get(&self.namespace.log(), Some(LOG_SECONDS)).await? };
+        if let Some(identity) = found.as_deref().and_then(Identity::read).filter(|found| found.origin.is_none()) {
             return Ok(Some(identity));
         }
-        let fresh = (fastrand::u128(..), counter);
-        let value = Bytes::from(format!("{:032x} {counter}", fresh.0));
-        if is_broken || found.is_some() {
+        let fresh = Identity { log: fastrand::u128(..), start: counter, origin: None };
+        self.write_identity(fresh, server, is_broken || found.is_some()).await
+    }
+
+    /// The same in a server with a history: also anew where it is another one, since what was written last may be lost. `known`: in which
+    /// history this process has read the log just before.
+    async fn identity_in(
+        &self,
+        history: History,
+        known: Option<History>,
+        server: &impl LogServer,
+        counter: u64,
+        is_broken: bool,
+    ) -> Result<Option<Identity>, Failure> {
+        let found = server.get(&self.namespace.log(), Some(LOG_SECONDS)).await?;
+        let identity = found.as_deref().and_then(Identity::read);
+        let origin = match identity.and_then(|identity| identity.origin) {
+            Some(origin) if origin.history == history => origin,
+            // Nobody adds records in a new history before it has an identity, so these are all of the one before.
+            other => Origin { history, since: counter, previous: other.map(|other| other.history).or(known) },
+        };
+        match identity.filter(|found| !is_broken && found.origin == Some(origin)) {
+            Some(identity) => Ok(Some(identity)),
+            None => {
+                let fresh = Identity { log: fastrand::u128(..), start: counter, origin: Some(origin) };
+                self.write_identity(fresh, server, found.is_some()).await
+            }
+        }
+    }
+
+    /// Writes a fresh identity, in the place of the present one or if there is none. Returns the one that is there then.
+    async fn write_identity(
+        &self,
+        fresh: Identity,
+        server: &impl LogServer,
+        takes_place: bool,
+    ) -> Result<Option<Identity>, Failure> {
+        let (name, value) = (self.namespace.log(), Bytes::from(fresh.to_string()));
+        if takes_place {
             server.set(&name, value, Some(LOG_SECONDS)).await?;
             return Ok(Some(fresh));
         }
         if server.add(&name, value, Some(LOG_SECONDS)).await? {
             return Ok(Some(fresh));
         }
-        let found = server.get(&name, None).await?;
-        Ok(found.and_then(|value| read_identity(&value)))
+        let found = server.get(&name, None).await?.as_deref().and_then(Identity::read);
+        // One of another history is replaced when the log is read the next time.
+        Ok(found.filter(|found| found.history() == fresh.history()))
     }
 
     /// Adds purges to a server that lacks them. Returns whether there were any.
@@ -341,7 +402,8 @@ impl PurgeLog {
         record: u64,
         seconds: u32,
     ) -> Result<(), Failure> {
-        server.set(&self.namespace.purge(record), sealed.clone(), Some(seconds)).await?;
+        // Not in the place of another cache's record: after a failover, it may have counted the same number.
+        server.add(&self.namespace.purge(record), sealed.clone(), Some(seconds)).await?;
         self.state().has_written(number, *place);
         Ok(())
     }
@@ -376,11 +438,6 @@ const EVERYTHING: &[u8] = b"Purge: hard\r\nAll: yes\r\n";
 
 /// How the content of a record begins.
 const KIND_AND_ID: &str = "Kind: purge\r\nId: ";
-
-fn read_identity(value: &[u8]) -> Option<(u128, u64)> {
-    let (id, start) = std::str::from_utf8(value).ok()?.split_once(' ')?;
-    Some((u128::from_str_radix(id, 16).ok()?, start.parse().ok()?))
-}
 
 #[cfg(test)]
 mod tests;

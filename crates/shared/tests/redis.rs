@@ -10,6 +10,10 @@
 
 #[path = "redis/failing.rs"]
 mod failing;
+#[path = "redis/failover.rs"]
+mod failover;
+#[path = "redis/front_end.rs"]
+mod front_end;
 #[path = "redis/hostile.rs"]
 mod hostile;
 #[path = "redis/operations.rs"]

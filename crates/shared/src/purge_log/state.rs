@@ -2,9 +2,12 @@
 //!
 //! The purges that are remembered have places: the order in which they were carried out here, which is that of their epochs.
 
-use super::{AT_A_TIME_MAX, Epoch, Generation, LOG_SECONDS, Purger};
+use super::identity::{Identity, Origin};
+use super::{AT_A_TIME_MAX, Epoch, Generation, LOG_SECONDS, Position, Purger};
+use crate::history::History;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::fmt;
 use tokio::sync::oneshot;
 
 /// The most records that are read of a log whose position is not known.
@@ -35,14 +38,23 @@ pub(super) type Place = u64;
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct State {
-    /// Whether the cache has begun with responses that an earlier process had stored.
-    has_past: bool,
+    /// The cache has begun with responses that an earlier process had stored.
+    past: Option<Past>,
     known: BTreeMap<Place, Known>,
     places: HashMap<u128, Place>,
     next_place: Place,
     /// Who waits until servers have got a purge of this process.
     waiting: BTreeMap<Place, Waiting>,
     servers: Vec<ServerLog>,
+}
+
+/// Up to which number an earlier process had read the log of a server, if it was in this history.
+struct Past(Box<dyn Fn(usize, Option<History>) -> Option<u64> + Send>);
+
+impl fmt::Debug for Past {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Past")
+    }
 }
 
 /// A purge.
@@ -67,10 +79,12 @@ struct Waiting {
 struct ServerLog {
     /// `None`: not read yet.
     log: Option<u128>,
+    /// The history in which the log was read.
+    history: Option<History>,
     /// All records up to this one have been read.
     position: u64,
     /// The records up to this one have been carried out for good, by this process or an earlier one.
-    certain: Option<u64>,
+    certain: Option<Position>,
     /// Values with a lower number may be older than purges that are not known.
     known_from: u64,
     /// Neither is known what was purged between an earlier epoch of this cache and that number.
@@ -106,10 +120,42 @@ pub(super) struct Lacking {
     pub(super) sealed: Bytes,
 }
 
+/// It is not known which records were added.
+struct Lost;
+
 impl ServerLog {
     /// Nothing is known of what was purged before this number, and before this epoch.
     fn begin_at(&mut self, number: u64, epoch: Epoch) {
         (self.position, self.known_from, self.known_since) = (number, number, epoch);
+    }
+
+    /// The number before the first record whose purge is still known.
+    fn before_what_is_known(&self, known: &BTreeMap<Place, Known>) -> u64 {
+        let first = known.values().next().map(|known| known.epoch);
+        let is_known = |epoch: &Epoch| first.is_some_and(|first| *epoch >= first);
+        let first = self.records.iter().find(|(_, epoch)| is_known(epoch));
+        first.map_or(self.position, |(number, _)| number.saturating_sub(1))
+    }
+
+    /// Where to go on in a log that has got another identity.
+    fn position_in(&self, identity: &Identity, counter: u64, known: &BTreeMap<Place, Known>) -> Result<u64, Lost> {
+        let Some(Origin { history, since, previous }) = identity.origin else { return Ok(self.position) };
+        if self.history.is_none_or(|own| own == history) {
+            return Ok(self.position);
+        }
+        // The last records that were read may be lost, and others may have their numbers. Those up to `since` are the same ones, if this history
+        // came right after ours.
+        let earliest = counter.saturating_sub(RECORDS_READ_MAX);
+        if previous != self.history || self.position > since && since < earliest {
+            return Err(Lost);
+        }
+        // Programs may have added records before anybody had noticed. What is read twice does no harm.
+        let known = self.before_what_is_known(known).max(earliest);
+        Ok(self.position.min(since).min(known))
+    }
+
+    fn was_read_long_ago(&self, now_ms: u64) -> bool {
+        self.read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000)
     }
 
     /// The number under which a purge is to be written, if it has one that is still read.
@@ -121,7 +167,7 @@ impl ServerLog {
 impl State {
     pub(super) fn new(servers: usize) -> Self {
         Self {
-            has_past: false,
+            past: None,
             known: BTreeMap::new(),
             places: HashMap::new(),
             next_place: 0,
@@ -130,15 +176,22 @@ impl State {
         }
     }
 
-    pub(super) fn resume(&mut self, positions: impl Fn(usize) -> Option<u64>) {
-        self.has_past = true;
-        for (number, server) in self.servers.iter_mut().enumerate() {
-            server.certain = positions(number);
-        }
+    pub(super) fn resume(&mut self, position: impl Fn(usize, Option<History>) -> Option<u64> + Send + 'static) {
+        self.past = Some(Past(Box::new(position)));
     }
 
-    pub(super) fn positions(&self) -> Vec<Option<u64>> {
+    pub(super) fn positions(&self) -> Vec<Option<Position>> {
         self.servers.iter().map(|server| server.certain).collect()
+    }
+
+    /// Whether what is known of a log is of this history.
+    pub(super) fn is_in(&self, number: usize, history: Option<History>) -> bool {
+        self.servers.get(number).is_some_and(|server| server.log.is_none() || server.history == history)
+    }
+
+    /// The history in which a log was read, if that was not long ago.
+    pub(super) fn history(&self, number: usize, now_ms: u64) -> Option<History> {
+        self.servers.get(number).filter(|server| !server.was_read_long_ago(now_ms))?.history
     }
 
     pub(super) fn generation(&self, server: usize, born: Epoch) -> Option<Generation> {
@@ -250,47 +303,54 @@ impl State {
     pub(super) fn begin(
         &mut self,
         number: usize,
-        (log, start): (u128, u64),
+        identity: Identity,
         counter: u64,
         now_ms: u64,
         purger: &impl Purger,
     ) -> Option<u64> {
-        let Self { has_past, known, servers, .. } = self;
+        let Self { past, known, servers, .. } = self;
         let all = || known.keys().copied().collect();
         let server = servers.get_mut(number)?;
+        let (log, start, history) = (identity.log, identity.start, identity.history());
         let is_of_this_log = server.log == Some(log);
         if counter < start || is_of_this_log && counter < server.position {
             // The counter has gone back: numbers would be used twice.
             server.is_broken = true;
             return None;
         }
-        let can_be_read = |position: &u64| *position <= counter && counter - *position <= RECORDS_READ_MAX;
+        let earliest = counter.saturating_sub(RECORDS_READ_MAX);
+        let can_be_read = |position: &u64| (earliest..=counter).contains(position);
         if !is_of_this_log {
-            let before = if server.log.is_some() { Some(server.position) } else { server.certain };
-            let (certain, read_ms) = (server.certain, server.read_ms);
-            let was_long_ago = read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000);
             let is_new = server.log.is_none();
-            *server = ServerLog { log: Some(log), lacking: all(), certain, read_ms, ..ServerLog::default() };
+            let before = match is_new {
+                true => Ok(past.as_ref().and_then(|past| past.0(number, history))),
+                false => server.position_in(&identity, counter, known).map(Some),
+            };
+            let is_lost = before.is_err();
+            let before = before.unwrap_or(None);
+            let was_long_ago = server.was_read_long_ago(now_ms);
+            let (certain, read_ms) = (server.certain, server.read_ms);
+            *server = ServerLog { log: Some(log), history, lacking: all(), certain, read_ms, ..ServerLog::default() };
             if let Some(before) = before.filter(can_be_read) {
                 // Only the identity is another one, or the process. If it is another server's log, records are missing.
                 server.begin_at(before, purger.epoch());
             } else {
                 // The purges of that time may be in no log any more. Those of the last minutes come again.
-                if was_long_ago || is_new && *has_past {
+                let is_dropped = is_lost || was_long_ago || is_new && past.is_some();
+                if is_dropped {
                     tracing::warn!(server = number, "its log of purges is a new one: {DROPPED}");
                     purger.drop_everything();
                 }
-                let earliest = counter.saturating_sub(RECORDS_READ_MAX);
                 server.begin_at(start.max(earliest), purger.epoch());
                 // A cache that has just begun has stored nothing yet.
-                if was_long_ago || is_new && (*has_past || read_ms == Some(now_ms)) {
+                if is_dropped || is_new && read_ms == Some(now_ms) {
                     server.dropped_to = counter;
                 }
             }
         } else if !can_be_read(&server.position) {
             tracing::warn!(server = number, "its log of purges has gone on too far: {DROPPED}");
             purger.drop_everything();
-            server.begin_at(counter.saturating_sub(RECORDS_READ_MAX), purger.epoch());
+            server.begin_at(earliest, purger.epoch());
             server.dropped_to = counter;
             // Other caches do not read that far back either.
             server.lacking = all();
@@ -363,7 +423,7 @@ impl State {
         if let Some(server) = self.servers.get_mut(number) {
             server.read_ms = Some(begun_ms);
             if is_certain && server.log == Some(log) && server.position >= counter {
-                server.certain = Some(counter);
+                server.certain = Some(Position { history: server.history, number: counter });
             }
         }
     }

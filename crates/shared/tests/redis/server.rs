@@ -90,6 +90,20 @@ impl Redis {
         }
     }
 
+    /// Waits until this replica has all that its primary has.
+    pub(crate) fn catches_up_with(&self, primary: &Self) {
+        let offset = |server: &Self, name: &str| {
+            let info = server.ask("INFO replication");
+            info.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok()).unwrap()
+        };
+        let wanted = offset(primary, "master_repl_offset:");
+        let begun = Instant::now();
+        while offset(self, "slave_repl_offset:") < wanted {
+            assert!(begun.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Makes a replica the primary.
     pub(crate) fn is_promoted(&self) {
         assert_eq!(self.ask("REPLICAOF NO ONE"), "+OK");
