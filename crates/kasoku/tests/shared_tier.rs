@@ -1,6 +1,6 @@
 //! Tests of the shared tier with three front ends, real memcached or Redis servers, and a proxy before each server that fails as the test wants it.
 //!
-//! In the order of the data: `client` asks the front ends of a `fleet`, which share the servers of `memcached` or `redis` (each a `store` with a `process`), and have one `origin` with the
+//! In the order of the data: `client` asks each `front_end` of a `fleet`, which share the servers of `memcached` or `redis` (each a `store` with a `process`), and have one `origin` with the
 //! numbered pages of `page`. The tests are in `sharing` (a page costs the origin one request), `cold` (also if all ask at once), `purges` (what is purged at one front end is
 //! gone at all), `timed` (and how soon), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages), `forged`
 //! (items of somebody else, made by `forgery` and `item`) and `programs` (the examples in Python and PHP).
@@ -28,6 +28,8 @@ mod fleet;
 mod forged;
 #[path = "shared_tier/forgery.rs"]
 mod forgery;
+#[path = "shared_tier/front_end.rs"]
+mod front_end;
 #[path = "shared_tier/item.rs"]
 mod item;
 #[path = "shared_tier/memcached.rs"]

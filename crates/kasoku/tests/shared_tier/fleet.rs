@@ -1,22 +1,18 @@
 //! Three front ends, the memcached or Redis servers that they share, each behind a proxy, and one origin.
 
-use crate::client::{Answer, ask};
+use crate::front_end::FrontEnd;
 use crate::memcached::Memcached;
 use crate::origin::Origin;
 use crate::page::{HOST, uri};
 use crate::redis::Redis;
 use crate::store::Store;
-use crate::support::{PATIENCE, Program};
+use crate::support::PATIENCE;
 use kasoku_testkit::{FaultProxy, Folder};
-use rustix::process::Signal;
 use sha2::{Digest, Sha256};
-use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// From a purge until no front end answers with what it covers: each reads the logs four times a second, and a server whose log was not read
@@ -100,15 +96,6 @@ impl Server {
     }
 }
 
-/// One Kasoku.
-pub(crate) struct FrontEnd {
-    /// In a lock, since threads ask the front end.
-    program: Mutex<Program>,
-    address: SocketAddr,
-    config: PathBuf,
-    control: PathBuf,
-}
-
 /// See the [module](self).
 pub(crate) struct Fleet {
     kind: Kind,
@@ -117,80 +104,6 @@ pub(crate) struct Fleet {
     pub(crate) origin: Arc<Origin>,
     fresh: AtomicU64,
     folder: Folder,
-}
-
-/// What a purge covers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Scope<'s> {
-    Key(&'s str),
-    /// A path.
-    Prefix(&'s str),
-    Site,
-    Tag(&'s str),
-    All,
-}
-
-impl FrontEnd {
-    fn start(config: &Path, control: &Path) -> Self {
-        let arguments = ["--config", config.to_str().unwrap(), "--control-socket", control.to_str().unwrap()];
-        let program = Program::serve(&arguments);
-        let address = program.clients;
-        Self { program: Mutex::new(program), address, config: config.to_owned(), control: control.to_owned() }
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(crate) fn get(&self, target: &str) -> Answer {
-        ask(self.address(), "GET", target, "")
-    }
-
-    pub(crate) fn ask(&self, method: &str, target: &str, fields: &str) -> Answer {
-        ask(self.address(), method, target, fields)
-    }
-
-    /// Purges by the operator's socket.
-    pub(crate) fn purge(&self, scope: Scope<'_>, is_soft: bool) {
-        let what = match scope {
-            Scope::Key(target) => format!("url={}", quoted(&uri(target))),
-            Scope::Prefix(path) => format!("prefix={}", quoted(&uri(path))),
-            Scope::Site => format!("site={HOST}"),
-            Scope::Tag(tag) => format!("tag={tag}"),
-            Scope::All => "all".to_owned(),
-        };
-        let soft = if is_soft { "&soft" } else { "" };
-        let mut stream = UnixStream::connect(&self.control).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = format!("POST /purge?{what}{soft} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        assert!(said.starts_with("HTTP/1.1 200 "), "{scope:?}: {said}");
-    }
-
-    /// Kills the process. What it has in memory is gone; its disk, if it has one, is not.
-    pub(crate) fn kill(&mut self) {
-        self.program().signal(Signal::KILL);
-        self.program().has_ended();
-    }
-
-    /// Starts another process, after [`Self::kill`].
-    pub(crate) fn start_again(&mut self) {
-        *self = Self::start(&self.config, &self.control);
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        self.program().signal(signal);
-    }
-
-    fn program(&self) -> MutexGuard<'_, Program> {
-        self.program.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn quoted(uri: &str) -> String {
-    uri.replace('%', "%25").replace('&', "%26").replace('=', "%3D").replace('?', "%3F")
 }
 
 impl Fleet {

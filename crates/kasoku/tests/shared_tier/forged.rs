@@ -2,8 +2,9 @@
 //! rules for shared pages. (Without a secret, a writer may replace a page. docs/shared-format.md says so.)
 
 use crate::client::Answer;
-use crate::fleet::{Fleet, PURGE_BOUND, RETURN_BOUND, SECRET, Scope, Setup, name_of};
+use crate::fleet::{Fleet, PURGE_BOUND, RETURN_BOUND, SECRET, Setup, name_of};
 use crate::forgery::{FORBIDDEN, Genuine, forge};
+use crate::front_end::Scope;
 use crate::item::{Response, Seal, content};
 use crate::page::{self, uri};
 use crate::{seed, setting};

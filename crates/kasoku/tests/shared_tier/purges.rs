@@ -5,7 +5,8 @@
 //! the servers. After the bound, each page is one that the origin has made after the purge.
 
 use crate::client::in_language;
-use crate::fleet::{Fleet, FrontEnd, Kind, PURGE_BOUND, RETURN_BOUND, Scope, Setup, WRITTEN_MAX, name_of};
+use crate::fleet::{Fleet, Kind, PURGE_BOUND, RETURN_BOUND, Setup, WRITTEN_MAX, name_of};
+use crate::front_end::{FrontEnd, Scope};
 use crate::page::{self, LANGUAGES, uri};
 use kasoku_testkit::Fault;
 use rustix::process::Signal;

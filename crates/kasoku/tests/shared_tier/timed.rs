@@ -1,7 +1,8 @@
 //! Tests how long a purge takes until two other front ends comply: again and again, for a key, a prefix and a tag, while servers are cut off,
 //! stop, start again empty or fail over. The times are printed (`--nocapture`).
 
-use crate::fleet::{Fleet, FrontEnd, Kind, PURGE_BOUND, RETURN_BOUND, Scope, Setup};
+use crate::fleet::{Fleet, Kind, PURGE_BOUND, RETURN_BOUND, Setup};
+use crate::front_end::{FrontEnd, Scope};
 use crate::setting;
 use kasoku_testkit::Fault;
 use std::time::{Duration, Instant};

@@ -5,7 +5,8 @@
 //! can be reached ([`Traffic::cut_off`]), front ends can't hear of each other's purges, so the bound begins at the end of that.
 
 use crate::client::{Answer, Client, in_language};
-use crate::fleet::{Fleet, PURGE_BOUND, RETURN_BOUND, Scope};
+use crate::fleet::{Fleet, PURGE_BOUND, RETURN_BOUND};
+use crate::front_end::Scope;
 use crate::page::{self, LANGUAGES};
 use kasoku_oracle::random::{Random, hash};
 use std::collections::HashMap;
