@@ -75,4 +75,17 @@ impl Failure {
             | Self::SeveralPrimaries => false,
         }
     }
+
+    /// Whether the process that was asked has ended: the machine says that nothing listens there, or has closed the connection.
+    pub(crate) fn says_that_it_ended(&self) -> bool {
+        let is_end = |error: &io::Error| {
+            use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, UnexpectedEof};
+            matches!(error.kind(), BrokenPipe | ConnectionRefused | ConnectionReset | UnexpectedEof)
+        };
+        match self {
+            Self::Closed => true,
+            Self::Connect(error) | Self::Broken(error) => is_end(error),
+            _ => false,
+        }
+    }
 }

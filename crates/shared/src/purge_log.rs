@@ -1,5 +1,7 @@
 //! The purges that all caches of a namespace have to hear of: a log in each server (docs/decisions/0042).
 //!
+//! A server may also be a front end that hosts a log and nothing else (`peers`). Its log ends with it, and so may the only record of a purge.
+//!
 //! Each server has an identity of its log, a counter, and a record for each purge. [`PurgeLog::follow`] reads what is new in one server, has it
 //! carried out, and adds what the server lacks. The cache counts its purges by epochs; here each record is kept with the epoch in which it was
 //! carried out, so that the counter in a value can be translated into an epoch of this cache, and back.
@@ -145,6 +147,12 @@ impl PurgeLog {
         Self { namespace, sealer, state, news: watch::Sender::default(), counts: PurgeCounts::default() }
     }
 
+    /// The logs that front ends host: number 0 is that of this one, and those of so many others follow.
+    pub fn of_front_ends(namespace: Namespace, sealer: Arc<Sealer>, others: usize) -> Self {
+        let state = Mutex::new(State::of_front_ends(others));
+        Self { namespace, sealer, state, news: watch::Sender::default(), counts: PurgeCounts::default() }
+    }
+
     /// The cache begins with responses that an earlier process had stored. `position`: up to which number that one had read the log of a server,
     /// if it was in this history and as far as that is known ([`PurgeLog::positions`]). To be called before a log is followed.
     pub fn resume(&self, position: impl Fn(usize, Option<History>) -> Option<u64> + Send + 'static) {
@@ -228,6 +236,9 @@ impl PurgeLog {
         let followed = followed.await;
         if !matches!(followed, Ok(true)) {
             self.is_away(number);
+        }
+        if let Err(failure) = &followed {
+            self.state().has_failed(number, failure.says_that_it_ended(), now().mono_ms);
         }
         followed
     }
@@ -431,7 +442,7 @@ impl PurgeLog {
 }
 
 /// A counter above this was written by somebody who does not count.
-const COUNTER_MAX: u64 = i64::MAX as u64;
+pub(crate) const COUNTER_MAX: u64 = i64::MAX as u64;
 
 /// The purge for one that has no room in a record: more is dropped than was meant.
 const EVERYTHING: &[u8] = b"Purge: hard\r\nAll: yes\r\n";
@@ -440,4 +451,4 @@ const EVERYTHING: &[u8] = b"Purge: hard\r\nAll: yes\r\n";
 const KIND_AND_ID: &str = "Kind: purge\r\nId: ";
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

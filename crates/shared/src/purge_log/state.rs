@@ -29,6 +29,10 @@ const RECORD_MISSING_MS: u64 = 1000;
 /// After which time a purge of another cache is added to a server that lacks it, in milliseconds: that cache does so itself if it can.
 const FOREIGN_PURGE_MS: u64 = 1000;
 
+/// A front end that was asked within this time has not begun, purged and ended meanwhile. Nor has it ended with a purge of which nobody else has
+/// heard: it writes a purge to all that it can reach at once. In milliseconds.
+const SEEN_MS: u64 = 2000;
+
 /// What follows where purges may be missing.
 const DROPPED: &str = "everything that is stored here is dropped";
 
@@ -40,6 +44,8 @@ pub(super) type Place = u64;
 pub(super) struct State {
     /// The cache has begun with responses that an earlier process had stored.
     past: Option<Past>,
+    /// Where the logs are hosted by front ends: the log of this one.
+    own_log: Option<usize>,
     known: BTreeMap<Place, Known>,
     places: HashMap<u128, Place>,
     next_place: Place,
@@ -65,6 +71,8 @@ struct Known {
     sealed: Bytes,
     since_ms: u64,
     is_own: bool,
+    /// Whether it is added to logs that lack it.
+    is_passed_on: bool,
 }
 
 /// Waits until all servers have been tried.
@@ -103,6 +111,12 @@ struct ServerLog {
     dropped_to: u64,
     /// When the log was last read to its end, or first asked for, in milliseconds.
     read_ms: Option<u64>,
+    /// When the log was last asked for, with success or without, in milliseconds.
+    asked_ms: Option<u64>,
+    /// Whether the process of the log was seen to end. `None`: nothing has failed since the log was read.
+    has_ended: Option<bool>,
+    /// What is read now was written long ago, or may have been: this process reads the log for the first time, or after a while.
+    is_catching_up: bool,
     /// A purge that it lacks was forgotten: the log must get another identity.
     is_broken: bool,
 }
@@ -158,22 +172,37 @@ impl ServerLog {
         self.read_ms.is_some_and(|read| now_ms.saturating_sub(read) > u64::from(LOG_SECONDS) * 1000)
     }
 
+    /// Whether the front end of this log has ended, as far as is known, soon after the log was read.
+    fn was_seen_to_end(&self, now_ms: u64) -> bool {
+        is_lately(self.asked_ms, now_ms) && self.has_ended.unwrap_or(true)
+    }
+
     /// The number under which a purge is to be written, if it has one that is still read.
     fn reserved(&self, place: Place) -> Option<u64> {
         self.reserved.get(&place).copied().filter(|record| *record > self.position)
     }
 }
 
+fn is_lately(ms: Option<u64>, now_ms: u64) -> bool {
+    ms.is_some_and(|ms| now_ms.saturating_sub(ms) <= SEEN_MS)
+}
+
 impl State {
     pub(super) fn new(servers: usize) -> Self {
         Self {
             past: None,
+            own_log: None,
             known: BTreeMap::new(),
             places: HashMap::new(),
             next_place: 0,
             waiting: BTreeMap::new(),
             servers: (0..servers).map(|_| ServerLog::default()).collect(),
         }
+    }
+
+    /// The logs of front ends: that of this one, and those of so many others.
+    pub(super) fn of_front_ends(others: usize) -> Self {
+        Self { own_log: Some(0), ..Self::new(others + 1) }
     }
 
     pub(super) fn resume(&mut self, position: impl Fn(usize, Option<History>) -> Option<u64> + Send + 'static) {
@@ -220,7 +249,7 @@ impl State {
 
     /// Notes a purge of this process that has just been carried out. `told` hears when all servers have been tried.
     pub(super) fn note_own(&mut self, id: u128, epoch: Epoch, sealed: Bytes, now_ms: u64, told: oneshot::Sender<()>) {
-        let place = self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: true });
+        let place = self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: true, is_passed_on: true });
         let untried = (0..self.servers.len()).collect();
         self.waiting.insert(place, Waiting { untried, told });
     }
@@ -228,9 +257,11 @@ impl State {
     fn note(&mut self, known: Known) -> Place {
         let place = self.next_place;
         self.next_place += 1;
-        self.servers.iter_mut().for_each(|server| {
-            server.lacking.insert(place);
-        });
+        if known.is_passed_on {
+            for server in &mut self.servers {
+                server.lacking.insert(place);
+            }
+        }
         self.places.insert(known.id, place);
         self.known.insert(place, known);
         place
@@ -258,6 +289,16 @@ impl State {
         done.into_iter().for_each(|place| self.tell(place));
     }
 
+    /// A log could not be read. `has_ended`: the process that hosts it does not run any more.
+    pub(super) fn has_failed(&mut self, number: usize, has_ended: bool, now_ms: u64) {
+        if let Some(server) = self.servers.get_mut(number) {
+            // What the first failure says counts: a machine that starts anew refuses at first, and then does not answer for a while.
+            let has_ended = server.has_ended.unwrap_or(has_ended);
+            server.has_ended = Some(has_ended && is_lately(server.asked_ms, now_ms));
+            server.asked_ms = Some(now_ms);
+        }
+    }
+
     fn tell(&mut self, place: Place) {
         if let Some(waiting) = self.waiting.remove(&place) {
             // Whoever asked may have given the wait up.
@@ -270,6 +311,7 @@ impl State {
         self.forget_old(now_ms);
         self.servers.get_mut(number).is_some_and(|server| {
             server.read_ms.get_or_insert(now_ms);
+            server.asked_ms.get_or_insert(now_ms);
             server.is_broken
         })
     }
@@ -308,8 +350,8 @@ impl State {
         now_ms: u64,
         purger: &impl Purger,
     ) -> Option<u64> {
-        let Self { past, known, servers, .. } = self;
-        let all = || known.keys().copied().collect();
+        let Self { past, own_log, known, servers, .. } = self;
+        let all = || known.iter().filter(|(_, known)| known.is_passed_on).map(|(place, _)| *place).collect();
         let server = servers.get_mut(number)?;
         let (log, start, history) = (identity.log, identity.start, identity.history());
         let is_of_this_log = server.log == Some(log);
@@ -330,31 +372,57 @@ impl State {
             let before = before.unwrap_or(None);
             let was_long_ago = server.was_read_long_ago(now_ms);
             let (certain, read_ms) = (server.certain, server.read_ms);
-            *server = ServerLog { log: Some(log), history, lacking: all(), certain, read_ms, ..ServerLog::default() };
+            // A log in the memory of this process had nothing before it began.
+            let lost_past = past.is_some() && *own_log != Some(number);
+            let may_lack_purges = match own_log {
+                None => is_lost || was_long_ago,
+                // The log has ended with its front end. If that was not seen, it may have had purges of which nobody else has heard.
+                Some(own) => *own != number && !server.was_seen_to_end(now_ms),
+            };
+            let is_dropped = may_lack_purges || is_new && lost_past;
+            let is_empty = is_new && past.is_none() && read_ms == Some(now_ms);
+            // A front end that has begun anew reads in the logs of the others what it has missed.
+            let lacking = if own_log.is_some() && !is_new { std::mem::take(&mut server.lacking) } else { all() };
+            let is_catching_up = is_new || server.is_catching_up || !is_lately(read_ms, now_ms);
+            let asked_ms = Some(now_ms);
+            *server = ServerLog {
+                log: Some(log),
+                history,
+                lacking,
+                certain,
+                read_ms,
+                asked_ms,
+                is_catching_up,
+                ..ServerLog::default()
+            };
             if let Some(before) = before.filter(can_be_read) {
                 // Only the identity is another one, or the process. If it is another server's log, records are missing.
                 server.begin_at(before, purger.epoch());
             } else {
                 // The purges of that time may be in no log any more. Those of the last minutes come again.
-                let is_dropped = is_lost || was_long_ago || is_new && past.is_some();
                 if is_dropped {
                     tracing::warn!(server = number, "its log of purges is a new one: {DROPPED}");
                     purger.drop_everything();
                 }
-                server.begin_at(start.max(earliest), purger.epoch());
+                // No value depends on the purges in a front end's log, so a cache without values needs none of them.
+                let needs_none = is_empty && own_log.is_some_and(|own| own != number);
+                server.begin_at(if needs_none { counter } else { start.max(earliest) }, purger.epoch());
                 // A cache that has just begun has stored nothing yet.
-                if is_dropped || is_new && read_ms == Some(now_ms) {
+                if is_dropped || is_empty {
                     server.dropped_to = counter;
                 }
             }
-        } else if !can_be_read(&server.position) {
+        } else if !can_be_read(&server.position) || own_log.is_some() && server.position < start {
+            // A front end drops the first records of its log where they are too many.
             tracing::warn!(server = number, "its log of purges has gone on too far: {DROPPED}");
             purger.drop_everything();
-            server.begin_at(earliest, purger.epoch());
+            server.begin_at(start.max(earliest), purger.epoch());
             server.dropped_to = counter;
             // Other caches do not read that far back either.
             server.lacking = all();
         }
+        server.is_catching_up |= !is_lately(server.read_ms, now_ms);
+        server.asked_ms = Some(now_ms);
         if server.counted.is_none_or(|(counted, _)| counted <= server.position) {
             server.counted = Some((counter, now_ms));
         }
@@ -397,7 +465,10 @@ impl State {
                     server.begin_at(at, purger.epoch());
                     return true;
                 };
-                self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: false })
+                // Front ends host logs that are younger than some purges, and have heard of those from elsewhere. If such a purge were added
+                // there, they would carry it out once more, hours later.
+                let is_passed_on = self.own_log.is_none() || !server.is_catching_up;
+                self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: false, is_passed_on })
             }
         };
         let epoch = self.known.get(&place).map(|known| known.epoch);
@@ -422,6 +493,9 @@ impl State {
     pub(super) fn end_reading(&mut self, number: usize, log: u128, counter: u64, begun_ms: u64, is_certain: bool) {
         if let Some(server) = self.servers.get_mut(number) {
             server.read_ms = Some(begun_ms);
+            server.asked_ms = Some(begun_ms);
+            server.has_ended = None;
+            server.is_catching_up = false;
             if is_certain && server.log == Some(log) && server.position >= counter {
                 server.certain = Some(Position { history: server.history, number: counter });
             }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The time, in milliseconds, of the whole world.
 #[derive(Default)]
-struct World(AtomicU64);
+pub(crate) struct World(pub(crate) AtomicU64);
 
 impl World {
-    fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> Clock {
         Clock { unix_ms: 1_700_000_000_000 + self.now() as i64, mono_ms: self.now() }
     }
 }
@@ -149,17 +149,17 @@ impl LogServer for Link<'_> {
 
 /// What a front end has in memory, and which purges it has carried out.
 #[derive(Default)]
-struct Cache(Mutex<Memory>);
+pub(crate) struct Cache(pub(crate) Mutex<Memory>);
 
 #[derive(Default)]
-struct Memory {
+pub(crate) struct Memory {
     epoch: Epoch,
     purges: Vec<(Epoch, Option<u8>)>,
-    pages: HashMap<u8, u64>,
+    pub(crate) pages: HashMap<u8, u64>,
 }
 
 impl Cache {
-    fn purge(&self, key: Option<u8>) -> Epoch {
+    pub(crate) fn purge(&self, key: Option<u8>) -> Epoch {
         let mut memory = self.0.lock().unwrap();
         memory.epoch += 1;
         let epoch = memory.epoch;
@@ -223,7 +223,7 @@ impl FrontEnd {
     }
 }
 
-const KEYS: u8 = 3;
+pub(crate) const KEYS: u8 = 3;
 
 /// Whether a purge is still known to a front end, or stands in the log of a server, where it can be read. One of which that ends was in no other
 /// place: nobody can know it.
