@@ -1,4 +1,5 @@
-//! The shared tier: servers in which several caches keep their responses together.
+//! The shared tier: servers in which several caches keep their responses together. And purges between caches, with such servers or
+//! without.
 //!
 //! This crate keeps and returns bytes by name. It never reads a header, and what it returns has been compared with its checksum. What the
 //! bytes mean, and whether they may be used, is decided above it (`kasoku_cache::shared`).
@@ -23,6 +24,8 @@
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
 //! | `lease` | of several caches that miss an item, one fetches it |
 //! | `items` | reads and writes items, and follows the purges, for one runtime |
+//! | `peers` | the same purges without servers: each cache hosts a log for the others |
+//! | `purge_exchange` | what a cache needs to exchange purges, with servers or with peers |
 //! | `status` | what the tier does, in numbers for an operator |
 
 mod backend;
@@ -39,7 +42,9 @@ pub mod lease;
 mod load;
 pub mod memcached;
 pub mod names;
+pub mod peers;
 pub mod placement;
+mod purge_exchange;
 pub mod purge_log;
 pub mod redis;
 pub mod sealed;
@@ -56,5 +61,6 @@ pub use failure::Failure;
 pub use history::History;
 pub use items::{Item, Items, Missing, Tier, WhenDown};
 pub use load::{IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX};
+pub use purge_exchange::PurgeExchange;
 pub use servers::{OPERATION_TIMEOUT_MAX, Server, Servers};
 pub use status::{ServerStatus, TierStatus};

@@ -9,7 +9,7 @@
 //! A purge is carried out and noted under one lock. So whoever reads an epoch under that lock finds all purges up to it.
 
 mod counts;
-mod identity;
+pub(crate) mod identity;
 mod state;
 
 use crate::concurrently::concurrently;

@@ -5,26 +5,26 @@ use std::fmt;
 
 /// What is under `NS:log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) log: u128,
+pub(crate) struct Identity {
+    pub(crate) log: u128,
     /// The number before its first record.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// In a server that has a history.
-    pub(super) origin: Option<Origin>,
+    pub(crate) origin: Option<Origin>,
 }
 
 /// The history in which a log is written, and how it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
-    pub(super) history: History,
+pub(crate) struct Origin {
+    pub(crate) history: History,
     /// The counter when that was first noticed: the records up to this one are those of the history before.
-    pub(super) since: u64,
+    pub(crate) since: u64,
     /// The history before, as far as it is known.
-    pub(super) previous: Option<History>,
+    pub(crate) previous: Option<History>,
 }
 
 impl Identity {
-    pub(super) fn read(value: &[u8]) -> Option<Self> {
+    pub(crate) fn read(value: &[u8]) -> Option<Self> {
         let mut words = std::str::from_utf8(value).ok()?.split(' ');
         let log = u128::from_str_radix(words.next()?, 16).ok()?;
         let start = words.next()?.parse().ok()?;
@@ -38,7 +38,7 @@ impl Identity {
         Some(Self { log, start, origin: Some(Origin { history, since, previous }) })
     }
 
-    pub(super) fn history(&self) -> Option<History> {
+    pub(crate) fn history(&self) -> Option<History> {
         self.origin.map(|origin| origin.history)
     }
 }

@@ -1,0 +1,41 @@
+//! What a cache needs to exchange purges with others, whichever way they reach each other.
+
+use crate::items::Tier;
+use crate::peers::Peers;
+use crate::purge_log::PurgeLog;
+use std::sync::Arc;
+
+/// How purges reach the other caches, and theirs this one.
+#[derive(Clone, Debug)]
+pub enum PurgeExchange {
+    /// By the logs in the servers of a shared tier.
+    Tier(Arc<Tier>),
+    /// By the logs that the other caches host.
+    Peers(Arc<Peers>),
+}
+
+impl PurgeExchange {
+    /// The purges that all caches have to hear of.
+    pub fn log(&self) -> &PurgeLog {
+        match self {
+            Self::Tier(tier) => tier.log(),
+            Self::Peers(peers) => peers.log(),
+        }
+    }
+
+    /// How far each log has been carried out for good: to be kept with what is stored on disk.
+    pub fn positions(&self) -> Vec<(u64, u64)> {
+        match self {
+            Self::Tier(tier) => tier.positions(),
+            Self::Peers(peers) => peers.positions(),
+        }
+    }
+
+    /// The cache begins with what an earlier process had stored on disk, which had followed the logs so far.
+    pub fn resume(&self, positions: &[(u64, u64)]) {
+        match self {
+            Self::Tier(tier) => tier.resume(positions),
+            Self::Peers(peers) => peers.resume(positions),
+        }
+    }
+}
