@@ -32,7 +32,7 @@ pub use inspect::{DiskContents, DiskResponse, Read};
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
-use kasoku_shared::Tier;
+use kasoku_shared::PurgeExchange;
 pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
 pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
@@ -82,7 +82,7 @@ struct DiskOwner {
     generations: Arc<Generations>,
     memory: Weak<Memory<Arc<Resource>>>,
     /// Which purges of other caches have been carried out is written with the marks.
-    shared: Option<Arc<Tier>>,
+    exchange: Option<PurgeExchange>,
     clock: Clock,
 }
 
@@ -104,8 +104,8 @@ impl Owner for DiskOwner {
             }
         }
         self.generations.skip();
-        if let Some(tier) = &self.shared {
-            tier.resume(&positions);
+        if let Some(exchange) = &self.exchange {
+            exchange.resume(&positions);
         }
     }
 
@@ -122,7 +122,7 @@ impl Owner for DiskOwner {
     }
 
     fn marks(&self) -> Vec<u8> {
-        let positions = self.shared.as_ref().map(|tier| tier.positions());
+        let positions = self.exchange.as_ref().map(PurgeExchange::positions);
         self.generations.write(&positions.unwrap_or_default())
     }
 
@@ -137,13 +137,13 @@ impl DiskTier {
     pub(crate) fn start(
         limits: CacheLimits,
         options: DiskOptions,
-        (clock, shared): (Clock, Option<Arc<Tier>>),
+        (clock, exchange): (Clock, Option<PurgeExchange>),
         generations: &Arc<Generations>,
         memory: &Arc<Memory<Arc<Resource>>>,
     ) -> io::Result<Self> {
         let lately = Lately::new(limits.memory_bytes_max);
         let (generations, memory) = (generations.clone(), Arc::downgrade(memory));
-        let owner = Arc::new(DiskOwner { generations, memory, shared, clock: clock.clone() });
+        let owner = Arc::new(DiskOwner { generations, memory, exchange, clock: clock.clone() });
         let admission = options.admission;
         let disk = Disk::start(options, owner)?;
         Ok(Self { disk, admission, clock, lately, recalls: Mutex::default() })

@@ -3,7 +3,7 @@
 use crate::fill::Fill;
 use crate::generations::{Epoch, Mark, Purge, PurgeScope, PurgeScopeError};
 use crate::invalidated::Invalidated;
-use crate::shared::and_told;
+use crate::purge_exchange::and_told;
 use crate::tags::Tags;
 use crate::{Cache, FillWriter, Key};
 use http::{Method, StatusCode};

@@ -1,4 +1,4 @@
-//! The result of an invalidation or a purge, which is certain only when the disk tier has noted it, and the shared tier.
+//! The result of an invalidation or a purge, which is certain only when the disk tier has noted it, and other caches can hear of it.
 
 use kasoku_shared::purge_log::Delivery;
 use kasoku_store::disk::{Durability, NotDurable};
@@ -21,7 +21,7 @@ pub enum Uncertain {
 pub struct Told(Vec<Delivery>);
 
 impl Told {
-    /// Waits until it stands in each server of the shared tier that can be reached.
+    /// Waits until it stands in each server or peer that can be reached.
     pub async fn wait(self) {
         for delivery in self.0 {
             delivery.wait().await;
@@ -54,12 +54,12 @@ impl Invalidated {
         self.on_disk.is_empty() && self.passed_on.is_empty() && self.told.is_empty()
     }
 
-    /// The part of the wait that is for the shared tier: until the purge stands in each server that can be reached.
+    /// The part of the wait that is for other caches: until the purge stands in each server or peer that can be reached.
     pub fn take_told(&mut self) -> Told {
         Told(std::mem::take(&mut self.told))
     }
 
-    /// Waits until nothing that was dropped can come back, whatever happens to the process or the machine. Does not wait for the shared tier.
+    /// Waits until nothing that was dropped can come back, whatever happens to the process or the machine. Does not wait for other caches.
     ///
     /// # Errors
     /// That can't be achieved: the disk fails.
@@ -79,7 +79,7 @@ impl Invalidated {
         Self { on_disk: vec![durability], ..Self::default() }
     }
 
-    /// What the other caches of the shared tier have to remove.
+    /// What other caches have to remove.
     pub(crate) fn told(delivery: Delivery) -> Self {
         Self { told: vec![delivery], ..Self::default() }
     }

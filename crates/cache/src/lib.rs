@@ -18,11 +18,12 @@
 //! | [`body_writer`] | appends the body to a fill, within bounds |
 //! | [`budget`] | bounds the memory that all responses together may hold |
 //! | [`disk`] | the disk tier below the memory: what is written there, and read from there |
-//! | [`shared`] | the shared tier below both: what is written there, and read from there; the purges of other caches |
+//! | [`shared`] | the shared tier below both: what is written there, and read from there |
 //! | [`save`] | changes what is stored, after a finished fill, a 304 or a HEAD |
 //! | `completed`, `own_tag` | what a head gets once the whole body has come; the entity tag that clients get instead of the application's validators |
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
 //! | [`represent`] | what a client gets of a stored response: conditions, ranges, codings, Age, the head |
+//! | [`purge_exchange`] | tells other caches of purges, and carries out theirs |
 //! | [`invalidate`], `invalidated` | what unsafe methods and purges drop, and whether that is certain |
 //! | [`succession`] | passes removals to the process that takes this one's place |
 //! | [`coding`] | compressed forms of stored bodies |
@@ -52,6 +53,7 @@ pub mod lookup;
 mod own_tag;
 mod pieces;
 mod possible_changes;
+pub mod purge_exchange;
 mod query;
 pub mod refusals;
 pub mod represent;
@@ -85,13 +87,13 @@ use disk::{Clock, DiskOptions, DiskTier};
 use failing::Failing;
 use generations::Generations;
 use hit_for_miss::HitForMiss;
-use kasoku_shared::Tier;
+use kasoku_shared::PurgeExchange;
 pub use kasoku_store::Evicted;
 use kasoku_store::Memory;
 use possible_changes::PossibleChanges;
+use purge_exchange::OtherCaches;
 use refusals::Refusals;
 use resource::Resource;
-use shared::SharedTier;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -114,14 +116,14 @@ pub struct Tiers {
     pub keeps_in_memory: bool,
     /// The disk tier, if there is one.
     pub disk: Option<DiskOptions>,
-    /// The shared tier, if there is one.
-    pub shared: Option<Arc<Tier>>,
+    /// How purges reach other caches, if there are any: by a shared tier below the others, or without one.
+    pub exchange: Option<PurgeExchange>,
 }
 
 impl Default for Tiers {
     /// Memory alone.
     fn default() -> Self {
-        Self { keeps_in_memory: true, disk: None, shared: None }
+        Self { keeps_in_memory: true, disk: None, exchange: None }
     }
 }
 
@@ -133,7 +135,7 @@ struct SharedCache {
     limits: CacheLimits,
     memory: Arc<Memory<Arc<Resource>>>,
     disk: Option<DiskTier>,
-    shared: Option<SharedTier>,
+    others: Option<OtherCaches>,
     /// Otherwise each response is evicted from memory at once.
     keeps_in_memory: bool,
     succession: RwLock<Option<Succession>>,
@@ -163,23 +165,22 @@ impl Cache {
         Self::with_tiers(limits, Tiers { disk: Some(options), ..Tiers::default() }, clock)
     }
 
-    /// A cache with tiers below its memory: a disk tier, a shared tier, or both.
+    /// A cache with tiers below its memory: a disk tier, a shared tier, or both. Without a shared tier, purges may be exchanged all the same.
     ///
     /// # Errors
     /// A thread of the disk tier can't be started. A directory that can't be used is no error: see [`Cache::disk_status`].
     pub fn with_tiers(limits: CacheLimits, tiers: Tiers, clock: Clock) -> io::Result<Self> {
-        let Tiers { keeps_in_memory, disk, shared } = tiers;
-        let tier = shared.clone();
-        let shared = shared.map(|tier| SharedTier::new(tier, clock.clone()));
-        Self::build(limits, keeps_in_memory, shared, |generations, memory| {
-            disk.map(|options| DiskTier::start(limits, options, (clock, tier), generations, memory)).transpose()
+        let Tiers { keeps_in_memory, disk, exchange } = tiers;
+        let others = exchange.clone().map(|exchange| OtherCaches::new(exchange, clock.clone()));
+        Self::build(limits, keeps_in_memory, others, |generations, memory| {
+            disk.map(|options| DiskTier::start(limits, options, (clock, exchange), generations, memory)).transpose()
         })
     }
 
     fn build<E>(
         limits: CacheLimits,
         keeps_in_memory: bool,
-        shared: Option<SharedTier>,
+        others: Option<OtherCaches>,
         disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
     ) -> Result<Self, E> {
         let budget = Budget::new(limits.memory_bytes_max);
@@ -188,7 +189,7 @@ impl Cache {
         let memory = Arc::new(Memory::new(budget.tier_bytes_max(), resource_bytes_max));
         Ok(Self(Arc::new(SharedCache {
             disk: disk(&generations, &memory)?,
-            shared,
+            others,
             keeps_in_memory,
             succession: RwLock::default(),
             limits,

@@ -3,6 +3,7 @@
 use crate::runtime::clock::Clock;
 use crate::server::start_error::StartError;
 use kasoku_cache::disk::{Admission, DiskOptions};
+use kasoku_cache::purge_exchange::PurgeExchange;
 use kasoku_cache::shared::Tier;
 use kasoku_cache::{Cache, CacheLimits, Tiers};
 use kasoku_options::{
@@ -36,10 +37,10 @@ pub(crate) fn open(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, S
         object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
     };
     let failed = |error| StartError { what: "the shared tier".to_owned(), error };
-    let shared = options.shared.as_ref().map(shared_tier).transpose().map_err(failed)?;
+    let exchange = options.shared.as_ref().map(shared_tier).transpose().map_err(failed)?.map(PurgeExchange::Tier);
     let clock = clock.clone();
     let disk = options.disk.as_ref().map(disk_options);
-    let tiers = Tiers { keeps_in_memory: options.stores_in_memory, disk, shared };
+    let tiers = Tiers { keeps_in_memory: options.stores_in_memory, disk, exchange };
     Cache::with_tiers(limits, tiers, Arc::new(move || clock.now()))
         .map_err(|error| StartError { what: "the threads of the disk tier".to_owned(), error })
 }

@@ -1,4 +1,4 @@
-//! A purge as it stands in the purge log of the shared tier: lines of text, so that other programs can write one (docs/shared-format.md).
+//! A purge as it stands in a purge log: lines of text, so that other programs can write one (docs/shared-format.md).
 
 use crate::generations::{Purge, PurgeScope};
 use crate::tags::Tags;
