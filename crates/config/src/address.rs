@@ -6,7 +6,7 @@
 use crate::host;
 use crate::issue::{ValueError, quoted};
 use kasoku_options::{
-    AddressRange, ListenAddress, MEMCACHED_PORT, OriginAddress, OriginEndpoint, REDIS_PORT, RedisAddress,
+    AddressRange, ListenAddress, MEMCACHED_PORT, OriginAddress, OriginEndpoint, PeerAddress, REDIS_PORT, RedisAddress,
     SHARED_WEIGHT_MAX, SharedEndpoint, SharedServer, SpawnedProgram, UMASK_DEFAULT,
 };
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -322,6 +322,19 @@ pub(crate) fn parse_redis(text: &str) -> Result<RedisAddress, ValueError> {
         OriginEndpoint::Tcp { host, port } => SharedEndpoint::Tcp { host, port },
     };
     Ok(RedisAddress { endpoint, database })
+}
+
+/// `host:port`, `[v6]:port`.
+pub(crate) fn parse_peer(text: &str) -> Result<PeerAddress, ValueError> {
+    const HELP: &str = "write where it listens for its peers, like \"10.0.0.2:6082\"";
+    let bad = |why: &str| ValueError::new(format!("{} is no peer: {why}", quoted(text)), HELP);
+    if text.contains("://") {
+        return Err(bad("it is a URL"));
+    }
+    match parse_authority(text, None).map_err(|why| bad(&why))? {
+        OriginEndpoint::Tcp { host, port } => Ok(PeerAddress { host, port }),
+        OriginEndpoint::Unix(_) => Err(bad("a Unix socket is on this machine")),
+    }
 }
 
 /// `10.0.0.0/8`, `::1`, `unix`.

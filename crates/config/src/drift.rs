@@ -69,6 +69,9 @@ fn beside(setting: &Setting) -> &'static str {
         "shared.redis-user" => "shared.redis = \"redis://a\"\nshared.redis-password-file = \"/p\"\n",
         "shared.redis-password-file" => "shared.redis = \"redis://a\"\n",
         path if path.starts_with("shared.") => "shared.memcached = \"a:1\"\n",
+        "peers" => "peers-listen = \"10.0.0.9:1\"\npeers-token-file = \"/token\"\n",
+        "peers-listen" => "peers = \"a:1\"\npeers-token-file = \"/token\"\n",
+        "peers-token-file" => "peers = \"a:1\"\npeers-listen = \"10.0.0.9:1\"\n",
         "session.probe" => "cookies.session = [\"sid\"]\n",
         path if path.starts_with("session.") => "cookies.session = [\"sid\"]\nsession.probe = \"/me\"\n",
         _ => "",
@@ -90,7 +93,8 @@ const NOTHING_SAID: &str = "[[site]]\norigin = \"http://app\"\n[[site.rule]]\npa
 
 /// What [`file_with`] is compared with: the same file without the setting.
 fn nothing_said(setting: &Setting, scope: SettingScope) -> String {
-    let beside = beside(setting);
+    // Peers need all their settings.
+    let beside = if setting.path.starts_with("peers-") { "" } else { beside(setting) };
     if !beside.is_empty() {
         return match scope {
             SettingScope::Top => format!("{beside}{NOTHING_SAID}"),

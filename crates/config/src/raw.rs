@@ -35,6 +35,9 @@ pub(crate) struct Raw {
     pub(crate) memory: RawMemory,
     pub(crate) disk: RawDisk,
     pub(crate) shared: RawShared,
+    pub(crate) peers: Option<LocatedTexts>,
+    pub(crate) peers_listen: Option<Located<String>>,
+    pub(crate) peers_token_file: Option<Located<String>>,
     pub(crate) access_log: RawAccessLog,
     pub(crate) log: RawLog,
     pub(crate) traces: RawTraces,
@@ -89,6 +92,13 @@ pub(crate) struct RawRule {
     pub(crate) route: RawRoute,
 }
 
+impl RawShared {
+    /// The servers, whatever their kind is.
+    pub(crate) fn servers(&self) -> Option<&LocatedTexts> {
+        self.memcached.as_ref().or(self.redis.as_ref()).or(self.redis_cluster.as_ref())
+    }
+}
+
 impl Raw {
     /// The file's keys; faults go to `issues`.
     pub(crate) fn read(document: &DeTable<'_>, issues: &mut Vec<Issue>) -> Self {
@@ -107,6 +117,9 @@ impl Raw {
             memory: keys.group("memory", RawMemory::read),
             disk: keys.group("disk", RawDisk::read),
             shared: keys.group("shared", RawShared::read),
+            peers: keys.texts("peers"),
+            peers_listen: keys.text("peers-listen"),
+            peers_token_file: keys.text("peers-token-file"),
             access_log: keys.group("access-log", RawAccessLog::read),
             log: keys.group("log", RawLog::read),
             traces: keys.group("traces", RawTraces::read),

@@ -5,6 +5,7 @@ use crate::hit_headers::HitHeaders;
 use crate::limits::ClientLimits;
 use crate::listener::{AddressRange, ListenAddress, Listener};
 use crate::logs::{AccessLogOptions, ProgramLog};
+use crate::peers::Peers;
 use crate::route::Route;
 use crate::shared::SharedTier;
 use crate::site::Site;
@@ -53,6 +54,8 @@ pub struct Options {
     pub disk: Option<DiskTier>,
     /// Servers in which several caches keep their responses together. Default: none.
     pub shared: Option<SharedTier>,
+    /// The other front ends, to which purges are told. Default: none. Not beside a shared tier.
+    pub peers: Option<Peers>,
     /// Bounds and deadlines of the clients' side.
     pub limits: ClientLimits,
     /// Where request bodies are kept until they are complete.

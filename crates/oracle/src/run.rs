@@ -110,6 +110,7 @@ fn options(origin: SocketAddr) -> Options {
         stores_in_memory: true,
         disk: None,
         shared: None,
+        peers: None,
         object_bytes_max: OBJECT_BYTES_MAX,
         limits: ClientLimits { drain_timeout: Duration::from_secs(1), ..ClientLimits::default() },
         request_buffer: kasoku_options::RequestBuffer::default(),

@@ -59,6 +59,7 @@ impl Setup {
             stores_in_memory: true,
             disk: None,
             shared: None,
+            peers: None,
             object_bytes_max: 16 << 20,
             limits,
             request_buffer: RequestBuffer::default(),

@@ -9,8 +9,7 @@ use kasoku_options::Options;
 /// Warns of such a shared tier.
 pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
     let is_open = options.shared.as_ref().is_some_and(|shared| shared.secret_file.is_none());
-    let written = raw.shared.memcached.as_ref().or(raw.shared.redis.as_ref()).or(raw.shared.redis_cluster.as_ref());
-    let Some(written) = written.filter(|_| is_open) else { return };
+    let Some(written) = raw.shared.servers().filter(|_| is_open) else { return };
     let issue = Issue::warning("without a secret, whoever can write to these servers can put any page into the cache");
     let help = "write `secret-file = \"/etc/kasoku/shared.secret\"` into `[shared]`, the same file for each Kasoku of these servers; \
                 or let no other program reach them";

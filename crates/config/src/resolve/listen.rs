@@ -64,6 +64,32 @@ pub(super) fn admin(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<I
     Some(address)
 }
 
+/// Where the other front ends connect.
+pub(super) fn peers(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<Issue>) -> Option<SocketAddr> {
+    let text = raw.peers_listen.as_ref()?;
+    let address = match address::parse_listen(&text.value) {
+        Ok(ListenAddress::Tcp(address)) if address.port() != 0 => address,
+        Ok(_) => {
+            let issue = Issue::error(format!("`peers-listen` can't be {}", quoted(&text.value))).at(&text.place);
+            issues
+                .push(issue.help("other machines connect to it: write an address and a port, like \"10.0.0.1:6082\""));
+            return None;
+        }
+        Err(fault) => {
+            issues.push(fault.at(&text.place));
+            return None;
+        }
+    };
+    let is_admin = |admin: &&Located<String>| admin.value.parse() == Ok(address);
+    if let Some(earlier) = earlier(listeners, &ListenAddress::Tcp(address)) {
+        issues.push(twice(text, earlier));
+    } else if let Some(admin) = raw.admin.as_ref().filter(is_admin) {
+        let issue = Issue::error(format!("{} is listened on twice", quoted(&text.value))).at(&text.place);
+        issues.push(issue.related(&admin.place, "first here").help("give it another port"));
+    }
+    Some(address)
+}
+
 /// Where the operator's commands connect without a token.
 pub(super) fn control_socket(raw: &Raw, issues: &mut Vec<Issue>) -> ControlSocket {
     match raw.control_socket.as_ref().map(|text| (text, text.value.as_str())) {

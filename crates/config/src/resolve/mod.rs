@@ -21,6 +21,7 @@ mod gateway;
 mod guard;
 mod listen;
 mod origins;
+mod peers;
 mod policy;
 mod program_log;
 mod programs;
@@ -35,7 +36,7 @@ mod visitors;
 use crate::bounds;
 use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::line_numbers::LineNumbers;
-use crate::raw::{LocatedTexts, Raw, RawLimits, RawMemory, RawRequestBuffer, RawShared};
+use crate::raw::{LocatedTexts, Raw, RawLimits, RawMemory, RawRequestBuffer};
 use crate::table::{self, SettingScope};
 use crate::value::show_size;
 use kasoku_options::{
@@ -61,6 +62,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -
         stores_in_memory: raw.memory.store.as_ref().is_none_or(|store| store.value),
         disk: disk::disk(&raw.disk, issues),
         shared: shared::shared(&raw.shared, issues),
+        peers: peers::peers(raw, &listeners, issues),
         limits: limits(&raw.limits),
         request_buffer: request_buffer(&raw.request_buffer, issues),
         trusted_proxies: trusted_proxies(raw, issues),
@@ -100,8 +102,7 @@ fn memory(raw: &RawMemory, issues: &mut Vec<Issue>) -> (u64, u64) {
 /// Warns of a cache that stores nothing anywhere.
 fn warn_of_no_tier(raw: &Raw, issues: &mut Vec<Issue>) {
     let off = raw.memory.store.as_ref().filter(|store| !store.value);
-    let RawShared { memcached, redis, redis_cluster, .. } = &raw.shared;
-    let has_another = raw.disk.path.is_some() || [memcached, redis, redis_cluster].into_iter().any(Option::is_some);
+    let has_another = raw.disk.path.is_some() || raw.shared.servers().is_some();
     if let Some(off) = off.filter(|_| !has_another) {
         let issue =
             Issue::warning("nothing is stored: `memory.store` is off, and there is no other tier").at(&off.place);

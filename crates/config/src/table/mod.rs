@@ -17,6 +17,7 @@ mod gateway;
 mod guard;
 mod limits;
 mod origins;
+mod peers;
 mod programs;
 mod sendfile;
 mod server;
@@ -114,11 +115,12 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 26] = [
+pub(crate) static SECTIONS: [&Section; 27] = [
     &server::SERVER,
     &server::MEMORY,
     &server::DISK,
     &shared::SHARED,
+    &peers::PEERS,
     &server::ACCESS_LOG,
     &server::LOG,
     &server::TRACES,

@@ -4,8 +4,9 @@ use kasoku_config::check_text;
 use kasoku_options::{
     AddressRange, AnonymousCookie, Balance, ClientLimits, CookieRules, Gateway, HitHeaders, HostPattern, ListenAddress,
     Listener, NOISE_COOKIES, Options, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OriginOptions,
-    OtherCookies, PathGlob, ProgramLimits, RedisAddress, RedisServers, Rewrite, Route, SendfileRules, ServerDown,
-    SessionProbe, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier, Symlinks, UrlKey, UrlPattern,
+    OtherCookies, PathGlob, PeerAddress, Peers, ProgramLimits, RedisAddress, RedisServers, Rewrite, Route,
+    SendfileRules, ServerDown, SessionProbe, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier,
+    Symlinks, UrlKey, UrlPattern,
 };
 use kasoku_semantics::coding::CodingLevels;
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
@@ -460,6 +461,21 @@ fn a_shared_tier_may_be_redis_or_a_cluster() {
     let socket = RedisAddress { endpoint: SharedEndpoint::Unix("/run/r.sock".into()), database: 0 };
     let written = servers("redis = \"unix:/run/r.sock\"");
     assert_eq!(written, Some(SharedServers::Redis(redis(vec![socket], false))));
+}
+
+#[test]
+fn peers_are_the_other_front_ends() {
+    let peers = |lines: &str| options(&format!("{lines}\n[[site]]\norigin = \"http://app\"\n")).peers;
+    assert_eq!(peers(""), None);
+    let address = |host: &str| PeerAddress { host: host.to_owned(), port: 6082 };
+    let written = "peers = [\"Front-2.example:6082\", \"[fd00::3]:6082\"]\npeers-listen = \"[fd00::1]:6082\"\n\
+                   peers-token-file = \"/etc/t\"";
+    let expected = Peers {
+        addresses: vec![address("front-2.example"), address("fd00::3")],
+        listen: "[fd00::1]:6082".parse().unwrap(),
+        token_file: "/etc/t".into(),
+    };
+    assert_eq!(peers(written), Some(expected));
 }
 
 #[test]
