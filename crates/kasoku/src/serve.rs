@@ -126,6 +126,8 @@ impl<'f> Service<'f> {
         // What root creates belongs to the user that it becomes, since a successor is not root.
         let owner = options.user.as_deref().map(identity::future_owner).transpose()?.flatten();
         let listening = Listening::open(&options.listeners, workers, &mut predecessor.sockets)?;
+        let listening =
+            listening.and_for_peers(options.peers.as_ref().map(|peers| peers.listen), &mut predecessor.sockets)?;
         let control = Control::open(&options.control_socket, &mut predecessor.sockets, owner)?;
         // Closes inherited sockets on which nothing listens any more.
         predecessor.sockets.0.clear();
@@ -202,6 +204,9 @@ impl<'f> Service<'f> {
         let others = options.listeners.iter().map(|listener| &listener.address);
         for address in others.filter(|address| !matches!(address, ListenAddress::Tcp(_))) {
             tracing::info!("listening on {address}");
+        }
+        if let Some(peers) = &options.peers {
+            tracing::info!("listener for peers on {}", peers.listen);
         }
         if let Some(written) = &options.admin {
             let address = self.admin.as_ref().and_then(Admin::address).map(|address| format!("http://{address}"));

@@ -5,7 +5,8 @@ use kasoku_cache::{Invalidated, Uncertain};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long the servers of the shared tier are waited for. All are asked at once, and each answers within its timeout or not at all.
+/// How long the servers of the shared tier are waited for, or the peers. All are asked at once, and each answers within its timeout or not at
+/// all.
 const TOLD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What was removed may come back.
@@ -17,12 +18,14 @@ pub(crate) enum NotCertain {
     DiskTimeout,
 }
 
-/// Waits until a removal is certain here, and the other front ends can know of it. If they can't, they hear of it when the servers are back.
+/// Waits until a removal is certain here, and the other front ends can know of it. If they can't, they hear of it when the servers or they are back.
 pub(crate) async fn certain(mut removed: Invalidated) -> Result<(), NotCertain> {
     let told = removed.take_told();
     let certain = if removed.is_certain() { Ok(Ok(removed.keys)) } else { timeout(DISK_TIMEOUT, removed.wait()).await };
     if timeout(TOLD_TIMEOUT, told.wait()).await.is_err() {
-        tracing::warn!("the servers of the shared tier do not answer: other front ends hear of a purge later");
+        tracing::warn!(
+            "not all servers of the shared tier or peers have answered: other front ends hear of a purge later"
+        );
     }
     match certain {
         Ok(Ok(_)) => Ok(()),

@@ -48,7 +48,7 @@ pub struct Engine {
     access_log: Option<AccessLog>,
     checks: Option<HealthChecks>,
     compressor: Compressor,
-    /// `None`: there is no shared tier, or the engine has ended.
+    /// `None`: there are no other front ends, or the engine has ended.
     follower: Option<PurgeFollower>,
     /// The receiving end of the queue of spans, until it is taken.
     spans: Option<Spans>,
@@ -82,6 +82,8 @@ impl Engine {
     /// Opens all listeners and starts the workers. When it fails, nothing is served.
     pub fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let listening = Listening::open(&options.listeners, options.workers.max(1), &mut Inherited::default())?;
+        let peers = options.peers.as_ref().map(|peers| peers.listen);
+        let listening = listening.and_for_peers(peers, &mut Inherited::default())?;
         Self::serve(options, listening, clock)
     }
 
@@ -90,7 +92,9 @@ impl Engine {
         let workers = options.workers.max(1);
         let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
         let cache = tiers::open(&options, &clock)?;
-        let follower = PurgeFollower::start(&cache, &clock)
+        let peers_socket =
+            listening.for_peers().map_err(|error| StartError { what: "the listener for peers".to_owned(), error })?;
+        let follower = PurgeFollower::start(&cache, &clock, peers_socket)
             .map_err(|error| StartError { what: "the thread for purges of other front ends".to_owned(), error })?;
         // Three rows of counters more than workers: for the log's writer, for the writer that takes its place, and for calls
         // through a handle.
@@ -284,6 +288,10 @@ impl Engine {
         let _ = self.shutdown.send(shutdown);
         self.checks = None;
         if shutdown == WorkerState::HandingOver {
+            // Peers write to the new process from now on. What is purged here until the last request ends is still told to them.
+            if let Some(follower) = &self.follower {
+                follower.stop_listening();
+            }
             // Long before the last request ends here: the new process has nothing stored without it.
             self.handle.cache().give_up_disk();
         }

@@ -17,7 +17,25 @@ pub struct Inherited(pub HashMap<String, Vec<ListeningSocket>>);
 
 /// The sockets of all listeners.
 #[derive(Debug, Default)]
-pub struct Listening(Vec<OpenListener>);
+pub struct Listening {
+    listeners: Vec<OpenListener>,
+    /// Where peers connect. A reload leaves it as it is.
+    peers: Option<PeersSocket>,
+}
+
+/// The socket on which peers connect.
+#[derive(Debug)]
+struct PeersSocket {
+    address: SocketAddr,
+    socket: ListeningSocket,
+}
+
+impl PeersSocket {
+    /// The name of the socket for a process that takes this one's place. No address of a client socket begins so.
+    fn name(address: SocketAddr) -> String {
+        format!("peers {address}")
+    }
+}
 
 /// One listener, open.
 #[derive(Debug)]
@@ -46,23 +64,51 @@ impl Listening {
             };
             Ok(OpenListener { listener: listener.clone(), sockets })
         };
-        listeners.iter().map(open).collect::<Result<_, _>>().map(Self)
+        let listeners = listeners.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { listeners, peers: None })
+    }
+
+    /// Opens the socket for peers as well, or uses the one that was handed over.
+    ///
+    /// # Errors
+    /// It can't be opened.
+    pub fn and_for_peers(self, address: Option<SocketAddr>, inherited: &mut Inherited) -> Result<Self, StartError> {
+        let Some(address) = address else { return Ok(self) };
+        let name = PeersSocket::name(address);
+        let socket = match inherited.0.remove(&name).and_then(|mut sockets| sockets.pop()) {
+            Some(socket) => Ok(socket),
+            None => listen::tcp(address, 1)
+                .and_then(|mut sockets| sockets.pop().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())),
+        };
+        let socket =
+            socket.map_err(|error| StartError { what: format!("the listener for peers, {address}"), error })?;
+        Ok(Self { peers: Some(PeersSocket { address, socket }), ..self })
+    }
+
+    /// A duplicate of the socket for peers.
+    pub(crate) fn for_peers(&self) -> io::Result<Option<ListeningSocket>> {
+        self.peers.as_ref().map(|peers| peers.socket.duplicate()).transpose()
     }
 
     /// The TCP addresses, in the order of the listeners.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.0.iter().filter_map(|open| open.sockets.first()?.local_address()).collect()
+        self.listeners.iter().filter_map(|open| open.sockets.first()?.local_address()).collect()
     }
 
     /// Each socket with the address at which this process was told to listen, for a process that takes its place.
     pub fn sockets(&self) -> impl Iterator<Item = (String, &ListeningSocket)> {
-        self.0.iter().flat_map(|open| open.sockets.iter().map(|socket| (open.listener.address.to_string(), socket)))
+        let peers = self.peers.iter().map(|peers| (PeersSocket::name(peers.address), &peers.socket));
+        let of = |open: &OpenListener| open.listener.address.to_string();
+        self.listeners
+            .iter()
+            .flat_map(move |open| open.sockets.iter().map(move |socket| (of(open), socket)))
+            .chain(peers)
     }
 
     /// The sockets of each worker. Each socket belongs to some worker, and each worker has a socket of each listener.
     pub(crate) fn shares(&self, workers: usize) -> io::Result<Vec<Vec<WorkerSocket>>> {
         let mut shares: Vec<Vec<WorkerSocket>> = (0..workers).map(|_| Vec::new()).collect();
-        for OpenListener { listener, sockets } in &self.0 {
+        for OpenListener { listener, sockets } in &self.listeners {
             for number in 0..workers.max(sockets.len()) {
                 let socket = sockets.get(number % sockets.len().max(1));
                 let share = shares.get_mut(number % workers.max(1));
@@ -78,17 +124,22 @@ impl Listening {
     /// closed. When it fails, nothing changes.
     pub(crate) fn changed(&self, listeners: &[Listener], workers: usize) -> Result<Self, StartError> {
         let mut kept = Inherited::default();
-        for OpenListener { listener, sockets } in &self.0 {
+        for OpenListener { listener, sockets } in &self.listeners {
             let name = listener.address.to_string();
             let sockets = sockets.iter().map(ListeningSocket::duplicate).collect::<io::Result<_>>();
             kept.0.insert(name.clone(), sockets.map_err(|error| StartError { what: name, error })?);
         }
-        Self::open(listeners, workers, &mut kept)
+        let peers = self.peers.as_ref().map(|peers| {
+            let socket = peers.socket.duplicate();
+            let socket = socket.map_err(|error| StartError { what: PeersSocket::name(peers.address), error })?;
+            Ok(PeersSocket { address: peers.address, socket })
+        });
+        Ok(Self { peers: peers.transpose()?, ..Self::open(listeners, workers, &mut kept)? })
     }
 
     /// Whether that listener is open.
     pub(crate) fn has(&self, listener: &Listener) -> bool {
-        self.0.iter().any(|open| open.listener == *listener)
+        self.listeners.iter().any(|open| open.listener == *listener)
     }
 }
 

@@ -7,11 +7,12 @@ use kasoku_cache::purge_exchange::PurgeExchange;
 use kasoku_cache::shared::Tier;
 use kasoku_cache::{Cache, CacheLimits, Tiers};
 use kasoku_options::{
-    DiskAdmission, DiskTier, Options, RedisAddress, RedisServers, ServerDown, SharedEndpoint, SharedRing, SharedServer,
-    SharedServers, SharedTier, object_bytes_limit,
+    DiskAdmission, DiskTier, Options, Peers as PeersOptions, RedisAddress, RedisServers, ServerDown, SharedEndpoint,
+    SharedRing, SharedServer, SharedServers, SharedTier, object_bytes_limit,
 };
 use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::names::Namespace;
+use kasoku_shared::peers::{PeerAddress, Peers};
 use kasoku_shared::placement::Distribution;
 use kasoku_shared::redis::RedisOptions;
 use kasoku_shared::sealed::Sealer;
@@ -36,8 +37,7 @@ pub(crate) fn open(options: &Options, clock: &Arc<dyn Clock>) -> Result<Cache, S
         memory_bytes_max: options.memory_bytes_max,
         object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
     };
-    let failed = |error| StartError { what: "the shared tier".to_owned(), error };
-    let exchange = options.shared.as_ref().map(shared_tier).transpose().map_err(failed)?.map(PurgeExchange::Tier);
+    let exchange = purge_exchange(options)?;
     let clock = clock.clone();
     let disk = options.disk.as_ref().map(disk_options);
     let tiers = Tiers { keeps_in_memory: options.stores_in_memory, disk, exchange };
@@ -53,6 +53,25 @@ fn disk_options(tier: &DiskTier) -> DiskOptions {
         DiskAdmission::OnEviction => Admission::OnEviction,
     };
     DiskOptions { path: path.clone(), size_bytes: *size_bytes, admission }
+}
+
+fn purge_exchange(options: &Options) -> Result<Option<PurgeExchange>, StartError> {
+    let (what, exchange) = match (&options.shared, &options.peers) {
+        (Some(tier), _) => ("the shared tier".to_owned(), shared_tier(tier).map(PurgeExchange::Tier)),
+        (None, Some(peers)) => {
+            (format!("the token {}", peers.token_file.display()), of_peers(peers).map(PurgeExchange::Peers))
+        }
+        (None, None) => return Ok(None),
+    };
+    exchange.map(Some).map_err(|error| StartError { what, error })
+}
+
+/// Connects to no peer: the thread that follows them does.
+fn of_peers(peers: &PeersOptions) -> io::Result<Arc<Peers>> {
+    let token = secret::read(&peers.token_file)?;
+    let address =
+        |address: &kasoku_options::PeerAddress| PeerAddress { host: address.host.clone(), port: address.port };
+    Peers::new(peers.addresses.iter().map(address).collect(), &token).map_err(io::Error::other)
 }
 
 /// Connects to no server: each worker does, when it asks the first time.
