@@ -13,15 +13,17 @@
 //! not numbers: `classes` has all requests by the class of their status; `sites` is a list with each site's requests, by result and
 //! class; `not_hits` is a list of results and reasons; `process` has what `/metrics` has under `process_`; `origins` is a list of
 //! such objects, each with its address under `origin`, and `shared_servers` a list of those of the shared tier's servers, each with its
-//! address under `server`; `times` is a list of the histograms, whose `buckets` say how many values fell
+//! address under `server`; `peers` is one of the peers, with theirs under `peer`; `times` is a list of the histograms, whose `buckets` say how many values fell
 //! below each bound and not below the bound before it. `hit_ratio` is null before the first request.
 //!
 //! All names are constants of lower-case letters, digits and `_`. All values are numbers, except the version, the addresses, the
 //! names of sites and the words of labels; of these, only addresses and names of sites need escaping.
 
+use crate::peers::OF_PEER;
 use crate::process::ProcessStats;
 use crate::shared_servers::OF_SERVER;
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION, seconds};
+use kasoku_cache::purge_exchange::PeerStatus;
 use kasoku_cache::shared::ServerStatus;
 use kasoku_engine::OriginNumbers;
 use kasoku_metrics::histogram::BOUNDS_US;
@@ -38,7 +40,8 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     let origins: Vec<_> = snapshot.origins.iter().map(origin).collect();
     let times: Vec<_> = snapshot.times.iter().map(|(timer, histogram)| times(*timer, histogram)).collect();
     let servers: Vec<_> = snapshot.shared_servers.iter().map(shared_server).collect();
-    let last = [("origins", origins), ("shared_servers", servers), ("times", times)];
+    let peers: Vec<_> = snapshot.peers.iter().map(peer).collect();
+    let last = [("origins", origins), ("shared_servers", servers), ("peers", peers), ("times", times)];
     let last = last.map(|(name, list)| (name, format!("[{}]", list.join(", "))));
     let all = first.into_iter().chain(gauges).chain(counters).chain(counted).chain(labelled(snapshot)).chain(last);
     let lines: Vec<_> = all.map(|(name, value)| format!("  \"{name}\": {value}")).collect();
@@ -85,6 +88,12 @@ fn origin(numbers: &OriginNumbers) -> String {
 fn shared_server(server: &ServerStatus) -> String {
     let name = format!("\"server\": \"{}\"", escaped(&server.address));
     let numbers = OF_SERVER.iter().map(|number| format!("\"{}\": {}", number.name, number.value(server)));
+    format!("{{{}}}", [name].into_iter().chain(numbers).collect::<Vec<_>>().join(", "))
+}
+
+fn peer(peer: &PeerStatus) -> String {
+    let name = format!("\"peer\": \"{}\"", escaped(&peer.address));
+    let numbers = OF_PEER.iter().map(|number| format!("\"{}\": {}", number.name, (number.value)(peer)));
     format!("{{{}}}", [name].into_iter().chain(numbers).collect::<Vec<_>>().join(", "))
 }
 

@@ -42,6 +42,7 @@ mod guard;
 mod history;
 mod json;
 mod listener;
+mod peers;
 mod process;
 mod prometheus;
 mod purge;

@@ -4,10 +4,12 @@
 //! itself instead of through a registry, which would hold a second copy of the table. Help texts are constants without a backslash or
 //! a line break, the only bytes that the format would want escaped (a test checks that).
 
+use crate::peers::OF_PEER;
 use crate::process::ProcessStats;
 use crate::shared_servers::OF_SERVER;
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION, seconds};
 use http::HeaderValue;
+use kasoku_cache::purge_exchange::PeerStatus;
 use kasoku_cache::shared::ServerStatus;
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Histogram, Timer};
@@ -40,6 +42,7 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
         }
     }
     shared_servers(&mut out, &snapshot.shared_servers);
+    peers(&mut out, &snapshot.peers);
     let build = format!("kasoku_build_info{{version=\"{VERSION}\"}}");
     describe(&mut out, "kasoku_build_info", "gauge", "Always 1; the version is the label.");
     line(&mut out, &build, 1);
@@ -82,6 +85,17 @@ fn shared_servers(out: &mut String, servers: &[ServerStatus]) {
         describe(out, &name, kind, number.help);
         for server in servers {
             let _ = writeln!(out, "{name}{{server=\"{}\"}} {}", escaped(&server.address), number.value(server));
+        }
+    }
+}
+
+fn peers(out: &mut String, peers: &[PeerStatus]) {
+    for number in OF_PEER.iter().filter(|_| !peers.is_empty()) {
+        let (suffix, kind) = if number.is_counter { ("_total", "counter") } else { ("", "gauge") };
+        let name = format!("kasoku_{}{suffix}", number.name);
+        describe(out, &name, kind, number.help);
+        for peer in peers {
+            let _ = writeln!(out, "{name}{{peer=\"{}\"}} {}", escaped(&peer.address), (number.value)(peer));
         }
     }
 }
@@ -132,6 +146,7 @@ fn line(out: &mut String, name: &str, value: u64) {
 mod tests {
     use super::escaped;
     use super::{NOT_HITS, RESPONSES};
+    use crate::peers::OF_PEER;
     use crate::process::OF_PROCESS;
     use crate::shared_servers::OF_SERVER;
     use crate::snapshot::{EXTERNAL_COUNTERS, GAUGES, OF_ORIGIN};
@@ -145,9 +160,16 @@ mod tests {
         let of_process = OF_PROCESS.iter().map(|number| (number.name.trim_end_matches("_total"), number.help));
         let of_origins = OF_ORIGIN.iter().map(|number| (number.name, number.help));
         let of_servers = OF_SERVER.iter().map(|number| (number.name, number.help));
+        let of_peers = OF_PEER.iter().map(|number| (number.name, number.help));
         let times = Timer::ALL.iter().map(|timer| (timer.name(), timer.help()));
-        let all =
-            counters.chain(gauges).chain(of_origins).chain(of_servers).chain(times).chain(labelled).chain(of_process);
+        let all = counters
+            .chain(gauges)
+            .chain(of_origins)
+            .chain(of_servers)
+            .chain(of_peers)
+            .chain(times)
+            .chain(labelled)
+            .chain(of_process);
         for (name, help) in all {
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert!(!name.ends_with("_total"), "{name}");

@@ -2,7 +2,7 @@
 //!
 //! Counters and histograms come from the two tables in `kasoku-metrics`. The tables here have the other numbers: gauges, numbers that
 //! other parts of the program count, and the numbers of each origin. Those of each server of the shared tier are in
-//! `shared_servers`, those of the process in `process`. Both formats walk these
+//! `shared_servers`, those of each peer in `peers`, those of the process in `process`. Both formats walk these
 //! tables, so a new row appears in both.
 //!
 //! Workers go on counting while the cells are read one after the other, so on a busy engine numbers that belong
@@ -11,6 +11,7 @@
 use crate::AdminHandle;
 use crate::process::ProcessStats;
 use kasoku_cache::disk::{DiskState, DiskStatus};
+use kasoku_cache::purge_exchange::{PeerStatus, PeersStatus};
 use kasoku_cache::shared::{ServerStatus, TierStatus};
 use kasoku_engine::OriginNumbers;
 use kasoku_metrics::{Counter, Histogram, Metrics, NotHits, Responses, Timer};
@@ -207,6 +208,31 @@ pub(crate) const EXTERNAL_COUNTERS: &[Gauge] = &[
         help: "Times that everything stored here was dropped, since purges of other front ends may have been lost.",
         read: |handle| shared(handle, |shared| shared.dropped_everything),
     },
+    Gauge {
+        name: "peer_purges_published",
+        help: "Purges and invalidations that the peers are told of.",
+        read: |handle| peers(handle, |peers| peers.purges_published),
+    },
+    Gauge {
+        name: "peer_purges_received",
+        help: "Purges and invalidations of peers that were carried out here.",
+        read: |handle| peers(handle, |peers| peers.purges_carried_out),
+    },
+    Gauge {
+        name: "peer_purges_missing",
+        help: "Records that were missing in a front end's log of purges, or could not be read.",
+        read: |handle| peers(handle, |peers| peers.purges_missing),
+    },
+    Gauge {
+        name: "peer_dropped_everything",
+        help: "Times that everything stored here was dropped, since purges of peers may have been lost.",
+        read: |handle| peers(handle, |peers| peers.dropped_everything),
+    },
+    Gauge {
+        name: "peer_requests_refused",
+        help: "Requests to the listener for peers that did not show the token.",
+        read: |handle| peers(handle, |peers| peers.refused),
+    },
 ];
 
 /// A number of the disk tier; 0 where there is none.
@@ -217,6 +243,11 @@ fn disk(handle: &AdminHandle, number: fn(&DiskStatus) -> u64) -> u64 {
 /// A number of the shared tier; 0 where there is none.
 fn shared(handle: &AdminHandle, number: fn(&TierStatus) -> u64) -> u64 {
     handle.engine.cache().shared_status().as_ref().map_or(0, number)
+}
+
+/// A number of the peers; 0 where there are none.
+fn peers(handle: &AdminHandle, number: fn(&PeersStatus) -> u64) -> u64 {
+    handle.engine.cache().peers_status().as_ref().map_or(0, number)
 }
 
 /// A number that each origin has.
@@ -285,6 +316,8 @@ pub(crate) struct Snapshot {
     pub(crate) origins: Vec<OriginNumbers>,
     /// In the order of the configuration.
     pub(crate) shared_servers: Vec<ServerStatus>,
+    /// In the order of the configuration.
+    pub(crate) peers: Vec<PeerStatus>,
     /// Hits per request that the cache or the origin answered, 0 to 1; `None` before the first. Kasoku's own errors don't count.
     pub(crate) hit_ratio: Option<f64>,
 }
@@ -301,6 +334,7 @@ impl Snapshot {
             gauges: read(GAUGES, handle),
             origins: handle.engine.origins().numbers(),
             shared_servers: handle.engine.cache().shared_status().unwrap_or_default().servers,
+            peers: handle.engine.cache().peers_status().unwrap_or_default().peers,
             hit_ratio: hit_ratio(handle.engine.metrics()),
         }
     }

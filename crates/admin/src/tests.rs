@@ -4,16 +4,19 @@ mod explain;
 mod top;
 
 use super::*;
+use kasoku_cache::Purge;
 use kasoku_engine::Engine;
+use kasoku_engine::purge::PurgeTarget;
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
 use kasoku_options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
-use kasoku_options::{SharedEndpoint, SharedServer, SharedTier};
+use kasoku_options::{PeerAddress, Peers, SharedEndpoint, SharedServer, SharedTier};
 use kasoku_origin::health::CheckResult;
 use kasoku_semantics::Reason;
-use kasoku_testkit::Setup;
+use kasoku_testkit::{Folder, Setup};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -171,7 +174,7 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     assert!(stats["uptime_seconds"].is_u64());
     // As many members as rows: no two numbers have the same name.
     let read = snapshot::GAUGES.len() + snapshot::EXTERNAL_COUNTERS.len();
-    assert_eq!(stats.as_object().unwrap().len(), 9 + Counter::ALL.len() + read);
+    assert_eq!(stats.as_object().unwrap().len(), 10 + Counter::ALL.len() + read);
     assert_eq!((&stats["memory_limit_bytes"], &stats["evictions"]), (&(64 << 20).into(), &0.into()));
     assert_eq!(stats["stored_limit_bytes"], 56 << 20);
     assert!(stats["process"]["resident_memory_bytes"].as_u64().unwrap() > 100_000, "{}", stats["process"]);
@@ -277,6 +280,46 @@ fn each_server_of_the_shared_tier_has_its_numbers_in_both_formats() {
     let [tcp, unix] = top["shared_servers"].as_array().unwrap().as_slice() else { panic!("two servers: {top}") };
     assert_eq!((&tcp["server"], &tcp["is_up"], &tcp["hit_ratio"]), (&"127.0.0.1:1".into(), &false.into(), &().into()));
     assert_eq!(unix["server"], "unix:/nowhere/\"a\\b");
+}
+
+#[test]
+fn each_peer_has_its_numbers_in_both_formats() {
+    let folder = Folder::new();
+    let token_file = folder.join("token");
+    std::fs::write(&token_file, "0123456789abcdef").unwrap();
+    std::fs::set_permissions(&token_file, PermissionsExt::from_mode(0o600)).unwrap();
+    // No program listens at either of them.
+    let addresses = ["127.0.0.1", "::1"].map(|host| PeerAddress { host: host.to_owned(), port: 1 }).to_vec();
+    let peers = Peers { addresses, listen: "127.0.0.1:0".parse().unwrap(), token_file };
+    let options = |options: &mut Options| {
+        options.listeners.clear();
+        options.peers = Some(peers);
+    };
+    let engine = Setup::safe().options(options).run_without_origin();
+    let admin_handle = AdminHandle::new(engine.handle().clone(), None);
+    let admin = Admin::start(&loopback(), admin_handle.clone()).unwrap();
+    engine.handle().purge(&PurgeTarget::All, Purge::Hard).unwrap();
+    let answer = get(&admin, "/metrics");
+    for line in [
+        "# TYPE kasoku_peer_up gauge",
+        "# TYPE kasoku_peer_reply_seconds_total counter",
+        "kasoku_peer_up{peer=\"127.0.0.1:1\"} 0",
+        "kasoku_peer_up{peer=\"[::1]:1\"} 0",
+        "kasoku_peer_timeouts_total{peer=\"127.0.0.1:1\"} 0",
+        "kasoku_peer_purges_published_total 1",
+        "kasoku_peer_requests_refused_total 0",
+    ] {
+        assert!(body(&answer).lines().any(|written| written == line), "{line}\n{answer}");
+    }
+    let stats: serde_json::Value = serde_json::from_str(body(&get(&admin, "/stats"))).unwrap();
+    let [first, second] = stats["peers"].as_array().unwrap().as_slice() else { panic!("two peers: {stats}") };
+    assert_eq!((&first["peer"], &first["peer_up"]), (&"127.0.0.1:1".into(), &0.into()));
+    assert!(first["peer_log_age_seconds"].is_number() && first["peer_errors"].as_u64() > Some(0), "{first}");
+    assert_eq!(second["peer"], "[::1]:1");
+    let top: serde_json::Value = serde_json::from_str(&crate::top::text(&admin_handle)).unwrap();
+    let [first, _] = top["peers"].as_array().unwrap().as_slice() else { panic!("two peers: {top}") };
+    assert_eq!((&first["peer"], &first["is_up"]), (&"127.0.0.1:1".into(), &false.into()));
+    assert_eq!(first["reply_seconds_mean"], serde_json::Value::Null);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::AdminHandle;
 use crate::history::{Sample, SampledRates, SecondSample, ServerRates};
 use crate::snapshot::VERSION;
+use kasoku_cache::purge_exchange::PeerStatus;
 use kasoku_cache::shared::ServerStatus;
 use kasoku_engine::OriginNumbers;
 use kasoku_engine::top::{NotHitKind, TopUrl};
@@ -35,6 +36,7 @@ pub(crate) fn text(handle: &AdminHandle) -> String {
         },
         "origins": handle.engine.origins().numbers().iter().map(|origin| of_origin(origin, &limits)).collect::<Vec<_>>(),
         "shared_servers": servers.iter().zip(server_rates).map(of_server).collect::<Vec<_>>(),
+        "peers": cache.peers_status().unwrap_or_default().peers.iter().map(of_peer).collect::<Vec<_>>(),
         "urls_seconds": top.seconds,
         "urls": top.urls.iter().map(of_url).collect::<Vec<_>>(),
     });
@@ -101,6 +103,17 @@ fn of_server((server, rates): (&ServerStatus, &ServerRates)) -> Value {
         "hit_ratio": rates.hit_ratio.map(share),
         "reply_seconds_mean": rates.reply_seconds_mean,
         "reply_seconds_max": server.reply_max_us as f64 / 1e6,
+    })
+}
+
+fn of_peer(peer: &PeerStatus) -> Value {
+    json!({
+        "peer": peer.address,
+        "is_up": peer.is_up,
+        "outages": peer.outages,
+        "failures": peer.errors.saturating_add(peer.timeouts),
+        "reply_seconds_mean": (peer.replies > 0).then(|| peer.reply_us as f64 / peer.replies as f64 / 1e6),
+        "reply_seconds_max": peer.reply_max_us as f64 / 1e6,
     })
 }
 

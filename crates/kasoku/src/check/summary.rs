@@ -1,10 +1,10 @@
-//! Sums up a configuration in a few lines: where it listens, how much memory and disk it may use, which servers share responses, and which
-//! origins its sites have.
+//! Sums up a configuration in a few lines: where it listens, how much memory and disk it may use, which servers share responses, which
+//! front ends are told of purges, and which origins its sites have.
 //!
 //! It shows what Kasoku has understood, so that an operator notices a site or an origin that was meant otherwise. It asks no origin,
 //! like `nginx -t` and `haproxy -c`.
 
-use kasoku_options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Site};
+use kasoku_options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Peers, Site};
 use kasoku_options::{RedisServers, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier};
 use std::fmt::Display;
 
@@ -24,6 +24,7 @@ pub(super) fn lines(options: &Options) -> Vec<String> {
     lines.push(line("memory", &format!("{} for responses", size(options.memory_bytes_max))));
     lines.push(line("disk", &disk(options)));
     lines.extend(options.shared.as_ref().map(|tier| line("shared", &shared(tier))));
+    lines.extend(options.peers.as_ref().map(|they| line("peers", &peers(they))));
     lines.push(line("workers", &options.workers));
     lines.extend(options.sites.iter().take(SITES_MAX).map(site));
     if let Some(more @ 1..) = options.sites.len().checked_sub(SITES_MAX) {
@@ -114,6 +115,16 @@ fn shared_endpoint(endpoint: &SharedEndpoint) -> String {
         SharedEndpoint::Tcp { host, port } => format!("{host}:{port}"),
         SharedEndpoint::Unix(path) => format!("unix:{}", path.display()),
     }
+}
+
+fn peers(peers: &Peers) -> String {
+    let addresses: Vec<_> = peers.addresses.iter().map(ToString::to_string).collect();
+    format!(
+        "purges go to {}; listens at {}, the token in {}",
+        listed(&addresses),
+        peers.listen,
+        peers.token_file.display()
+    )
 }
 
 fn site(site: &Site) -> String {

@@ -2,7 +2,7 @@
 
 use super::draw::{Column, NO_URLS, RATES, URL_COLUMNS, headings, is_text, title};
 use super::format::{binary_bytes, optional_time, plain, rate, share, span};
-use super::snapshot::{TopOrigin, TopServer, TopSnapshot, Used};
+use super::snapshot::{TopOrigin, TopPeer, TopServer, TopSnapshot, Used};
 use super::view::{Order, View};
 use std::fmt::Write;
 
@@ -30,6 +30,7 @@ pub(super) fn text(moment: &TopSnapshot, program: &str) -> String {
     lines.extend(gauges.into_iter().filter_map(|(name, used)| Some(gauge(name, used?))));
     lines.extend(moment.origins.iter().map(origin));
     lines.extend(moment.servers.iter().map(server));
+    lines.extend(moment.peers.iter().map(peer));
     let back = span(moment.urls_seconds);
     lines.extend([String::new(), format!("Not from memory in the last {back}, most requests first")]);
     lines.extend(list(moment, Order::Requests));
@@ -81,6 +82,17 @@ fn server(server: &TopServer) -> String {
         rate(server.items),
         share(server.hit_ratio),
         optional_time(server.reply_mean),
+        columns = NAME_COLUMNS - 1
+    )
+}
+
+fn peer(peer: &TopPeer) -> String {
+    let state = if peer.is_up { "up" } else { "DOWN" };
+    let TopPeer { failures, outages, .. } = peer;
+    format!(
+        "{:<columns$} {state}, {} each, {failures} failed, {outages} outages",
+        format!("peer {}", plain(&peer.address)),
+        optional_time(peer.reply_mean),
         columns = NAME_COLUMNS - 1
     )
 }

@@ -58,6 +58,8 @@ pub(super) struct TopSnapshot {
     pub(super) origins: Vec<TopOrigin>,
     /// The servers of the shared tier.
     pub(super) servers: Vec<TopServer>,
+    /// The front ends to which purges are told.
+    pub(super) peers: Vec<TopPeer>,
     /// How far back the URLs' numbers go.
     pub(super) urls_seconds: f64,
     pub(super) urls: Vec<TopRow>,
@@ -118,6 +120,17 @@ pub(super) struct TopServer {
     pub(super) outages: f64,
 }
 
+/// A front end to which purges are told.
+#[derive(Debug)]
+pub(super) struct TopPeer {
+    pub(super) address: String,
+    pub(super) is_up: bool,
+    pub(super) reply_mean: Option<f64>,
+    /// Operations that failed since the start.
+    pub(super) failures: f64,
+    pub(super) outages: f64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct TopRow {
     pub(super) url: String,
@@ -160,6 +173,7 @@ impl TopSnapshot {
             request_buffer: said.get("request_buffer").and_then(used),
             origins: list(&said, "origins").map(origin).collect(),
             servers: list(&said, "shared_servers").map(server).collect(),
+            peers: list(&said, "peers").map(peer).collect(),
             urls_seconds: number(&said, "urls_seconds"),
             urls: list(&said, "urls").map(url).collect(),
         })
@@ -208,6 +222,16 @@ fn server(said: &Value) -> TopServer {
         hit_ratio: optional(said, "hit_ratio"),
         reply_mean: optional(said, "reply_seconds_mean"),
         failing: number(said, "failures_per_second"),
+        failures: number(said, "failures"),
+        outages: number(said, "outages"),
+    }
+}
+
+fn peer(said: &Value) -> TopPeer {
+    TopPeer {
+        address: text(said, "peer"),
+        is_up: said.get("is_up").and_then(Value::as_bool).unwrap_or(true),
+        reply_mean: optional(said, "reply_seconds_mean"),
         failures: number(said, "failures"),
         outages: number(said, "outages"),
     }

@@ -72,6 +72,17 @@ fn the_shared_tier_has_a_line_where_there_is_one() {
 }
 
 #[test]
+fn the_peers_have_a_line_where_there_are_any() {
+    let peers = "peers = [\"10.0.0.2:6082\", \"[fd00::3]:6082\"]\npeers-listen = \"10.0.0.1:6082\"\n\
+                 peers-token-file = \"/etc/kasoku/peers.token\"\n";
+    let checked = check_of_input(&["-"], &format!("{peers}[[site]]\norigin = \"http://127.0.0.1:8000\"\n"));
+    let said = text(&checked.stdout);
+    let line = "\n  peers            purges go to 10.0.0.2:6082, [fd00::3]:6082; listens at 10.0.0.1:6082, the token in \
+                /etc/kasoku/peers.token\n";
+    assert!(said.contains(line), "{said}");
+}
+
+#[test]
 fn warnings_are_counted_and_many_sites_are_cut_short() {
     let sites = (0..22).map(|number| format!("[[site]]\nhosts = \"{number}.org\"\norigin = \"file:///nonexistent\"\n"));
     let warned = check_of_input(&["-"], &sites.collect::<String>());

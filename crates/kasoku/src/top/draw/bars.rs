@@ -2,7 +2,7 @@
 
 use super::cut;
 use crate::top::format::{binary_bytes, optional_time, plain, rate, share, span};
-use crate::top::snapshot::{ResultKind, TopOrigin, TopRates, TopServer, TopSnapshot, Used};
+use crate::top::snapshot::{ResultKind, TopOrigin, TopPeer, TopRates, TopServer, TopSnapshot, Used};
 use crate::top::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -25,7 +25,7 @@ const HITS_COLUMNS: u16 = 12;
 /// The levels of a sparkline.
 const LEVELS: f64 = 8.0;
 
-/// The most origins that have a line of their own, and the most servers of the shared tier: on a screen of at least [`LINES_LOW`] lines, and
+/// The most origins that have a line of their own, the most servers of the shared tier, and the most peers: on a screen of at least [`LINES_LOW`] lines, and
 /// on a lower one.
 const ORIGINS_MAX: usize = 6;
 const ORIGINS_MAX_LOW: usize = 2;
@@ -57,6 +57,7 @@ enum Drawn<'m> {
     Text(Line<'static>),
     Origin(&'m TopOrigin),
     Server(&'m TopServer),
+    Peer(&'m TopPeer),
 }
 
 /// All bars, the most important first.
@@ -71,6 +72,7 @@ pub(super) fn of(moment: &TopSnapshot, lines: u16, look: Theme) -> Vec<Bar<'_>> 
     let shown_max = if lines < LINES_LOW { ORIGINS_MAX_LOW } else { ORIGINS_MAX };
     add_origins(&mut bars, moment, shown_max, look);
     add_servers(&mut bars, moment, shown_max, look);
+    add_peers(&mut bars, moment, shown_max, look);
     bars
 }
 
@@ -159,6 +161,21 @@ fn add_servers<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, servers_max
     bars.extend(others("shared", servers.iter().skip(shown).map(|server| server.is_up), look));
 }
 
+/// Adds the peers, first those that are down.
+fn add_peers<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, peers_max: usize, look: Theme) {
+    let mut peers: Vec<&TopPeer> = moment.peers.iter().collect();
+    peers.sort_by_key(|peer| peer.is_up);
+    let shown = if peers.len() > peers_max { peers_max.saturating_sub(1) } else { peers.len() };
+    for peer in peers.iter().take(shown) {
+        let (value, style) = match peer {
+            TopPeer { is_up: false, failures, .. } => (format!("DOWN, {failures} failed"), look.trouble()),
+            TopPeer { reply_mean, .. } => (format!("up, {}", optional_time(*reply_mean)), Style::new()),
+        };
+        bars.push(Bar { label: "peer", drawn: Drawn::Peer(peer), value, style });
+    }
+    bars.extend(others("peers", peers.iter().skip(shown).map(|peer| peer.is_up), look));
+}
+
 /// Sums up those that have no line of their own, by whether they are up. `None`: all have one.
 fn others(label: &'static str, are_up: impl Iterator<Item = bool>, look: Theme) -> Option<Bar<'static>> {
     let (up, down): (Vec<bool>, Vec<bool>) = are_up.partition(|is_up| *is_up);
@@ -184,7 +201,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, bars: &[Bar<'_>], look: Th
         let columns = [Constraint::Length(bar_columns), Constraint::Length(2), Constraint::Fill(1)];
         let [middle, _, value] = Layout::horizontal(columns).areas(rest);
         draw_bar(frame, middle, bar, look);
-        let style = if matches!(bar.drawn, Drawn::Origin(_) | Drawn::Server(_)) { bar.style } else { Style::new() };
+        let style = if matches!(bar.drawn, Drawn::Origin(_) | Drawn::Server(_) | Drawn::Peer(_)) {
+            bar.style
+        } else {
+            Style::new()
+        };
         frame.render_widget(Line::styled(bar.value.as_str(), style), value);
     }
 }
@@ -217,6 +238,9 @@ fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Theme) {
             let hits = draw_address(frame, area, (&server.address, server.is_up), HITS_COLUMNS, look);
             let text = server.hit_ratio.map_or_else(String::new, |ratio| format!("{} hits", share(Some(ratio))));
             frame.render_widget(Line::raw(text).right_aligned(), hits);
+        }
+        Drawn::Peer(peer) => {
+            draw_address(frame, area, (&peer.address, peer.is_up), 0, look);
         }
         Drawn::Text(_) => {}
     }

@@ -28,11 +28,12 @@ fn kind_means(kind: ResultKind) -> &'static str {
 }
 
 /// Each line fits into 60 columns.
-const NOTES: [&str; 6] = [
+const NOTES: [&str; 7] = [
     "",
     "hit ratio   hits of all requests but errors, each second",
     "origin      its connections in use, of those allowed",
     "shared      a server of the shared tier: hits, items, time",
+    "peer        a front end that is told of purges: time",
     "The list is of requests that were not hits.",
     "Any key goes back.",
 ];

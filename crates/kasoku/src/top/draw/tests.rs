@@ -211,6 +211,26 @@ fn each_server_of_the_shared_tier_has_a_line() {
     assert_eq!(screen(80, 40, &[]).0, [] as [String; 0]);
 }
 
+#[test]
+fn each_peer_has_a_line_and_those_that_are_away_come_first() {
+    let peer = |address: &str, is_up: bool, mean: Option<f64>| json!({ "peer": address, "is_up": is_up, "failures": 4, "outages": 1, "reply_seconds_mean": mean });
+    let peers = [peer("10.0.0.2:6082", true, Some(0.00034)), peer("10.0.0.3:6082", false, None)];
+    let said = json!({ "rates": [{}], "urls": [], "peers": peers });
+    let moment = TopSnapshot::read(&said.to_string()).unwrap();
+    let mut terminal = Terminal::new(TestBackend::new(80, 40)).unwrap();
+    terminal.draw(|frame| draw(frame, &moment, &mut View::default(), None, COLOURED)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let shown: Vec<_> = lines(&buffer).into_iter().filter(|line| line.starts_with("peer")).collect();
+    assert_eq!(
+        shown,
+        [
+            "peer       10.0.0.3:6082                                     DOWN, 4 failed",
+            "peer       10.0.0.2:6082                                     up, 0.3 ms",
+        ]
+    );
+    assert_eq!((colour(&buffer, "DOWN"), colour(&buffer, "10.0.0.3")), (Color::Red, Color::Red));
+}
+
 /// The answer of a program that has had no request in the last minute, and so many per second since its start.
 fn idle_moment(since_the_start: f64) -> TopSnapshot {
     let rates = |seconds: f64, requests: f64| json!({ "seconds": seconds, "requests_per_second": requests });
