@@ -1,7 +1,7 @@
 //! The kind of servers that keep the items.
 
 use crate::memcached::{Memcached, MemcachedOptions, OptionsError};
-use crate::redis::{Redis, RedisOptions, RedisOptionsError};
+use crate::redis::{Redis, RedisCluster, RedisClusterOptions, RedisOptions, RedisOptionsError};
 use crate::servers::Servers;
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ pub enum Backend {
     Memcached(Arc<Memcached>),
     /// A primary of Redis or Valkey, with its replicas.
     Redis(Arc<Redis>),
+    /// A Redis Cluster.
+    RedisCluster(Arc<RedisCluster>),
 }
 
 impl Backend {
@@ -31,11 +33,25 @@ impl Backend {
         Redis::new(options).map(Self::Redis)
     }
 
+    /// A Redis Cluster, of which nothing is known yet. To everybody else it is one server.
+    ///
+    /// # Errors
+    /// The options are contradictory or out of their ranges.
+    pub fn redis_cluster(options: &RedisClusterOptions) -> Result<Self, RedisOptionsError> {
+        RedisCluster::new(options).map(Self::RedisCluster)
+    }
+
+    /// Whether items are in different places by their names: then those of a log have to be told to stay together.
+    pub(crate) fn has_slots(&self) -> bool {
+        matches!(self, Self::RedisCluster(_))
+    }
+
     /// What is known of each server.
     pub fn servers(&self) -> &Arc<Servers> {
         match self {
             Self::Memcached(memcached) => memcached.servers(),
             Self::Redis(redis) => redis.servers(),
+            Self::RedisCluster(cluster) => cluster.servers(),
         }
     }
 }

@@ -32,6 +32,7 @@ impl Backend {
         Client(match self {
             Self::Memcached(memcached) => Kind::Memcached(MemcachedClient::new(memcached)),
             Self::Redis(redis) => Kind::Redis(RedisClient::new(redis)),
+            Self::RedisCluster(cluster) => Kind::Redis(RedisClient::of_cluster(cluster)),
         })
     }
 }
@@ -98,11 +99,11 @@ impl Client {
     }
 
     /// Which history of writes the items of a server are the outcome of; none where it has none. To be asked before its log is read: with
-    /// Redis, this finds the primary, and before that no other operation asks anything.
-    pub async fn history(&self, server: usize) -> Result<Option<History>, Failure> {
+    /// Redis, this finds the primary, and before that no other operation asks anything. `log`: the name of the identity of the log of purges.
+    pub async fn history(&self, server: usize, log: &[u8]) -> Result<Option<History>, Failure> {
         match &self.0 {
             Kind::Memcached(_) => Ok(None),
-            Kind::Redis(client) => Box::pin(client.history(server)).await,
+            Kind::Redis(client) => Box::pin(client.history(server, log)).await,
         }
     }
 }

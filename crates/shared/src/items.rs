@@ -77,7 +77,8 @@ impl Tier {
     /// The tier in these servers, of which nothing is known yet.
     pub fn new(backend: Backend, when_down: WhenDown, namespace: Namespace, sealer: Sealer) -> Self {
         let sealer = Arc::new(sealer);
-        let log = PurgeLog::new(namespace.clone(), sealer.clone(), backend.servers().all().len());
+        let of_log = if backend.has_slots() { namespace.in_one_slot() } else { namespace.clone() };
+        let log = PurgeLog::new(of_log, sealer.clone(), backend.servers().all().len());
         Self { backend, when_down, sealer, namespace, log, damaged: AtomicU64::new(0), resumed: OnceLock::new() }
     }
 
@@ -276,8 +277,8 @@ struct LogOf<'i> {
 }
 
 impl LogServer for LogOf<'_> {
-    async fn history(&self) -> Result<Option<History>, Failure> {
-        self.items.client.history(self.server).await
+    async fn history(&self, log: &Name) -> Result<Option<History>, Failure> {
+        self.items.client.history(self.server, log.as_bytes()).await
     }
 
     async fn get(&self, name: &Name, touched: Option<u32>) -> Result<Option<Bytes>, Failure> {

@@ -10,6 +10,8 @@
 //! NS:purges:<number>                                   the record of a purge
 //! ```
 //!
+//! In a Redis Cluster, `NS` is in braces in the last three of them, so that they are in one slot.
+//!
 //! Hashes and ids are in lower case hexadecimal, numbers in decimal. The hash has no key, so that any program can compute a name. No name
 //! is longer than 141 bytes, where memcached allows 250, and none has a blank or a control character. A name is no proof of what is under
 //! it: whoever reads an item compares the URI that stands in it.
@@ -74,6 +76,11 @@ impl Namespace {
     pub fn variant(&self, uri: &str, variant: &[u8]) -> Name {
         // No URI has a zero byte, so no two pairs of URI and variant are the same bytes.
         self.hashed(Sha256::new().chain_update(uri).chain_update([0]).chain_update(variant))
+    }
+
+    /// The same for names that have to be in one slot of a Redis Cluster: those of the log of purges.
+    pub(crate) fn in_one_slot(&self) -> Self {
+        Self(format!("{{{self}}}").into())
     }
 
     /// The name of the identity of a server's log of purges.

@@ -40,8 +40,9 @@ const AT_A_TIME_MAX: u64 = 64;
 
 /// What the log needs of a server.
 pub trait LogServer {
-    /// Which history of writes the server's items are the outcome of; `None` where servers have none. It is asked before each reading.
-    fn history(&self) -> impl Future<Output = Result<Option<History>, Failure>> + Send;
+    /// Which history of writes the server's items are the outcome of; `None` where servers have none. It is asked before each reading. `log`:
+    /// the name of the identity.
+    fn history(&self, log: &Name) -> impl Future<Output = Result<Option<History>, Failure>> + Send;
     /// An item. Its time of expiry begins anew with `touched` seconds, if that is given.
     fn get(&self, name: &Name, touched: Option<u32>) -> impl Future<Output = Result<Option<Bytes>, Failure>> + Send;
     /// Stores an item if there is none of this name. Returns whether it was stored. It expires after `seconds`, if that is given.
@@ -256,7 +257,7 @@ impl PurgeLog {
             let mut state = self.state();
             (state.begin_reading(number, begun.mono_ms), state.history(number, begun.mono_ms))
         };
-        let history = server.history().await?;
+        let history = server.history(&self.namespace.log()).await?;
         // In another history, another cache may use the numbers that were counted for these.
         if self.state().is_in(number, history) {
             self.write_reserved(number, server).await?;

@@ -1,4 +1,4 @@
-//! Asks Redis or Valkey: one primary that may have replicas.
+//! Asks Redis or Valkey: one primary that may have replicas, or a cluster.
 //!
 //! [`Redis`] is what all workers share: the addresses, which of them is the primary, and what is known of it. All operations go to the primary.
 //! It is found by those who read the log of purges, four times a second: they ask each address for its role (`INFO replication`). If two say
@@ -14,9 +14,11 @@
 //! | `framing` | bounds what a server may send, before it is parsed |
 //! | `stream` | an open connection that is bounded and counted |
 //! | `connection` | one pipelined connection to one address |
+//! | `cluster` | a cluster, and one worker's connections to it |
 //! | `client` | the operations |
 
 mod client;
+mod cluster;
 mod commands;
 mod connection;
 mod framing;
@@ -26,5 +28,6 @@ mod servers;
 mod stream;
 
 pub(crate) use client::RedisClient;
+pub use cluster::{RedisCluster, RedisClusterOptions};
 pub use options::{RedisOptions, RedisOptionsError};
 pub use servers::Redis;

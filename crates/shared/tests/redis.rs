@@ -8,6 +8,8 @@
     reason = "a test may panic"
 )]
 
+#[path = "redis/cluster.rs"]
+mod cluster;
 #[path = "redis/failing.rs"]
 mod failing;
 #[path = "redis/failover.rs"]

@@ -204,7 +204,7 @@ fn broken(error: &hyper::Error) -> Failure {
 }
 
 impl LogServer for Client {
-    async fn history(&self) -> Result<Option<History>, Failure> {
+    async fn history(&self, _log: &Name) -> Result<Option<History>, Failure> {
         // It is in the memory of a process, and ends with it.
         Ok(None)
     }

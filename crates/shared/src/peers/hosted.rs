@@ -232,7 +232,7 @@ fn is_over(expires_ms: Option<u64>, now_ms: u64) -> bool {
 
 /// The log as this front end itself reads and writes it.
 impl LogServer for HostedLog {
-    async fn history(&self) -> Result<Option<History>, Failure> {
+    async fn history(&self, _log: &Name) -> Result<Option<History>, Failure> {
         // It is in the memory of a process, and ends with it.
         Ok(None)
     }

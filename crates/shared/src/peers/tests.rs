@@ -30,7 +30,7 @@ impl Link<'_> {
 }
 
 impl LogServer for Link<'_> {
-    async fn history(&self) -> Result<Option<History>, Failure> {
+    async fn history(&self, _log: &Name) -> Result<Option<History>, Failure> {
         Ok(None)
     }
 

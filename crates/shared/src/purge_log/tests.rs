@@ -99,7 +99,7 @@ fn expiry(now: u64, seconds: Option<u32>) -> Option<u64> {
 }
 
 impl LogServer for Link<'_> {
-    async fn history(&self) -> Result<Option<History>, Failure> {
+    async fn history(&self, _: &Name) -> Result<Option<History>, Failure> {
         let history = self.ask(|server, _| server.history)?;
         *self.history.lock().unwrap() = history;
         Ok(history)

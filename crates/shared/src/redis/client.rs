@@ -1,5 +1,6 @@
 //! The operations.
 
+use super::cluster::{Connections, RedisCluster};
 use super::commands;
 use super::connection::Connection;
 use super::replication::Replication;
@@ -9,7 +10,7 @@ use crate::expiry::Expiry;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::names::is_name;
-use crate::servers::Servers;
+use crate::servers::{Server, Servers};
 use bytes::Bytes;
 use redis::{Cmd, Value};
 use std::fmt;
@@ -20,32 +21,53 @@ use tokio::time::Instant;
 /// How long those addresses are waited for that were not the primary the last time. A second primary that answers later is not noticed.
 const CANDIDATE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Asks the primary for one worker. Its clones share its connections.
+/// Asks Redis for one worker. Its clones share its connections.
 #[derive(Clone)]
-pub(crate) struct RedisClient {
+pub(crate) struct RedisClient(Reach);
+
+#[derive(Clone)]
+enum Reach {
+    Primary(PrimaryClient),
+    Cluster(Arc<Connections>),
+}
+
+#[derive(Clone)]
+struct PrimaryClient {
     redis: Arc<Redis>,
     connections: Arc<[Arc<Connection>]>,
 }
 
 impl fmt::Debug for RedisClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisClient").field("redis", &self.redis).finish_non_exhaustive()
+        f.debug_struct("RedisClient").field("servers", self.servers()).finish_non_exhaustive()
     }
 }
 
 impl RedisClient {
-    /// A client with connections of its own. Nothing is connected before the first operation.
+    /// A client of a primary, with connections of its own. Nothing is connected before the first operation.
     pub(crate) fn new(redis: &Arc<Redis>) -> Self {
         let connections = (0..redis.addresses().len()).filter_map(|node| Connection::new(redis, node)).collect();
-        Self { redis: redis.clone(), connections }
+        Self(Reach::Primary(PrimaryClient { redis: redis.clone(), connections }))
+    }
+
+    /// The same of a cluster.
+    pub(crate) fn of_cluster(cluster: &Arc<RedisCluster>) -> Self {
+        Self(Reach::Cluster(Connections::new(cluster)))
     }
 
     pub(crate) fn servers(&self) -> &Arc<Servers> {
-        self.redis.servers()
+        match &self.0 {
+            Reach::Primary(primary) => primary.redis.servers(),
+            Reach::Cluster(cluster) => cluster.servers(),
+        }
+    }
+
+    fn server(&self, server: usize) -> Result<&Server, Failure> {
+        self.servers().server(server).ok_or(Failure::NoSuchServer(server))
     }
 
     pub(crate) async fn get(&self, server: usize, name: &[u8]) -> Result<Option<Bytes>, Failure> {
-        let counters = &self.redis.server().counters;
+        let counters = &self.server(server)?.counters;
         counters.gets.add(1);
         let reply = self.ask(server, name, commands::get(name), 0, self.value()).await?;
         counters.hits.add(u64::from(reply.is_some()));
@@ -82,52 +104,27 @@ impl RedisClient {
 
     /// Adds 1, if the history is still the one that was found.
     pub(crate) async fn increment(&self, server: usize, name: &[u8]) -> Result<Option<u64>, Failure> {
-        let history = self.redis.primary().ok_or(Failure::NoPrimary)?.history;
+        let history = match &self.0 {
+            Reach::Primary(primary) => primary.redis.primary().map(|primary| primary.history),
+            Reach::Cluster(cluster) => cluster.known_history(),
+        };
+        let history = history.ok_or(Failure::NoPrimary)?;
         self.ask(server, name, commands::increment(name, history), 0, commands::counted).await
     }
 
-    /// Finds the primary among the addresses, and returns its history.
-    pub(crate) async fn history(&self, server: usize) -> Result<Option<History>, Failure> {
-        if server != 0 {
-            return Err(Failure::NoSuchServer(server));
-        }
+    /// Finds the primary among the addresses, or the node that has the log of purges, and returns its history.
+    pub(crate) async fn history(&self, server: usize, log: &[u8]) -> Result<Option<History>, Failure> {
+        let server = self.server(server)?;
         let begun = Instant::now();
-        let timeout = self.redis.operation_timeout();
-        let primary = self.redis.primary().map(|primary| primary.node);
-        let deadline = |node| {
-            let is_candidate = primary.is_some_and(|primary| primary != node);
-            begun + if is_candidate { timeout.min(CANDIDATE_TIMEOUT) } else { timeout }
+        let history = match &self.0 {
+            Reach::Primary(primary) => primary.history(begun).await,
+            Reach::Cluster(cluster) => cluster.history(log).await,
         };
-        let ask = async |(node, connection): (usize, &Arc<Connection>)| connection.replication(deadline(node)).await;
-        let said = concurrently(self.connections.iter().enumerate().map(ask)).await;
-        self.judge(&said, begun)
-    }
-
-    fn judge(&self, said: &[Result<Replication, Failure>], begun: Instant) -> Result<Option<History>, Failure> {
-        let is_primary = |said: &Result<Replication, Failure>| said.as_ref().is_ok_and(|said| said.is_primary);
-        let primaries: Vec<usize> =
-            (0..).zip(said).filter(|(_, said)| is_primary(said)).map(|(node, _)| node).collect();
-        let counters = &self.redis.server().counters;
-        let failure = match primaries.as_slice() {
-            [node] => {
-                let history =
-                    said.get(*node).and_then(|said| Some(said.as_ref().ok()?.history)).ok_or(Failure::NoPrimary)?;
-                counters.latency.record(begun.elapsed());
-                self.redis.found(*node, history);
-                return Ok(Some(history));
-            }
-            [] => {
-                self.redis.found_none();
-                // Of several failures, one says why.
-                said.iter().find_map(|said| said.as_ref().err()).cloned().unwrap_or(Failure::NoPrimary)
-            }
-            several => {
-                self.redis.found_several(several);
-                Failure::SeveralPrimaries
-            }
-        };
-        counters.count(&failure);
-        Err(failure)
+        match &history {
+            Ok(_) => server.counters.latency.record(begun.elapsed()),
+            Err(failure) => server.counters.count(failure),
+        }
+        history
     }
 
     async fn store(
@@ -139,20 +136,20 @@ impl RedisClient {
         is_new: bool,
     ) -> Result<bool, Failure> {
         let bytes = value.iter().map(Bytes::len).fold(0, usize::saturating_add);
-        if bytes > self.redis.servers().item_bytes_max() {
+        if bytes > self.servers().item_bytes_max() {
             return Err(Failure::TooLong { bytes });
         }
         let Some(command) = commands::set(name, value, expiry, is_new) else { return Ok(false) };
-        self.redis.server().counters.sets.add(1);
+        self.server(server)?.counters.sets.add(1);
         self.ask(server, name, command, bytes, commands::is_stored).await
     }
 
     fn value(&self) -> impl FnOnce(Value) -> Result<Option<Bytes>, Failure> {
-        let item_bytes_max = self.redis.servers().item_bytes_max();
+        let item_bytes_max = self.servers().item_bytes_max();
         move |reply| commands::value(reply, item_bytes_max)
     }
 
-    /// Asks the primary, and counts how that went.
+    /// Asks a server, and counts how that went.
     async fn ask<T>(
         &self,
         server: usize,
@@ -161,28 +158,15 @@ impl RedisClient {
         value_bytes: usize,
         read: impl FnOnce(Value) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if server != 0 {
-            return Err(Failure::NoSuchServer(server));
-        }
+        let server = self.server(server)?;
         if !is_name(name) {
             return Err(Failure::Name);
         }
-        let server = self.redis.server();
         let begun = Instant::now();
-        let asked = async {
-            let primary = self.redis.primary().ok_or(Failure::NoPrimary)?;
-            let connection = self.connections.get(primary.node).ok_or(Failure::NoPrimary)?;
-            let deadline = begun + self.redis.operation_timeout();
-            let reply = connection.ask(primary, &command, value_bytes, deadline).await?;
-            let read = read(reply);
-            if let Err(failure) = &read
-                && !failure.is_about_the_request()
-            {
-                self.redis.failed(primary, failure);
-            }
-            read
+        let result = match &self.0 {
+            Reach::Primary(primary) => primary.ask(&command, value_bytes, begun, read).await,
+            Reach::Cluster(cluster) => cluster.ask(&command, value_bytes, read).await,
         };
-        let result = asked.await;
         match &result {
             Ok(_) => {
                 server.health.succeeded();
@@ -191,5 +175,61 @@ impl RedisClient {
             Err(failure) => server.counters.count(failure),
         }
         result
+    }
+}
+
+impl PrimaryClient {
+    async fn ask<T>(
+        &self,
+        command: &Cmd,
+        value_bytes: usize,
+        begun: Instant,
+        read: impl FnOnce(Value) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let primary = self.redis.primary().ok_or(Failure::NoPrimary)?;
+        let connection = self.connections.get(primary.node).ok_or(Failure::NoPrimary)?;
+        let deadline = begun + self.redis.operation_timeout();
+        let reply = connection.ask(primary, command, value_bytes, deadline).await?;
+        let read = read(reply);
+        if let Err(failure) = &read
+            && !failure.is_about_the_request()
+        {
+            self.redis.failed(primary, failure);
+        }
+        read
+    }
+
+    /// Asks all addresses for their roles.
+    async fn history(&self, begun: Instant) -> Result<Option<History>, Failure> {
+        let timeout = self.redis.operation_timeout();
+        let primary = self.redis.primary().map(|primary| primary.node);
+        let deadline = |node| {
+            let is_candidate = primary.is_some_and(|primary| primary != node);
+            begun + if is_candidate { timeout.min(CANDIDATE_TIMEOUT) } else { timeout }
+        };
+        let ask = async |(node, connection): (usize, &Arc<Connection>)| connection.replication(deadline(node)).await;
+        self.judge(&concurrently(self.connections.iter().enumerate().map(ask)).await)
+    }
+
+    fn judge(&self, said: &[Result<Replication, Failure>]) -> Result<Option<History>, Failure> {
+        let primary = |(node, said): (usize, &Result<Replication, Failure>)| {
+            said.as_ref().ok().filter(|said| said.is_primary).map(|said| (node, said.history))
+        };
+        let primaries: Vec<(usize, History)> = said.iter().enumerate().filter_map(primary).collect();
+        match primaries.as_slice() {
+            [(node, history)] => {
+                self.redis.found(*node, *history);
+                Ok(Some(*history))
+            }
+            [] => {
+                self.redis.found_none();
+                // Of several failures, one says why.
+                Err(said.iter().find_map(|said| said.as_ref().err()).cloned().unwrap_or(Failure::NoPrimary))
+            }
+            several => {
+                self.redis.found_several(several.iter().map(|(node, _)| *node));
+                Err(Failure::SeveralPrimaries)
+            }
+        }
     }
 }

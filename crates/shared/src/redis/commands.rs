@@ -27,6 +27,9 @@ if not string.find(redis.call('INFO', 'replication'), 'master_replid:' .. ARGV[1
 end
 return redis.call('INCR', KEYS[1])";
 
+/// The role and the history of the node that has a key: `INFO` itself has no key, so any node would answer it.
+const INFO_OF_KEY: &[u8] = b"return redis.call('INFO', 'replication')";
+
 fn command(arguments: &[&[u8]]) -> Cmd {
     let mut command = Cmd::with_capacity(arguments.len(), arguments.iter().map(|argument| argument.len()).sum());
     arguments.iter().for_each(|argument| command.write_arg(argument));
@@ -81,6 +84,10 @@ pub(super) fn increment(name: &[u8], history: History) -> Cmd {
 
 pub(super) fn info() -> Cmd {
     command(&[b"INFO", b"replication"])
+}
+
+pub(super) fn info_of(name: &[u8]) -> Cmd {
+    command(&[b"EVAL", INFO_OF_KEY, b"1", name])
 }
 
 pub(super) fn ping() -> Cmd {

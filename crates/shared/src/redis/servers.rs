@@ -104,9 +104,9 @@ impl Redis {
     }
 
     /// Two of the addresses say so.
-    pub(super) fn found_several(&self, nodes: &[usize]) {
+    pub(super) fn found_several(&self, nodes: impl Iterator<Item = usize>) {
         if !self.has_several.swap(true, Ordering::Relaxed) {
-            let addresses: Vec<String> = nodes.iter().map(|node| self.name(*node)).collect();
+            let addresses: Vec<String> = nodes.map(|node| self.name(node)).collect();
             tracing::error!(
                 addresses = addresses.join(", "),
                 "several servers say that they are the primary: none is used"

@@ -1,6 +1,6 @@
 //! Servers that stop, are killed, load what they had, or are replicas.
 
-use crate::server::{PATIENCE, Redis, client, found, options};
+use crate::server::{LOG, PATIENCE, Redis, client, found, options};
 use bytes::Bytes;
 use kasoku_shared::redis::RedisOptions;
 use kasoku_shared::{Client, Expiry, Failure, IN_FLIGHT_MAX};
@@ -20,7 +20,7 @@ fn short(server: &Redis) -> RedisOptions {
 /// Waits until the primary has been found, as the background reading does.
 async fn is_back(client: &Client) {
     let begun = Instant::now();
-    while client.history(0).await.is_err() {
+    while client.history(0, LOG).await.is_err() {
         assert!(begun.elapsed() < PATIENCE);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -45,7 +45,7 @@ async fn a_server_that_stops_costs_one_timeout_and_is_then_left_alone() {
         for _ in 0..5 {
             assert!(matches!(client.get(0, b"a").await, Err(Failure::NoPrimary)));
         }
-        assert!(client.history(0).await.is_err());
+        assert!(client.history(0, LOG).await.is_err());
         server.go_on();
         is_back(&client).await;
         // Late answers are never taken for this one's.
@@ -87,7 +87,7 @@ async fn a_server_that_is_killed_fails_at_once_and_is_used_when_it_is_back() {
     let mut server = Redis::new();
     let client = client(&options([server.url()])).await;
     client.set(0, b"a", vec!["x".into()], Expiry::Never).await.unwrap();
-    let before = client.history(0).await.unwrap();
+    let before = client.history(0, LOG).await.unwrap();
     server.stop();
     let mut waiting = JoinSet::new();
     for _ in 0..200 {
@@ -101,10 +101,10 @@ async fn a_server_that_is_killed_fails_at_once_and_is_used_when_it_is_back() {
         assert!(!is_usable(&client));
     }
     assert_eq!(client.servers().all()[0].health.outages(), 1);
-    assert!(matches!(client.history(0).await, Err(Failure::Connect(_))));
+    assert!(matches!(client.history(0, LOG).await, Err(Failure::Connect(_))));
     server.start_again();
     is_back(&client).await;
-    assert_ne!(client.history(0).await.unwrap(), before, "what it had is gone");
+    assert_ne!(client.history(0, LOG).await.unwrap(), before, "what it had is gone");
     assert_eq!(client.get(0, b"a").await.unwrap(), None);
 }
 
@@ -159,7 +159,7 @@ async fn a_replica_and_a_server_that_loads_are_not_used() {
     let primary = Redis::new();
     let replica = Redis::replica_of(&primary);
     let alone = found(&options([replica.url()])).await;
-    assert!(matches!(alone.history(0).await, Err(Failure::NoPrimary)));
+    assert!(matches!(alone.history(0, LOG).await, Err(Failure::NoPrimary)));
     // A primary that becomes a replica refuses writes, before anybody has asked for its role.
     let client = client(&options([primary.url()])).await;
     client.set(0, b"a", vec!["x".into()], Expiry::Never).await.unwrap();
@@ -175,7 +175,7 @@ async fn a_replica_and_a_server_that_loads_are_not_used() {
 async fn an_address_that_is_not_there_is_a_failure() {
     for url in ["redis+unix:///nowhere/redis.sock", "redis://no-such-host.invalid"] {
         let client = found(&options([url.to_owned()])).await;
-        let failure = client.history(0).await.unwrap_err();
+        let failure = client.history(0, LOG).await.unwrap_err();
         assert!(matches!(failure, Failure::Connect(_) | Failure::Timeout), "{failure}");
         assert!(!is_usable(&client));
     }

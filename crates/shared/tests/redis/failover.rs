@@ -1,7 +1,7 @@
 //! A replica takes the place of the primary, or a primary comes back with less than it had. No purge is missed.
 
 use crate::front_end::FrontEnd;
-use crate::server::{Redis, options};
+use crate::server::{LOG, Redis, options};
 use kasoku_shared::redis::RedisOptions;
 use kasoku_shared::{Backend, Failure};
 use std::time::Duration;
@@ -115,7 +115,7 @@ async fn a_number_of_another_history_is_not_counted() {
     let primary = Redis::new();
     let replica = Redis::replica_of(&primary);
     let client = Backend::redis(&of(&[&primary])).unwrap().client();
-    client.history(0).await.unwrap();
+    client.history(0, LOG).await.unwrap();
     client.set(0, b"n", vec!["1".into()], kasoku_shared::Expiry::Never).await.unwrap();
     assert_eq!(client.increment(0, b"n").await.unwrap(), Some(2));
     // The primary becomes a replica, and the primary again: with another history, on the same connection.
@@ -127,7 +127,7 @@ async fn a_number_of_another_history_is_not_counted() {
     let failure = client.increment(0, b"n").await.unwrap_err();
     assert!(matches!(failure, Failure::Unusable(_) | Failure::Closed | Failure::Broken(_)), "{failure}");
     assert_eq!(primary.ask("GET n"), "2");
-    client.history(0).await.unwrap();
+    client.history(0, LOG).await.unwrap();
     assert_eq!(client.increment(0, b"n").await.unwrap(), Some(3));
 }
 
@@ -145,7 +145,7 @@ async fn of_two_primaries_none_is_used() {
     assert_eq!(one.get("http://a.example/").await, None);
     assert!(!one.put("http://a.example/", "page").await);
     let client = Backend::redis(&of(&all)).unwrap().client();
-    assert!(matches!(client.history(0).await, Err(Failure::SeveralPrimaries)));
+    assert!(matches!(client.history(0, LOG).await, Err(Failure::SeveralPrimaries)));
     assert!(matches!(client.get(0, b"a").await, Err(Failure::NoPrimary)));
     // The old one becomes a replica of the new one.
     primary.ask(&format!("REPLICAOF 127.0.0.1 {}", replica.port()));

@@ -1,6 +1,6 @@
 //! Servers that send something else than Redis does.
 
-use crate::server::options;
+use crate::server::{LOG, options};
 use kasoku_shared::{Backend, Client, Failure};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -28,7 +28,7 @@ async fn played(bytes: &'static [u8]) -> Client {
     let client = Backend::redis(&options([format!("redis://127.0.0.1:{port}")])).unwrap().client();
     let servers = client.servers();
     servers.all()[0].health.synced(servers.now_ms());
-    client.history(0).await.unwrap().unwrap();
+    client.history(0, LOG).await.unwrap().unwrap();
     client
 }
 

@@ -1,6 +1,6 @@
 //! What each operation does with a real server.
 
-use crate::server::{Redis, client, found, options};
+use crate::server::{LOG, Redis, client, found, options};
 use bytes::Bytes;
 use kasoku_shared::redis::RedisOptions;
 use kasoku_shared::{Backend, Expiry, Failure};
@@ -143,7 +143,7 @@ async fn what_is_no_value_or_too_long_is_refused_and_the_server_stays_usable() {
     let failure = client.get(0, b"long").await.unwrap_err();
     assert_eq!(failure.to_string(), "the value of 20001 bytes is longer than an item may be");
     assert_eq!(known.health.outages(), 1);
-    client.history(0).await.unwrap();
+    client.history(0, LOG).await.unwrap();
     assert_eq!(client.get(0, b"a").await.unwrap(), None, "on a new connection");
 }
 
@@ -163,7 +163,7 @@ async fn a_user_and_a_password_are_asked_for() {
         [(None, None), (None, Some("wrong")), (Some("kasoku"), Some("wrong")), (Some("nobody"), Some("secret"))]
     {
         let client = found(&of(username, password)).await;
-        let failure = client.history(0).await.unwrap_err();
+        let failure = client.history(0, LOG).await.unwrap_err();
         assert!(matches!(failure, Failure::Unusable(_)), "{username:?}: {failure:?}");
         assert!(matches!(client.get(0, b"a").await, Err(Failure::NoPrimary)));
         assert!(!client.servers().all()[0].health.is_usable(0));

@@ -14,6 +14,9 @@ use tempfile::TempDir;
 /// How long a test waits for something that has to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The name of the identity of the log of purges.
+pub(crate) const LOG: &[u8] = b"{kasoku}:log";
+
 /// A running redis-server, with what it saves in a folder of its own. Killed on drop, also while it is stopped.
 pub(crate) struct Redis {
     child: Child,
@@ -190,7 +193,7 @@ pub(crate) fn options(urls: impl IntoIterator<Item = String>) -> RedisOptions {
 /// A client that has found the primary.
 pub(crate) async fn client(options: &RedisOptions) -> Client {
     let client = found(options).await;
-    client.history(0).await.unwrap().unwrap();
+    client.history(0, LOG).await.unwrap().unwrap();
     client
 }
 
@@ -199,6 +202,6 @@ pub(crate) async fn found(options: &RedisOptions) -> Client {
     let client = Backend::redis(options).unwrap().client();
     let servers = client.servers();
     servers.all()[0].health.synced(servers.now_ms());
-    let _ = client.history(0).await;
+    let _ = client.history(0, LOG).await;
     client
 }

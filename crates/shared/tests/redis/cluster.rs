@@ -1,0 +1,117 @@
+//! A Redis Cluster of three primaries, each with a replica.
+
+use crate::front_end::FrontEnd;
+use crate::server::{LOG, PATIENCE, Redis};
+use kasoku_shared::redis::RedisClusterOptions;
+use kasoku_shared::{Backend, Expiry, Failure};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const NODES: usize = 6;
+
+/// The nodes of a cluster, which are all in step.
+fn cluster() -> Vec<Redis> {
+    let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0"];
+    let nodes: Vec<Redis> = (0..NODES).map(|_| Redis::with(&options)).collect();
+    let mut create = Command::new("redis-cli");
+    create.args(["--cluster", "create"]).args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port())));
+    let created = create.args(["--cluster-replicas", "1", "--cluster-yes"]).output().expect("redis-cli is installed");
+    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stdout));
+    for node in &nodes {
+        let begun = Instant::now();
+        while !is_in_step(node) {
+            assert!(begun.elapsed() < PATIENCE, "{}", node.ask("CLUSTER INFO"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    nodes
+}
+
+fn is_in_step(node: &Redis) -> bool {
+    let (cluster, replication) = (node.ask("CLUSTER INFO"), node.ask("INFO replication"));
+    let has_link =
+        replication.contains("role:master\r\nconnected_slaves:1") || replication.contains("master_link_status:up");
+    has_link && cluster.contains("cluster_state:ok") && cluster.contains("cluster_known_nodes:6")
+}
+
+fn options(seeds: &[Redis]) -> RedisClusterOptions {
+    RedisClusterOptions {
+        seeds: seeds.iter().map(Redis::url).collect(),
+        username: None,
+        password: None,
+        operation_timeout: Duration::from_millis(500),
+        item_bytes_max: 100_000,
+    }
+}
+
+/// The node that has the log of purges as its primary.
+fn node_of_the_log(nodes: &[Redis]) -> usize {
+    let has_it = |node: &Redis| {
+        node.ask("INFO replication").contains("role:master") && node.ask("EXISTS {kasoku}:purges") == ":1"
+    };
+    nodes.iter().position(has_it).unwrap()
+}
+
+#[tokio::test]
+async fn items_are_on_all_shards_and_purges_are_heard_of_across_a_failover() {
+    let mut nodes = cluster();
+    let front_end = |seeds: &[Redis]| FrontEnd::new(Backend::redis_cluster(&options(seeds)).unwrap());
+    let (one, other) = (front_end(&nodes[..2]), front_end(&nodes));
+    one.is_usable().await;
+    other.is_usable().await;
+    for number in 0..60 {
+        // Some are in chunks, which may be on other shards than their manifest.
+        let (uri, content) = (format!("http://a.example/{number}"), "x".repeat(number * 5000));
+        assert!(one.put(&uri, &content).await, "{number}");
+        assert!(other.get(&uri).await == Some(content), "{number}");
+    }
+    for node in nodes.iter().filter(|node| node.ask("INFO replication").contains("role:master")) {
+        assert!(node.ask("DBSIZE").trim_start_matches(':').parse::<usize>().unwrap() > 10);
+    }
+    one.purge("before").await;
+    other.hears_of("before").await;
+    // The node with the log, and then one of the others.
+    let client = Backend::redis_cluster(&options(&nodes)).unwrap().client();
+    let before = client.history(0, LOG).await.unwrap().unwrap();
+    client.set(0, b"{kasoku}:n", vec!["1".into()], Expiry::Never).await.unwrap();
+    assert_eq!(client.increment(0, b"{kasoku}:n").await.unwrap(), Some(2));
+    let killed = node_of_the_log(&nodes);
+    nodes[killed].kill();
+    one.purges_here("during");
+    one.follow_until("the new primary", async |_| true).await;
+    other.hears_of("during").await;
+    other.purge("after").await;
+    one.hears_of("after").await;
+    one.is_usable().await;
+    other.is_usable().await;
+    for number in 60..90 {
+        let uri = format!("http://a.example/{number}");
+        assert!(one.put(&uri, "page").await, "{number}");
+        assert_eq!(other.get(&uri).await.as_deref(), Some("page"), "{number}");
+    }
+    for front_end in [&one, &other] {
+        let purges = front_end.purges();
+        assert!(!purges.iter().any(|purge| purge == "everything"), "{purges:?}");
+    }
+    let after = loop {
+        if let Ok(Some(after)) = client.history(0, LOG).await {
+            break after;
+        }
+    };
+    assert_ne!(before, after);
+}
+
+#[tokio::test]
+async fn what_is_no_cluster_is_a_failure() {
+    let alone = Redis::new();
+    let client = Backend::redis_cluster(&options(std::slice::from_ref(&alone))).unwrap().client();
+    assert!(client.history(0, LOG).await.is_err());
+    assert!(matches!(client.get(0, b"a").await, Err(Failure::NoPrimary)));
+    let gone = RedisClusterOptions { seeds: vec!["redis://127.0.0.1:1".to_owned()], ..options(&[]) };
+    let client = Backend::redis_cluster(&gone).unwrap().client();
+    assert!(client.history(0, LOG).await.is_err());
+    assert!(client.servers().all()[0].counters.errors.value() > 0);
+    for seeds in [vec![], vec!["redis+unix:///run/redis.sock".to_owned()], vec!["redis://a/3".to_owned()]] {
+        assert!(Backend::redis_cluster(&RedisClusterOptions { seeds, ..options(&[]) }).is_err());
+    }
+}
