@@ -379,7 +379,9 @@ impl State {
                 // The log has ended with its front end. If that was not seen, it may have had purges of which nobody else has heard.
                 Some(own) => *own != number && !server.was_seen_to_end(now_ms),
             };
-            let is_dropped = may_lack_purges || is_new && lost_past;
+            // With a history, the purges since this cache began may stand before the beginning of the log, and nobody adds them again.
+            let is_late = history.is_some() && read_ms != Some(now_ms);
+            let is_dropped = may_lack_purges || is_new && (lost_past || is_late);
             let is_empty = is_new && past.is_none() && read_ms == Some(now_ms);
             // A front end that has begun anew reads in the logs of the others what it has missed.
             let lacking = if own_log.is_some() && !is_new { std::mem::take(&mut server.lacking) } else { all() };

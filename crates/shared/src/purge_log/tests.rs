@@ -556,6 +556,25 @@ async fn one_that_was_cut_off_from_the_beginning_drops_everything() {
 }
 
 #[tokio::test]
+async fn one_that_reaches_the_server_only_after_a_failover_has_nothing_from_before_a_purge() {
+    let (world, servers) = (World::default(), [Server::with_history()]);
+    let [one, mut late] = [(); 2].map(|()| FrontEnd::new(1));
+    late.is_cut_from[0] = true;
+    late.follow(&world, &servers, 0).await;
+    late.cache.0.lock().unwrap().pages.insert(0, 1);
+    world.0.fetch_add(250, Ordering::Relaxed);
+    one.follow(&world, &servers, 0).await;
+    purge(&one, &world, &servers, 0).await;
+    // Nothing is lost, so nothing is added again.
+    let replica = servers[0].lock().unwrap().state.clone();
+    servers[0].lock().unwrap().goes_on_with(replica);
+    follow_for_long(&one, &world, &servers).await;
+    late.is_cut_from[0] = false;
+    late.follow(&world, &servers, 0).await;
+    assert_eq!(late.cache.0.lock().unwrap().pages.get(&0), None);
+}
+
+#[tokio::test]
 async fn a_position_counts_for_its_history_only() {
     for (is_other, expected) in [(false, 0), (true, 1)] {
         let (world, servers, before) = (World::default(), [Server::with_history()], FrontEnd::new(1));
