@@ -68,7 +68,7 @@ impl FillWriter {
 pub(crate) fn hit_reason(tier: &Tier) -> Reason {
     match tier.backend() {
         Backend::Memcached(_) => Reason::HitMemcached,
-        Backend::Redis(_) => Reason::HitRedis,
+        Backend::Redis(_) | Backend::RedisCluster(_) => Reason::HitRedis,
     }
 }
 

@@ -14,7 +14,7 @@ use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::names::Namespace;
 use kasoku_shared::peers::{PeerAddress, Peers};
 use kasoku_shared::placement::Distribution;
-use kasoku_shared::redis::RedisOptions;
+use kasoku_shared::redis::{RedisClusterOptions, RedisOptions};
 use kasoku_shared::sealed::Sealer;
 use kasoku_shared::{Backend, Endpoint, WhenDown, secret};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
@@ -108,14 +108,20 @@ fn memcached(tier: &SharedTier, servers: &[SharedServer], ring: SharedRing) -> i
 }
 
 fn redis(tier: &SharedTier, servers: &RedisServers) -> io::Result<Backend> {
-    let options = RedisOptions {
-        urls: servers.addresses.iter().map(redis_url).collect(),
-        username: servers.user.clone(),
-        password: servers.password_file.as_deref().map(secret::read_password).transpose()?,
-        operation_timeout: tier.timeout,
-        item_bytes_max: item_bytes_max(tier),
+    let urls = servers.addresses.iter().map(redis_url).collect();
+    let (username, operation_timeout, item_bytes_max) = (servers.user.clone(), tier.timeout, item_bytes_max(tier));
+    let password = servers.password_file.as_deref().map(secret::read_password).transpose()?;
+    let backend = match servers.is_cluster {
+        true => Backend::redis_cluster(&RedisClusterOptions {
+            seeds: urls,
+            username,
+            password,
+            operation_timeout,
+            item_bytes_max,
+        }),
+        false => Backend::redis(&RedisOptions { urls, username, password, operation_timeout, item_bytes_max }),
     };
-    Backend::redis(&options).map_err(io::Error::other)
+    backend.map_err(io::Error::other)
 }
 
 fn item_bytes_max(tier: &SharedTier) -> usize {
