@@ -4,6 +4,7 @@ use crate::memcached::{Memcached, MemcachedOptions, OptionsError};
 use crate::redis::{Redis, RedisCluster, RedisClusterOptions, RedisOptions, RedisOptionsError};
 use crate::servers::Servers;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The servers, and what all workers know of them. [`Backend::client`] opens a worker's connections.
 #[derive(Clone, Debug)]
@@ -44,6 +45,15 @@ impl Backend {
     /// Whether items are in different places by their names: then those of a log have to be told to stay together.
     pub(crate) fn has_slots(&self) -> bool {
         matches!(self, Self::RedisCluster(_))
+    }
+
+    /// How long an operation for a client may take.
+    pub fn operation_timeout(&self) -> Duration {
+        match self {
+            Self::Memcached(memcached) => memcached.options().operation_timeout,
+            Self::Redis(redis) => redis.operation_timeout(),
+            Self::RedisCluster(cluster) => cluster.operation_timeout(),
+        }
     }
 
     /// What is known of each server.

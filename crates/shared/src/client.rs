@@ -9,6 +9,7 @@ use crate::redis::RedisClient;
 use crate::servers::Servers;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Asks servers for one worker. Its clones share its connections, which close when the last one is dropped.
 ///
@@ -29,9 +30,14 @@ impl Backend {
     /// A client with connections of its own, whose tasks run on the present runtime of tokio. Panics if there is none. Nothing is connected
     /// before the first operation.
     pub fn client(&self) -> Client {
+        self.client_that_waits(Duration::ZERO)
+    }
+
+    /// The same with operations that may take at least so long: nobody waits for what it does. In a cluster they may not.
+    pub fn client_that_waits(&self, patience_min: Duration) -> Client {
         Client(match self {
-            Self::Memcached(memcached) => Kind::Memcached(MemcachedClient::new(memcached)),
-            Self::Redis(redis) => Kind::Redis(RedisClient::new(redis)),
+            Self::Memcached(memcached) => Kind::Memcached(MemcachedClient::new(memcached, patience_min)),
+            Self::Redis(redis) => Kind::Redis(RedisClient::new(redis, patience_min)),
             Self::RedisCluster(cluster) => Kind::Redis(RedisClient::of_cluster(cluster)),
         })
     }

@@ -15,7 +15,11 @@ use crate::servers::Servers;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// How long an answer is waited for where no client waits. A log is read four times a second.
+const FOLLOWING_TIMEOUT_MIN: Duration = Duration::from_millis(250);
 
 /// Where the items of a server are looked for that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +94,12 @@ impl Tier {
     /// What keeps the items.
     pub fn backend(&self) -> &Backend {
         &self.backend
+    }
+
+    /// The same for the runtime that follows the purges. No client waits for what it does, so it waits longer for an answer: a purge has to be
+    /// heard of in a server that is slow, or on a machine that is busy.
+    pub fn items_to_follow(self: &Arc<Self>) -> Items {
+        Items { tier: self.clone(), client: self.backend.client_that_waits(FOLLOWING_TIMEOUT_MIN) }
     }
 
     /// The purges that all caches have to hear of.
@@ -225,9 +235,14 @@ impl Items {
     /// Returns whether its log has been read to its end.
     pub async fn follow(&self, server: usize, purger: &impl Purger, now: impl Fn() -> Clock) -> bool {
         let begun_ms = self.tier.servers().now_ms();
-        let log_of = LogOf { items: self, server };
+        let log_of = LogOf { items: self, server, slowest_us: AtomicU64::new(0) };
         let is_read = matches!(self.tier.log.follow(server, &log_of, purger, now).await, Ok(true));
-        if is_read && let Some(server) = self.tier.servers().server(server) {
+        // What is too slow for clients is read, and not used.
+        let is_in_time = log_of.slowest() <= self.tier.backend.operation_timeout();
+        if is_read
+            && is_in_time
+            && let Some(server) = self.tier.servers().server(server)
+        {
             server.health.synced(begun_ms);
         }
         is_read
@@ -274,27 +289,45 @@ impl Item {
 struct LogOf<'i> {
     items: &'i Items,
     server: usize,
+    /// How long the slowest operation took, in microseconds.
+    slowest_us: AtomicU64,
+}
+
+impl LogOf<'_> {
+    async fn timed<T>(&self, operation: impl Future<Output = T>) -> T {
+        let begun = Instant::now();
+        let done = operation.await;
+        let us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.slowest_us.fetch_max(us, Ordering::Relaxed);
+        done
+    }
+
+    fn slowest(&self) -> Duration {
+        Duration::from_micros(self.slowest_us.load(Ordering::Relaxed))
+    }
 }
 
 impl LogServer for LogOf<'_> {
     async fn history(&self, log: &Name) -> Result<Option<History>, Failure> {
+        // Also asks servers that have no items. They may be slow.
         self.items.client.history(self.server, log.as_bytes()).await
     }
 
     async fn get(&self, name: &Name, touched: Option<u32>) -> Result<Option<Bytes>, Failure> {
-        self.items.client.peek(self.server, name.as_bytes(), touched.map(|seconds| expiry(Some(seconds)))).await
+        let touched = touched.map(|seconds| expiry(Some(seconds)));
+        self.timed(self.items.client.peek(self.server, name.as_bytes(), touched)).await
     }
 
     async fn add(&self, name: &Name, value: Bytes, seconds: Option<u32>) -> Result<bool, Failure> {
-        self.items.client.add(self.server, name.as_bytes(), value, expiry(seconds)).await
+        self.timed(self.items.client.add(self.server, name.as_bytes(), value, expiry(seconds))).await
     }
 
     async fn set(&self, name: &Name, value: Bytes, seconds: Option<u32>) -> Result<(), Failure> {
-        self.items.client.set(self.server, name.as_bytes(), vec![value], expiry(seconds)).await
+        self.timed(self.items.client.set(self.server, name.as_bytes(), vec![value], expiry(seconds))).await
     }
 
     async fn increment(&self, name: &Name) -> Result<Option<u64>, Failure> {
-        self.items.client.increment(self.server, name.as_bytes()).await
+        self.timed(self.items.client.increment(self.server, name.as_bytes())).await
     }
 }
 

@@ -134,7 +134,7 @@ enum Logs {
 impl Logs {
     fn of(exchange: &PurgeExchange) -> Self {
         match exchange {
-            PurgeExchange::Tier(tier) => Self::Tier(tier.items()),
+            PurgeExchange::Tier(tier) => Self::Tier(tier.items_to_follow()),
             PurgeExchange::Peers(peers) => Self::Peers(Arc::new(peers.connections())),
         }
     }

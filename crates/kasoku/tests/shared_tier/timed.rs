@@ -27,7 +27,7 @@ struct Disturbance {
 
 const NOTHING: Disturbance = Disturbance { name: "nothing", begin: |_| {}, end: |_| {}, bound: PURGE_BOUND };
 
-const RING: [Disturbance; 5] = [
+const RING: [Disturbance; 6] = [
     NOTHING,
     Disturbance {
         name: "one is cut off",
@@ -51,6 +51,15 @@ const RING: [Disturbance; 5] = [
         name: "all but one are cut off",
         begin: |fleet| fleet.servers[..2].iter().for_each(|server| server.proxy().set(Fault::Timeout)),
         end: |fleet| fleet.servers[..2].iter().for_each(|server| server.proxy().set(Fault::None)),
+        bound: PURGE_BOUND,
+    },
+    Disturbance {
+        name: "all are too slow for clients",
+        begin: |fleet| {
+            let slow = Fault::Latency(Duration::from_millis(60));
+            fleet.servers.iter().for_each(|server| server.proxy().set(slow));
+        },
+        end: |fleet| fleet.servers.iter().for_each(|server| server.proxy().set(Fault::None)),
         bound: PURGE_BOUND,
     },
 ];

@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::expiry::exptime;
+use super::options::MemcachedOptions;
 use super::protocol::{Operation, ProtocolError, Request, Status, StoreMode, number};
 use super::servers::Memcached;
 use crate::expiry::Expiry;
@@ -10,7 +11,7 @@ use crate::names::is_name;
 use crate::servers::{Server, Servers};
 use bytes::Bytes;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Asks memcached servers for one worker. Its clones share its connections.
 #[derive(Clone, Debug)]
@@ -23,9 +24,10 @@ pub(crate) struct MemcachedClient {
 impl MemcachedClient {
     /// A client with connections of its own, whose tasks run on the present runtime of tokio. Panics if there is none. Nothing is connected
     /// before the first operation.
-    pub(crate) fn new(memcached: &Arc<Memcached>) -> Self {
-        let open =
-            |server| (0..memcached.options().connections_max).map(|_| Connection::open(memcached, server)).collect();
+    pub(crate) fn new(memcached: &Arc<Memcached>, patience_min: Duration) -> Self {
+        let MemcachedOptions { operation_timeout, connections_max, .. } = *memcached.options();
+        let patience = operation_timeout.max(patience_min);
+        let open = |server| (0..connections_max).map(|_| Connection::open(memcached, server, patience)).collect();
         let connections = (0..memcached.servers().all().len()).map(open).collect();
         Self { servers: memcached.servers().clone(), connections }
     }

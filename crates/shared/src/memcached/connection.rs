@@ -59,11 +59,11 @@ impl Queued {
 }
 
 impl Connection {
-    /// A connection to this server, whose task runs on the present runtime.
-    pub(super) fn open(memcached: &Arc<Memcached>, server: usize) -> Self {
+    /// A connection to this server, whose task runs on the present runtime. Its operations end within that time.
+    pub(super) fn open(memcached: &Arc<Memcached>, server: usize, operation_timeout: Duration) -> Self {
         let (sender, receiver) = mpsc::channel(IN_FLIGHT_MAX);
         tokio::spawn(run(memcached.clone(), server, receiver));
-        Self { queue: sender, load: Arc::default(), operation_timeout: memcached.options().operation_timeout }
+        Self { queue: sender, load: Arc::default(), operation_timeout }
     }
 
     /// How many requests wait.

@@ -32,7 +32,7 @@ impl Memcached {
         &self.servers
     }
 
-    pub(super) fn options(&self) -> &MemcachedOptions {
+    pub(crate) fn options(&self) -> &MemcachedOptions {
         &self.options
     }
 

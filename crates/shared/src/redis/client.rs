@@ -34,6 +34,7 @@ enum Reach {
 #[derive(Clone)]
 struct PrimaryClient {
     redis: Arc<Redis>,
+    operation_timeout: Duration,
     connections: Arc<[Arc<Connection>]>,
 }
 
@@ -44,10 +45,11 @@ impl fmt::Debug for RedisClient {
 }
 
 impl RedisClient {
-    /// A client of a primary, with connections of its own. Nothing is connected before the first operation.
-    pub(crate) fn new(redis: &Arc<Redis>) -> Self {
+    /// A client of a primary, with connections of its own. Nothing is connected before the first operation. It waits at least that long.
+    pub(crate) fn new(redis: &Arc<Redis>, patience_min: Duration) -> Self {
         let connections = (0..redis.addresses().len()).filter_map(|node| Connection::new(redis, node)).collect();
-        Self(Reach::Primary(PrimaryClient { redis: redis.clone(), connections }))
+        let operation_timeout = redis.operation_timeout().max(patience_min);
+        Self(Reach::Primary(PrimaryClient { redis: redis.clone(), operation_timeout, connections }))
     }
 
     /// The same of a cluster.
@@ -188,7 +190,7 @@ impl PrimaryClient {
     ) -> Result<T, Failure> {
         let primary = self.redis.primary().ok_or(Failure::NoPrimary)?;
         let connection = self.connections.get(primary.node).ok_or(Failure::NoPrimary)?;
-        let deadline = begun + self.redis.operation_timeout();
+        let deadline = begun + self.operation_timeout;
         let reply = connection.ask(primary, command, value_bytes, deadline).await?;
         let read = read(reply);
         if let Err(failure) = &read
@@ -201,7 +203,7 @@ impl PrimaryClient {
 
     /// Asks all addresses for their roles.
     async fn history(&self, begun: Instant) -> Result<Option<History>, Failure> {
-        let timeout = self.redis.operation_timeout();
+        let timeout = self.operation_timeout;
         let primary = self.redis.primary().map(|primary| primary.node);
         let deadline = |node| {
             let is_candidate = primary.is_some_and(|primary| primary != node);

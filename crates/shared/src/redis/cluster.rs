@@ -118,6 +118,10 @@ impl RedisCluster {
         Ok(Arc::new(Self { client, operation_timeout: *operation_timeout, servers, known: Mutex::default() }))
     }
 
+    pub(crate) fn operation_timeout(&self) -> Duration {
+        self.operation_timeout
+    }
+
     /// What is known of it, as of one server.
     pub fn servers(&self) -> &Arc<Servers> {
         &self.servers

@@ -75,7 +75,7 @@ impl Redis {
         &self.addresses
     }
 
-    pub(super) fn operation_timeout(&self) -> Duration {
+    pub(crate) fn operation_timeout(&self) -> Duration {
         self.operation_timeout
     }
 
