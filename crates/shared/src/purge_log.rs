@@ -179,9 +179,10 @@ impl PurgeLog {
         {
             let mut state = self.state();
             let (epoch, purge) = carry_out()?;
-            if let Some(sealed) = self.record(id, &purge).or_else(|| self.record(id, EVERYTHING)) {
-                state.note_own(id, epoch, sealed, now_ms, told);
-            }
+            // The number is not known yet, so that the longest one has to have room.
+            let has_room = self.record(id, COUNTER_MAX, &purge).is_some();
+            let purge = if has_room { purge.into() } else { Bytes::from_static(EVERYTHING) };
+            state.note_own(id, epoch, purge, now_ms, told);
         }
         self.counts.published.add(1);
         self.news.send_replace(());
@@ -276,7 +277,7 @@ impl PurgeLog {
             let last = counter.min(next.saturating_add(AT_A_TIME_MAX - 1));
             let get = async |record| (record, server.get(&self.namespace.purge(record), None).await);
             for (record, found) in concurrently((next..=last).map(get)).await {
-                let found = found?.and_then(|sealed| self.open(sealed));
+                let found = found?.and_then(|sealed| self.open(sealed, record));
                 let is_missing = found.is_none();
                 if !self.state().take(number, record, found, now().mono_ms, purger) {
                     return Ok(false);
@@ -410,30 +411,31 @@ impl PurgeLog {
         &self,
         number: usize,
         server: &impl LogServer,
-        Lacking { place, sealed }: &Lacking,
+        Lacking { place, id, purge }: &Lacking,
         record: u64,
         seconds: u32,
     ) -> Result<(), Failure> {
+        let Some(sealed) = self.record(*id, record, purge) else { return Err(Failure::TooLong { bytes: purge.len() }) };
         // Not in the place of another cache's record: after a failover, it may have counted the same number.
-        server.add(&self.namespace.purge(record), sealed.clone(), Some(seconds)).await?;
+        server.add(&self.namespace.purge(record), sealed, Some(seconds)).await?;
         self.state().has_written(number, *place);
         Ok(())
     }
 
-    /// The record of a purge; `None` where it has no room.
-    fn record(&self, id: u128, purge: &[u8]) -> Option<Bytes> {
-        let content = [format!("{KIND_AND_ID}{id:032x}\r\n").as_bytes(), purge, b"\r\n"].concat();
+    /// The record of a purge under this number; `None` where it has no room.
+    fn record(&self, id: u128, number: u64, purge: &[u8]) -> Option<Bytes> {
+        let content = [beginning(id, number).as_bytes(), purge, b"\r\n"].concat();
         let Sealed { first, chunks, .. } = self.sealer.seal(vec![content.into()], RECORD_BYTES_MAX, || 0).ok()?;
         chunks.is_empty().then(|| first.concat().into())
     }
 
-    fn open(&self, sealed: Bytes) -> Option<Record> {
-        let Opened::Whole(content) = self.sealer.open(sealed.clone()).ok()? else { return None };
-        let rest = content.strip_prefix(KIND_AND_ID.as_bytes())?;
-        let (id, rest) = rest.split_at_checked(32)?;
-        let purge = rest.strip_prefix(b"\r\n")?.strip_suffix(b"\r\n")?;
+    /// The record that was found under this number. One that was moved there from another number is none.
+    fn open(&self, sealed: Bytes, number: u64) -> Option<Record> {
+        let Opened::Whole(content) = self.sealer.open(sealed).ok()? else { return None };
+        let (id, _) = content.strip_prefix(KIND_AND_ID.as_bytes())?.split_at_checked(32)?;
         let id = u128::from_str_radix(std::str::from_utf8(id).ok()?, 16).ok()?;
-        Some(Record { id, purge: content.slice_ref(purge), sealed })
+        let purge = content.strip_prefix(beginning(id, number).as_bytes())?.strip_suffix(b"\r\n")?;
+        Some(Record { id, purge: content.slice_ref(purge) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -450,6 +452,11 @@ const EVERYTHING: &[u8] = b"Purge: hard\r\nAll: yes\r\n";
 
 /// How the content of a record begins.
 const KIND_AND_ID: &str = "Kind: purge\r\nId: ";
+
+/// The lines of a record before its purge.
+fn beginning(id: u128, number: u64) -> String {
+    format!("{KIND_AND_ID}{id:032x}\r\nNumber: {number}\r\n")
+}
 
 #[cfg(test)]
 pub(crate) mod tests;

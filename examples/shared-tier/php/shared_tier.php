@@ -156,7 +156,6 @@ final class Tier
     public function purge(string $uri): array
     {
         $id = bin2hex(random_bytes(16));
-        $record = $this->sealed('whole', "Kind: purge\r\nId: $id\r\nPurge: hard\r\nKey: $uri\r\n\r\n");
         $counters = [];
         foreach ($this->each as $address => $server) {
             $number = $server->increment("$this->namespace:purges");
@@ -164,7 +163,8 @@ final class Tier
                 $server->add("$this->namespace:purges", (string) (int) (microtime(true) * 1e6));
                 $number = $server->increment("$this->namespace:purges");
             }
-            $server->set("$this->namespace:purges:$number", $record);
+            $text = "Kind: purge\r\nId: $id\r\nNumber: $number\r\nPurge: hard\r\nKey: $uri\r\n\r\n";
+            $server->set("$this->namespace:purges:$number", $this->sealed('whole', $text), 86400);
             $counters[$address] = $number;
         }
         return $counters;

@@ -159,14 +159,14 @@ class Tier:
 
     def purge(self, uri):
         """Returns the counter of each server by the identity of its log."""
-        text = f"Kind: purge\r\nId: {secrets.token_hex(16)}\r\nPurge: hard\r\nKey: {uri}\r\n\r\n"
-        record = sealed("whole", text.encode())
+        id = secrets.token_hex(16)
         counters = {}
         for server in self.each:
             # A counter that is missing begins with the time.
             server.add(f"{self.log}:purges", str(time.time_ns() // 1000).encode())
             number = server.incr(f"{self.log}:purges")
-            server.set(f"{self.log}:purges:{number}", record, 86400)
+            text = f"Kind: purge\r\nId: {id}\r\nNumber: {number}\r\nPurge: hard\r\nKey: {uri}\r\n\r\n"
+            server.set(f"{self.log}:purges:{number}", sealed("whole", text.encode()), 86400)
             identity = server.get(f"{self.log}:log")
             if identity:
                 counters[identity.decode().split(" ")[0]] = number

@@ -68,7 +68,7 @@ impl fmt::Debug for Past {
 struct Known {
     id: u128,
     epoch: Epoch,
-    sealed: Bytes,
+    purge: Bytes,
     since_ms: u64,
     is_own: bool,
     /// Whether it is added to logs that lack it.
@@ -125,13 +125,13 @@ struct ServerLog {
 pub(super) struct Record {
     pub(super) id: u128,
     pub(super) purge: Bytes,
-    pub(super) sealed: Bytes,
 }
 
 /// A purge that a server lacks.
 pub(super) struct Lacking {
     pub(super) place: Place,
-    pub(super) sealed: Bytes,
+    pub(super) id: u128,
+    pub(super) purge: Bytes,
 }
 
 /// It is not known which records were added.
@@ -248,8 +248,8 @@ impl State {
     }
 
     /// Notes a purge of this process that has just been carried out. `told` hears when all servers have been tried.
-    pub(super) fn note_own(&mut self, id: u128, epoch: Epoch, sealed: Bytes, now_ms: u64, told: oneshot::Sender<()>) {
-        let place = self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: true, is_passed_on: true });
+    pub(super) fn note_own(&mut self, id: u128, epoch: Epoch, purge: Bytes, now_ms: u64, told: oneshot::Sender<()>) {
+        let place = self.note(Known { id, epoch, purge, since_ms: now_ms, is_own: true, is_passed_on: true });
         let untried = (0..self.servers.len()).collect();
         self.waiting.insert(place, Waiting { untried, told });
     }
@@ -445,7 +445,7 @@ impl State {
         if at != server.position.saturating_add(1) {
             return false;
         }
-        let Some(Record { id, purge, sealed }) = record else {
+        let Some(Record { id, purge }) = record else {
             let is_late = |(counted, at_ms)| at <= counted && now_ms.saturating_sub(at_ms) >= RECORD_MISSING_MS;
             let Some((counted, _)) = server.counted.filter(|seen| is_late(*seen)) else { return false };
             // It is not known what was purged. Another server need not have it: its cache may not have reached that one. Once is enough for all
@@ -470,7 +470,7 @@ impl State {
                 // Front ends host logs that are younger than some purges, and have heard of those from elsewhere. If such a purge were added
                 // there, they would carry it out once more, hours later.
                 let is_passed_on = self.own_log.is_none() || !server.is_catching_up;
-                self.note(Known { id, epoch, sealed, since_ms: now_ms, is_own: false, is_passed_on })
+                self.note(Known { id, epoch, purge, since_ms: now_ms, is_own: false, is_passed_on })
             }
         };
         let epoch = self.known.get(&place).map(|known| known.epoch);
@@ -529,7 +529,8 @@ impl State {
     }
 
     fn lacking(&self, place: Place) -> Option<Lacking> {
-        Some(Lacking { place, sealed: self.known.get(&place)?.sealed.clone() })
+        let Known { id, purge, .. } = self.known.get(&place)?;
+        Some(Lacking { place, id: *id, purge: purge.clone() })
     }
 
     /// For how long a record is of use, in seconds: as long as it is read by caches that begin. That depends on how many purges there are.

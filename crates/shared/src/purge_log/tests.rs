@@ -665,6 +665,27 @@ async fn a_record_that_is_gone_after_a_restart_drops_what_was_on_disk() {
     assert_eq!(after.cache.0.lock().unwrap().pages.get(&0), None);
 }
 
+#[tokio::test]
+async fn a_record_that_was_moved_to_another_number_is_missing() {
+    let (world, servers) = (World::default(), [Mutex::<Server>::default()]);
+    let [one, other] = [(); 2].map(|()| FrontEnd::new(1));
+    one.follow(&world, &servers, 0).await;
+    other.follow(&world, &servers, 0).await;
+    purge(&one, &world, &servers, 1).await;
+    other.follow(&world, &servers, 0).await;
+    purge(&one, &world, &servers, 2).await;
+    {
+        // Somebody who does not know the secret puts the first record in the place of the second one.
+        let items = &mut servers[0].lock().unwrap().state.items;
+        let records: Vec<String> = items.keys().filter(|name| name.starts_with("kasoku:purges:")).cloned().collect();
+        let [first, second] = &*records else { panic!("{records:?}") };
+        let moved = items[first].clone();
+        items.insert(second.clone(), moved);
+    }
+    follow_for_long(&other, &world, &servers).await;
+    assert_eq!(purged(&other), [Some(1), None], "the second purge is not known, so everything is dropped");
+}
+
 #[test]
 fn a_generation_is_read_only_as_it_is_written() {
     for generation in [
