@@ -58,12 +58,12 @@ fn purge_each(flags: &PurgeFlags) -> Result<(), OperatorError> {
     let done = if flags.soft { "made stale" } else { "purged" };
     for url in &flags.urls {
         let said = operator.ask_for("POST", &format!("/purge?url={}{soft}", in_query(url)))?;
-        let was_stored = serde_json::from_str::<serde_json::Value>(&said)
-            .is_ok_and(|said| said.get("was_stored") == Some(&serde_json::Value::Bool(true)));
-        if was_stored {
-            println!("{done}: {url}");
-        } else {
-            println!("nothing was stored for {url}");
+        let said = serde_json::from_str::<serde_json::Value>(&said).unwrap_or_default();
+        match said.get("was_stored") {
+            Some(serde_json::Value::Bool(true)) => println!("{done}: {url}"),
+            // Other front ends may have had something.
+            Some(serde_json::Value::Null) => println!("{done}: {url} (nothing was stored for it at this front end)"),
+            _ => println!("nothing was stored for {url}"),
         }
     }
     for prefix in &flags.prefix {

@@ -49,7 +49,7 @@ pub enum PurgeTarget {
 /// The result of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purged {
-    /// For a URL: whether something was stored for it. The responses that a prefix or a site drops are not counted.
+    /// For a URL: whether something was stored for it. `None` where other front ends may have had something, and for a prefix, a site or a tag.
     pub was_stored: Option<bool>,
 }
 
@@ -162,7 +162,8 @@ fn purge_target(
                 let key = cache.key(canonical(sites, &mut PathReader::default(), uri));
                 invalidated.add(cache.purge(&key, purge, now));
             }
-            return Ok((Purged { was_stored: Some(invalidated.keys > 0) }, invalidated));
+            let is_known = invalidated.keys > 0 || cache.purge_exchange().is_none();
+            return Ok((Purged { was_stored: is_known.then_some(invalidated.keys > 0) }, invalidated));
         }
         PurgeTarget::Prefix(prefix) => {
             for uri in under_both_schemes(prefix)? {
@@ -298,7 +299,8 @@ pub(crate) async fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, 
             }
             let what = match (&target, purged.was_stored) {
                 (PurgeTarget::Url(url), Some(true)) => format!("Purged {url}"),
-                (PurgeTarget::Url(url), _) => format!("Purged {url}: nothing was stored for it"),
+                (PurgeTarget::Url(url), Some(false)) => format!("Purged {url}: nothing was stored for it"),
+                (PurgeTarget::Url(url), None) => format!("Purged {url}: nothing was stored for it at this front end"),
                 (PurgeTarget::Prefix(prefix), _) => format!("Purged all URLs that begin with {prefix}"),
                 (PurgeTarget::Site(host), _) => format!("Purged all of {host}"),
                 (PurgeTarget::Tags(tags, _), _) => {

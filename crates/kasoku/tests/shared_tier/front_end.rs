@@ -52,6 +52,11 @@ impl FrontEnd {
 
     /// Purges by the operator's socket.
     pub(crate) fn purge(&self, scope: Scope<'_>, is_soft: bool) {
+        self.purged(scope, is_soft);
+    }
+
+    /// The same; returns the answer.
+    pub(crate) fn purged(&self, scope: Scope<'_>, is_soft: bool) -> String {
         let what = match scope {
             Scope::Key(target) => format!("url={}", quoted(&uri(target))),
             Scope::Prefix(path) => format!("prefix={}", quoted(&uri(path))),
@@ -67,6 +72,7 @@ impl FrontEnd {
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
         assert!(said.starts_with("HTTP/1.1 200 "), "{scope:?}: {said}");
+        said
     }
 
     /// Kills the process. What it has in memory is gone; its disk, if it has one, is not.

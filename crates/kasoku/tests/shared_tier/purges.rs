@@ -427,6 +427,19 @@ fn a_front_end_that_was_stopped_hears_of_purges_when_it_goes_on() {
 }
 
 #[test]
+fn a_purge_does_not_say_that_nothing_was_stored_where_another_front_end_had_the_page() {
+    let fleet = Fleet::start(Setup { servers: 1, ..Setup::PLAIN });
+    let target = fleet.fresh("page", 300);
+    let [first, second, ..] = &*fleet.front_ends else { panic!("three front ends") };
+    second.get(&target).version(&target, "");
+    let said = || first.purged(Scope::Key(&target), false);
+    assert!(said().contains("\"was_stored\":null"), "{}", said());
+    first.get(&target).version(&target, "");
+    let said = said();
+    assert!(said.contains("\"was_stored\":true"), "{said}");
+}
+
+#[test]
 fn a_purge_is_no_error_where_servers_take_long_to_get_it() {
     let fleet = Fleet::start(Setup { servers: 1, ..Setup::PLAIN });
     let target = fleet.fresh("page", 300);
