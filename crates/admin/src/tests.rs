@@ -10,7 +10,7 @@ use kasoku_engine::purge::PurgeTarget;
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
 use kasoku_options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
-use kasoku_options::{PeerAddress, Peers, SharedEndpoint, SharedServer, SharedTier};
+use kasoku_options::{PeerAddress, Peers, SharedEndpoint, SharedServer, SharedServers, SharedTier};
 use kasoku_origin::health::CheckResult;
 use kasoku_semantics::Reason;
 use kasoku_testkit::{Folder, Setup};
@@ -245,10 +245,10 @@ fn each_origin_has_its_numbers_in_both_formats() {
 fn each_server_of_the_shared_tier_has_its_numbers_in_both_formats() {
     // No program listens at either of them.
     let server = |endpoint| SharedServer { endpoint, weight: 1 };
-    let tier = SharedTier::of(vec![
+    let tier = SharedTier::of(SharedServers::memcached(vec![
         server(SharedEndpoint::Tcp { host: "127.0.0.1".to_owned(), port: 1 }),
         server(SharedEndpoint::Unix("/nowhere/\"a\\b".into())),
-    ]);
+    ]));
     let options = |options: &mut Options| {
         options.listeners.clear();
         options.shared = Some(tier);

@@ -54,12 +54,11 @@ pub(super) fn look(
     }
 }
 
+/// The response with the reason for which it answers, or why none does.
+type Answered = Result<(Arc<Entry>, Reason), Because>;
+
 /// `None`: it did not answer in time.
-fn ask(
-    handle: &EngineHandle,
-    request: &SharedRequest,
-    now: Now,
-) -> Option<(Result<(Arc<Entry>, Reason), Because>, SharedPlace)> {
+fn ask(handle: &EngineHandle, request: &SharedRequest, now: Now) -> Option<(Answered, SharedPlace)> {
     let cache = handle.cache();
     let tier = cache.shared_tier()?;
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
