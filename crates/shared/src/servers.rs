@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The longest operation timeout that can be set.
 pub const OPERATION_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
-/// The servers. See the [module](self).
+/// The servers, and what all workers know of each.
 #[derive(Debug)]
 pub struct Servers {
     servers: Vec<Server>,

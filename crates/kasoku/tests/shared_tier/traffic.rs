@@ -12,7 +12,7 @@ use kasoku_oracle::random::{Random, hash};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 6;
 
@@ -31,6 +31,7 @@ pub(crate) struct Traffic<'f> {
     seed: u64,
     runs: AtomicU64,
     shared: AtomicU64,
+    times: Mutex<Vec<Duration>>,
 }
 
 #[derive(Default)]
@@ -54,7 +55,8 @@ impl<'f> Traffic<'f> {
             format!("/{kind}/{bytes}/group-{group}/{number}?group={group}")
         };
         let (targets, state) = ((0..PAGES).map(target).collect(), Mutex::default());
-        Self { fleet, targets, state, seed, runs: AtomicU64::new(0), shared: AtomicU64::new(0) }
+        let (runs, shared, times) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
+        Self { fleet, targets, state, seed, runs, shared, times }
     }
 
     /// Sends that many requests.
@@ -90,6 +92,13 @@ impl<'f> Traffic<'f> {
     /// How many answers came from the shared tier since this was asked last.
     pub(crate) fn shared(&self) -> u64 {
         self.shared.swap(0, Relaxed)
+    }
+
+    /// How long answers took since this was asked last: at 50 and 99 of 100, and at most.
+    pub(crate) fn times(&self) -> [Duration; 3] {
+        let mut times = std::mem::take(&mut *self.times.lock().unwrap_or_else(PoisonError::into_inner));
+        times.sort_unstable();
+        [50, 99, 100].map(|percent| times.get(times.len().saturating_sub(1) * percent / 100).copied().unwrap_or_default())
     }
 
     /// What was wrong so far.
@@ -136,7 +145,9 @@ impl<'f> Traffic<'f> {
             }
             _ => ("GET", 0, 200),
         };
+        let asked = Instant::now();
         let answer = client.ask(method, target, &fields)?;
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(asked.elapsed());
         if answer.is_shared() {
             self.shared.fetch_add(1, Relaxed);
         }

@@ -41,7 +41,7 @@ pub(super) enum Refusal {
     Value,
 }
 
-/// See the [module](self).
+/// The log of purges that this front end hosts for the others, in its memory.
 #[derive(Debug)]
 pub struct HostedLog {
     log: Mutex<Log>,

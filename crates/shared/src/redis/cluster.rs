@@ -66,7 +66,7 @@ impl fmt::Debug for RedisClusterOptions {
     }
 }
 
-/// See the [module](self).
+/// A Redis Cluster, and what all workers know of it.
 pub struct RedisCluster {
     client: ClusterClient,
     operation_timeout: Duration,
