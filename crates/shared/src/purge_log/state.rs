@@ -13,6 +13,9 @@ use tokio::sync::oneshot;
 /// The most records that are read of a log whose position is not known.
 pub(super) const RECORDS_READ_MAX: u64 = 16 << 10;
 
+/// More records than are added to a log within [`LOG_SECONDS`]. A counter that was made anew is further ahead, as it is a time in microseconds.
+const RECORDS_ADDED_MAX: u64 = 10_000_000;
+
 /// The most purges that are remembered, to be added to servers that were away.
 const PURGES_KNOWN_MAX: usize = 64 << 10;
 
@@ -160,7 +163,9 @@ impl ServerLog {
         // The last records that were read may be lost, and others may have their numbers. Those up to `since` are the same ones, if this history
         // came right after ours.
         let earliest = counter.saturating_sub(RECORDS_READ_MAX);
-        if previous != self.history || self.position > since && since < earliest {
+        // Whoever has read the records does not add them again. A counter that was made anew has none of them: then all are added.
+        let has_records = self.position > since || counter.saturating_sub(self.position) <= RECORDS_ADDED_MAX;
+        if previous != self.history || self.position.min(since) < earliest && has_records {
             return Err(Lost);
         }
         // Programs may have added records before anybody had noticed. What is read twice does no harm.

@@ -575,6 +575,28 @@ async fn one_that_reaches_the_server_only_after_a_failover_has_nothing_from_befo
 }
 
 #[tokio::test]
+async fn one_that_lacks_more_records_than_are_read_drops_everything_after_a_failover() {
+    let (world, servers) = (World::default(), [Server::with_history()]);
+    let [one, mut other] = [(); 2].map(|()| FrontEnd::new(1));
+    one.follow(&world, &servers, 0).await;
+    other.follow(&world, &servers, 0).await;
+    other.cache.0.lock().unwrap().pages.insert(0, 1);
+    other.is_cut_from[0] = true;
+    // The first one is added again after the failover, since nobody reads that far back. The other one is read again, so it is not added.
+    purge(&one, &world, &servers, 1).await;
+    purge(&one, &world, &servers, 0).await;
+    for _ in 2..=RECORDS_READ_MAX {
+        count_without_a_record(&servers[0]);
+    }
+    follow_for_long(&one, &world, &servers).await;
+    servers[0].lock().unwrap().fails_over();
+    follow_for_long(&one, &world, &servers).await;
+    other.is_cut_from[0] = false;
+    follow_for_long(&other, &world, &servers).await;
+    assert_eq!(other.cache.0.lock().unwrap().pages.get(&0), None);
+}
+
+#[tokio::test]
 async fn a_position_counts_for_its_history_only() {
     for (is_other, expected) in [(false, 0), (true, 1)] {
         let (world, servers, before) = (World::default(), [Server::with_history()], FrontEnd::new(1));
