@@ -225,6 +225,22 @@ async fn an_old_purge_is_not_passed_on_by_a_front_end_that_catches_up() {
 }
 
 #[tokio::test]
+async fn what_was_on_disk_is_gone_at_once_if_a_log_does_not_go_back_far_enough() {
+    let mut fleet = Fleet::new(2);
+    fleet.settle(2).await;
+    fleet.store(1, 0, 1);
+    fleet.front_ends[1].runs = false;
+    fleet.purge(0, 0);
+    fleet.settle(1).await;
+    fleet.world.0.fetch_add(25 * 60 * 60 * 1000, Ordering::Relaxed);
+    fleet.purge(0, 1);
+    fleet.settle(1).await;
+    fleet.front_ends[1].restart(2, true);
+    fleet.follow(1).await;
+    assert_eq!(fleet.pages(0), [None; 2]);
+}
+
+#[tokio::test]
 async fn what_was_on_disk_is_gone_if_a_peer_has_begun_anew_meanwhile() {
     let mut fleet = Fleet::new(2);
     fleet.settle(2).await;

@@ -366,9 +366,12 @@ impl State {
             return None;
         }
         let earliest = counter.saturating_sub(RECORDS_READ_MAX);
-        let can_be_read = |position: &u64| (earliest..=counter).contains(position);
+        let is_new = server.log.is_none();
+        // A front end drops the first records of its log where they are old or too many, and says so.
+        let says_first = own_log.is_some() && (is_new || is_of_this_log);
+        let first = if says_first { start.max(earliest) } else { earliest };
+        let can_be_read = |position: &u64| (first..=counter).contains(position);
         if !is_of_this_log {
-            let is_new = server.log.is_none();
             let before = match is_new {
                 true => Ok(past.as_ref().and_then(|past| past.0(number, history))),
                 false => server.position_in(&identity, counter, known).map(Some),
@@ -419,8 +422,7 @@ impl State {
                     server.dropped_to = counter;
                 }
             }
-        } else if !can_be_read(&server.position) || own_log.is_some() && server.position < start {
-            // A front end drops the first records of its log where they are too many.
+        } else if !can_be_read(&server.position) {
             tracing::warn!(server = number, "its log of purges has gone on too far: {DROPPED}");
             purger.drop_everything();
             server.begin_at(start.max(earliest), purger.epoch());
