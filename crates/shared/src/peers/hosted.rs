@@ -148,10 +148,8 @@ impl Log {
                 self.identity.map(|identity| shown(identity).to_string().into())
             }
             Place::Counter => self.counter.map(|counter| counter.to_string().into()),
-            Place::Record(number) => {
-                let record = self.records.get(&number).filter(|record| !is_over(record.expires_ms, now_ms));
-                record.map(|record| record.value.clone())
-            }
+            // Also one that is over and stands behind one that is not: who finds a gap drops everything.
+            Place::Record(number) => self.records.get(&number).map(|record| record.value.clone()),
         })
     }
 
@@ -323,6 +321,18 @@ mod tests {
         assert_eq!(start(&mut log, 60_000), first);
         assert_eq!(text(&mut log, 60_000, &format!("kasoku:purges:{first}")), None);
         assert_eq!(text(&mut log, 60_000, &format!("kasoku:purges:{second}")).as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn a_record_that_is_over_before_an_earlier_one_leaves_no_gap() {
+        let mut log = log();
+        // Front ends that know many purges let their records expire earlier than those that have just begun.
+        let (first, second) = (write(&mut log, 0, "long", 86_400), write(&mut log, 0, "short", 60));
+        assert_eq!(start(&mut log, 60_000), START);
+        for (number, value) in [(first, "long"), (second, "short")] {
+            assert_eq!(text(&mut log, 60_000, &format!("kasoku:purges:{number}")).as_deref(), Some(value));
+        }
+        assert_eq!(start(&mut log, 86_400_000), second);
     }
 
     #[test]
