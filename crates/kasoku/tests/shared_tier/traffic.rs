@@ -98,7 +98,8 @@ impl<'f> Traffic<'f> {
     pub(crate) fn times(&self) -> [Duration; 3] {
         let mut times = std::mem::take(&mut *self.times.lock().unwrap_or_else(PoisonError::into_inner));
         times.sort_unstable();
-        [50, 99, 100].map(|percent| times.get(times.len().saturating_sub(1) * percent / 100).copied().unwrap_or_default())
+        [50, 99, 100]
+            .map(|percent| times.get(times.len().saturating_sub(1) * percent / 100).copied().unwrap_or_default())
     }
 
     /// What was wrong so far.
