@@ -53,8 +53,10 @@ pub async fn listen(peers: Arc<Peers>, listener: TcpListener) {
     let mut serving = tokio::task::JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            // First those that have ended: they must not take the place of new ones.
+            biased;
             Some(_) = serving.join_next() => continue,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
             Ok((stream, _)) => {
