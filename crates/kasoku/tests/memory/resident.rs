@@ -25,6 +25,12 @@ impl Resident {
         self.field("VmHWM:")
     }
 
+    /// The peak without the pages of the program's file. A test build has three times as many of these as the release program, and they are
+    /// nothing that the program could account for.
+    pub(crate) fn peak_without_the_file(self) -> u64 {
+        self.peak().saturating_sub(self.field("RssFile:"))
+    }
+
     /// Sets the high-water mark to the resident memory now (proc(5), clear_refs).
     pub(crate) fn forget_peak(self) {
         fs::write(format!("/proc/{}/clear_refs", self.0), "5").unwrap();
