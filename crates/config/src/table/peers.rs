@@ -11,7 +11,7 @@ pub(super) static PEERS: Section = Section {
             kind: SettingKind::Texts("addresses"),
             default: Default::Unset("purges hold here alone"),
             summary: "The other front ends, each `\"host:port\"` as its `peers-listen` says. At most 64.",
-            details: "Each front end lists all others. It writes its purges to them, and reads theirs. Not beside `shared.memcached`: front ends of a shared tier hear of each other's purges there.",
+            details: "Each front end lists all others. It writes its purges to them, and reads theirs. Not beside a shared tier: its front ends hear of each other's purges there.",
             example: "[\"10.0.0.2:6082\", \"10.0.0.3:6082\"]",
             is_read_at_start: true,
             ..ROW
@@ -30,7 +30,7 @@ pub(super) static PEERS: Section = Section {
             path: "peers-token-file",
             kind: SettingKind::Text("path"),
             default: Default::Unset("no token; with `peers` it must be written"),
-            summary: "A file with a token of at least 16 bytes, the same for all these front ends. Whoever does not know it can neither purge nor read purges.",
+            summary: "A file with a token of at least 16 bytes, the same for all these front ends. Without it, a client can neither purge nor ask for purges.",
             details: "Users other than its owner and group must not be able to open it (`chmod o=`). A final newline does not count.",
             example: "\"/etc/kasoku/peers.token\"",
             is_read_at_start: true,
