@@ -3,12 +3,12 @@
 The servers run on the client's core and keep nothing on disk. The cluster has no replicas: they would only cost time on the same core.
 """
 
-import socket
 import subprocess
 
 import measure
 from experiment import eventually
 from processes import BenchError, free_port
+from ring import ask
 
 PROGRAM = "/usr/bin/redis-server"
 NODES = 3
@@ -76,16 +76,7 @@ def _counter(port, section, name):
 
 
 def _ask(port, command):
-    """Sends one command, and returns all that the server answers before it closes the connection."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-            connection.sendall(f"{command}\r\nQUIT\r\n".encode())
-            answer = b""
-            while got := connection.recv(65536):
-                answer += got
-    except OSError as error:
-        raise BenchError(f"Redis on port {port}: {error}") from None
-    return answer
+    return ask(port, command.encode(), b"QUIT")
 
 
 def _value(answer):

@@ -29,19 +29,19 @@ class Ring:
     def put(self, key, value):
         """Puts an item into all servers: which of them a front end asks for it depends on the ring of that front end."""
         for port in self.ports:
-            _expect(b"STORED", _ask(port, f"set {key} 0 0 {len(value)}\r\n".encode() + value))
+            _expect(b"STORED", ask(port, f"set {key} 0 0 {len(value)}\r\n".encode() + value))
 
     def values(self, key):
         """The values of an item, by the ports of the servers that have it."""
-        return {port: value for port in self.ports if (value := _value(_ask(port, f"get {key}".encode())))}
+        return {port: value for port in self.ports if (value := _value(ask(port, f"get {key}".encode())))}
 
     def delete(self, key):
         for port in self.ports:
-            _ask(port, f"delete {key}".encode())
+            ask(port, f"delete {key}".encode())
 
     def flush(self):
         for port in self.ports:
-            _expect(b"OK", _ask(port, b"flush_all"))
+            _expect(b"OK", ask(port, b"flush_all"))
 
     def hits(self):
         """How often each server has returned an item."""
@@ -60,23 +60,23 @@ def _command(port):
 
 
 def _counter(port, name):
-    for line in _ask(port, b"stats").decode().splitlines():
+    for line in ask(port, b"stats").decode().splitlines():
         words = line.split()
         if words[:2] == ["STAT", name]:
             return int(words[2])
     raise BenchError(f"memcached has no counter {name}")
 
 
-def _ask(port, command):
+def ask(port, command, end=b"quit"):
     """Sends one command, and returns all that the server answers before it closes the connection."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-            connection.sendall(command + b"\r\nquit\r\n")
+            connection.sendall(command + b"\r\n" + end + b"\r\n")
             answer = b""
             while got := connection.recv(65536):
                 answer += got
     except OSError as error:
-        raise BenchError(f"memcached on port {port}: {error}") from None
+        raise BenchError(f"the server on port {port}: {error}") from None
     return answer
 
 
