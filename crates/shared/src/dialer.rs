@@ -19,6 +19,7 @@ pub(crate) enum Stream {
 }
 
 /// Connects to one server again and again.
+#[derive(Debug)]
 pub(crate) struct Dialer {
     endpoint: Endpoint,
     /// A look-up of the host's name that took longer than its request could wait. A thread of the system's resolver does it, which

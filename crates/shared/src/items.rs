@@ -8,15 +8,15 @@ use crate::client::Client;
 use crate::expiry::Expiry;
 use crate::failure::Failure;
 use crate::history::History;
+use crate::kept_positions::KeptPositions;
 use crate::names::{Name, Namespace};
-use crate::purge_log::{Clock, Epoch, Generation, LogServer, Position, PurgeLog, Purger};
+use crate::purge_log::{Clock, Epoch, Generation, LogServer, PurgeLog, Purger};
 use crate::sealed::{Manifest, Opened, Sealed, Sealer};
 use crate::servers::Servers;
 use bytes::Bytes;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// How long an answer is waited for where no client waits. A log is read four times a second.
 const FOLLOWING_TIMEOUT_MIN: Duration = Duration::from_millis(250);
@@ -39,8 +39,7 @@ pub struct Tier {
     namespace: Namespace,
     log: PurgeLog,
     damaged: AtomicU64,
-    /// How far an earlier process had read the logs.
-    resumed: OnceLock<Vec<(u64, u64)>>,
+    positions: KeptPositions,
 }
 
 /// The items of the shared tier, as one runtime reads and writes them.
@@ -82,8 +81,10 @@ impl Tier {
     pub fn new(backend: Backend, when_down: WhenDown, namespace: Namespace, sealer: Sealer) -> Self {
         let sealer = Arc::new(sealer);
         let of_log = if backend.has_slots() { namespace.in_one_slot() } else { namespace.clone() };
-        let log = PurgeLog::new(of_log, sealer.clone(), backend.servers().all().len());
-        Self { backend, when_down, sealer, namespace, log, damaged: AtomicU64::new(0), resumed: OnceLock::new() }
+        let servers = backend.servers().all();
+        let log = PurgeLog::new(of_log, sealer.clone(), servers.len());
+        let positions = KeptPositions::new(servers.iter().map(|server| Some(server.address_hash)).collect());
+        Self { backend, when_down, sealer, namespace, log, damaged: AtomicU64::new(0), positions }
     }
 
     /// The items for the runtime that calls this.
@@ -110,31 +111,12 @@ impl Tier {
     /// How far the purges in the log of each server have been carried out for good: the hash of its address and its history, and the number. To
     /// be kept with what is stored on disk.
     pub fn positions(&self) -> Vec<(u64, u64)> {
-        let positions = self.servers().all().iter().zip(self.log.positions());
-        let mut known: Vec<(u64, u64)> = positions
-            .filter_map(|(server, position)| {
-                let Position { history, number } = position?;
-                Some((hash_of(server.address_hash, history), number))
-            })
-            .collect();
-        if known.len() < self.servers().all().len() {
-            // Those that were not read yet may still be of use.
-            let resumed = self.resumed.get().into_iter().flatten();
-            let others: Vec<_> = resumed.filter(|(hash, _)| !known.iter().any(|(it, _)| it == hash)).copied().collect();
-            known.extend(others);
-        }
-        known
+        self.positions.read_from(&self.log)
     }
 
     /// The cache begins with what an earlier process had stored on disk, which had followed the logs so far. To be called once at most.
     pub fn resume(&self, positions: &[(u64, u64)]) {
-        let _ = self.resumed.set(positions.to_vec());
-        let addresses: Vec<u64> = self.servers().all().iter().map(|server| server.address_hash).collect();
-        let positions = positions.to_vec();
-        self.log.resume(move |server, history| {
-            let hash = hash_of(*addresses.get(server)?, history);
-            positions.iter().find(|(it, _)| *it == hash).map(|(_, number)| *number)
-        });
+        self.positions.resume(&self.log, positions);
     }
 
     /// What items are called.
@@ -333,9 +315,4 @@ impl LogServer for LogOf<'_> {
 
 fn expiry(seconds: Option<u32>) -> Expiry {
     seconds.map_or(Expiry::Never, |seconds| Expiry::After(seconds.into()))
-}
-
-/// Stands for a server in one of its histories. Where servers have none, it is the hash of the address.
-fn hash_of(address_hash: u64, history: Option<History>) -> u64 {
-    history.map_or(address_hash, |history| xxh3_64_with_seed(&history.0.to_le_bytes(), address_hash))
 }

@@ -22,6 +22,7 @@
 //! | `redis` | asks Redis or Valkey: a primary with its replicas |
 //! | `backend`, `client` | the kind of servers; the operations, over one worker's connections |
 //! | `purge_log` | the purges that all caches have to hear of, in each server |
+//! | `kept_positions` | how far that log has been read, as it is kept with what is on disk |
 //! | `lease` | of several caches that miss an item, one fetches it |
 //! | `items` | reads and writes items, and follows the purges, for one runtime |
 //! | `peers` | the same purges without servers: each cache hosts a log for the others |
@@ -36,8 +37,10 @@ mod endpoint;
 mod expiry;
 mod failure;
 pub mod health;
+mod hex;
 mod history;
 mod items;
+mod kept_positions;
 pub mod lease;
 mod load;
 pub mod memcached;

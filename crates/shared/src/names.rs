@@ -16,6 +16,7 @@
 //! is longer than 141 bytes, where memcached allows 250, and none has a blank or a control character. A name is no proof of what is under
 //! it: whoever reads an item compares the URI that stands in it.
 
+use crate::hex;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
@@ -102,9 +103,7 @@ impl Namespace {
         let mut name = String::with_capacity(self.0.len() + 1 + 2 * 32);
         name.push_str(&self.0);
         name.push(':');
-        // Each look-up does this, and formatting costs more than the hash.
-        let digits = hash.finalize().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        name.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
+        name.extend(hex::digits(&hash.finalize()));
         Name(name.into())
     }
 }

@@ -20,18 +20,19 @@ mod listener;
 mod password;
 mod peer;
 
-use crate::Failure;
 use crate::health::ServerHealth;
+use crate::kept_positions::KeptPositions;
 use crate::names::Namespace;
-use crate::purge_log::{Clock, Position, PurgeLog, Purger};
+use crate::purge_log::{Clock, PurgeLog, Purger};
 use crate::sealed::{Sealer, SecretTooShort};
 use crate::server_counters::{Count, ServerCounters};
+use crate::{Endpoint, Failure};
 use client::Client;
 pub use hosted::HostedLog;
 pub use listener::listen;
 use password::Password;
-pub use peer::{Peer, PeerAddress, PeerStatus, PeersStatus};
-use std::sync::{Arc, OnceLock};
+pub use peer::{Peer, PeerStatus, PeersStatus};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::watch;
 use xxhash_rust::xxh3::xxh3_64;
@@ -46,8 +47,7 @@ pub struct Peers {
     hosted: HostedLog,
     peers: Vec<Peer>,
     password: Password,
-    /// The positions of an earlier process.
-    resumed: OnceLock<Vec<(u64, u64)>>,
+    positions: KeptPositions,
     /// Requests of others that showed no password, or a wrong one.
     refused: Count,
     started: Instant,
@@ -65,17 +65,19 @@ impl Peers {
     ///
     /// # Errors
     /// The token is too short.
-    pub fn new(addresses: Vec<PeerAddress>, token: &[u8]) -> Result<Arc<Self>, SecretTooShort> {
+    pub fn new(endpoints: Vec<Endpoint>, token: &[u8]) -> Result<Arc<Self>, SecretTooShort> {
         let sealer = Arc::new(Sealer::new(Some(token))?);
-        let peer = |address| Peer { address, health: ServerHealth::default(), counters: ServerCounters::default() };
-        let peers: Vec<Peer> = addresses.into_iter().map(peer).collect();
+        let peer = |endpoint| Peer { endpoint, health: ServerHealth::default(), counters: ServerCounters::default() };
+        let peers: Vec<Peer> = endpoints.into_iter().map(peer).collect();
+        let address = |peer: &Peer| Some(xxh3_64(peer.endpoint.to_string().as_bytes()));
+        let addresses = std::iter::once(None).chain(peers.iter().map(address)).collect();
         let namespace = Namespace::default();
         Ok(Arc::new(Self {
             hosted: HostedLog::new(namespace.clone()),
             log: PurgeLog::of_front_ends(namespace, sealer, peers.len()),
             peers,
             password: Password::of(token)?,
-            resumed: OnceLock::new(),
+            positions: KeptPositions::new(addresses),
             refused: Count::default(),
             started: Instant::now(),
         }))
@@ -104,34 +106,21 @@ impl Peers {
     /// How far the log of each peer has been carried out for good: the hash of its address, and the number. To be kept with what is stored on
     /// disk. The own log is not among them: it ends with this process.
     pub fn positions(&self) -> Vec<(u64, u64)> {
-        let positions = self.log.positions().into_iter().skip(1);
-        let position = |(hash, position): (u64, Option<Position>)| {
-            // One that was not read yet may still be of use.
-            let resumed = || self.resumed.get()?.iter().find(|(it, _)| *it == hash).map(|(_, number)| *number);
-            Some((hash, position.map(|position| position.number).or_else(resumed)?))
-        };
-        self.address_hashes().zip(positions).filter_map(position).collect()
+        self.positions.read_from(&self.log)
     }
 
     /// The cache begins with what an earlier process had stored on disk, which had followed the logs so far. To be called once at most.
     pub fn resume(&self, positions: &[(u64, u64)]) {
-        let _ = self.resumed.set(positions.to_vec());
-        let hashes: Vec<u64> = self.address_hashes().collect();
-        let positions = positions.to_vec();
-        self.log.resume(move |log, _| {
-            let hash = hashes.get(log.checked_sub(1)?)?;
-            positions.iter().find(|(it, _)| it == hash).map(|(_, number)| *number)
-        });
-    }
-
-    fn address_hashes(&self) -> impl Iterator<Item = u64> {
-        self.peers.iter().map(|peer| xxh3_64(peer.address.to_string().as_bytes()))
+        self.positions.resume(&self.log, positions);
     }
 
     /// Connections of its own for the runtime that calls this. Nothing is connected before a log is followed.
     pub fn connections(self: &Arc<Self>) -> PeerConnections {
         PeerConnections {
-            clients: (0..self.peers.len()).map(|peer| Client::new(self.clone(), peer)).collect(),
+            clients: (0..)
+                .zip(&self.peers)
+                .map(|(number, peer)| Client::new(self.clone(), number, peer.endpoint.clone()))
+                .collect(),
             peers: self.clone(),
         }
     }

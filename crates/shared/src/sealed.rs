@@ -21,6 +21,7 @@
 //! This file knows nothing of names: a whole item can be moved to another name and opens there as well. So the reader compares what the
 //! content says of itself with what was asked for.
 
+use crate::hex;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -454,11 +455,7 @@ fn split(parts: Vec<Bytes>, chunk_length: usize) -> Vec<Vec<Bytes>> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(digit.into(), 16))
-        .collect()
+    hex::digits(bytes).collect()
 }
 
 /// The bytes that hexadecimal digits in lower case stand for. At most 64 digits are read.

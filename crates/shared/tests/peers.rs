@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
 use hmac::{Hmac, KeyInit, Mac};
-use kasoku_shared::peers::{OWN_LOG, PeerAddress, Peers, listen};
+use kasoku_shared::Endpoint;
+use kasoku_shared::peers::{OWN_LOG, Peers, listen};
 use kasoku_shared::purge_log::{Clock, Epoch, Purger};
 use sha2::Sha256;
 use std::net::SocketAddr;
@@ -122,7 +123,7 @@ async fn many_purges_reach_a_peer_and_come_from_it() {
     const PURGES: u64 = 200;
     let other = Peers::new(Vec::new(), TOKEN).unwrap();
     let address = listening(other.clone()).await;
-    let one = Peers::new(vec![PeerAddress { host: "127.0.0.1".to_owned(), port: address.port() }], TOKEN).unwrap();
+    let one = Peers::new(vec![Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: address.port() }], TOKEN).unwrap();
     let (mine, theirs) = (Cache::default(), Cache::default());
     let (connections, of_other) = (one.connections(), other.connections());
     let now = || Clock { unix_ms: 1_700_000_000_000, mono_ms: 0 };
@@ -155,7 +156,7 @@ async fn a_server_of_something_else_is_a_failure() {
                 let _ = stream.write_all(answer.as_bytes()).await;
             }
         });
-        let peers = Peers::new(vec![PeerAddress { host: "127.0.0.1".to_owned(), port }], TOKEN).unwrap();
+        let peers = Peers::new(vec![Endpoint::Tcp { host: "127.0.0.1".to_owned(), port }], TOKEN).unwrap();
         let now = || Clock { unix_ms: 0, mono_ms: 0 };
         let followed = peers.connections().follow(1, &Cache::default(), now).await;
         assert!(followed.is_err(), "{answer:?}");

@@ -7,11 +7,12 @@ use crate::runtime::clock::Clock;
 use kasoku_cache::Cache;
 use kasoku_cache::purge_exchange::PurgeExchange;
 use kasoku_cache::shared::Items;
-use kasoku_shared::Failure;
-use kasoku_shared::peers::{OWN_LOG, PeerAddress, PeerConnections, Peers, listen};
+use kasoku_shared::peers::{OWN_LOG, PeerConnections, Peers, listen};
 use kasoku_shared::purge_log::{self, Epoch, PurgeLog, Purger};
+use kasoku_shared::{Endpoint, Failure};
 use kasoku_sys::listen::ListeningSocket;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -20,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
 /// How often the purges of other front ends are read from each log. A purge is seen by all within this time and that of a request.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -32,7 +33,7 @@ const INTERVAL_AWAY: Duration = Duration::from_millis(500);
 /// How long a start waits until each log has been tried: what is on disk may have been purged meanwhile.
 const FIRST_READING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long the end waits until the last purges have been written.
+/// How long the end waits for what is under way, and then until the last purges have been written.
 const LAST_WRITING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// See the [module](self).
@@ -158,14 +159,21 @@ struct Follower {
 impl Follower {
     async fn run(self, mut stopped: watch::Receiver<bool>, tried: Sender<()>) {
         let mut watch = PeerWatch::default();
-        tokio::select! {
-            () = self.follow_on(tried, &mut watch) => {}
-            _ = stopped.changed() => {}
+        {
+            let mut following = pin!(self.follow_on(tried, &mut watch, stopped.clone()));
+            tokio::select! {
+                () = &mut following => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {
+                    // What is under way may be a purge that was counted and is not written yet. Without it, all others would drop everything.
+                    let _ = timeout(LAST_WRITING_TIMEOUT, following).await;
+                }
+            }
         }
         let _ = timeout(LAST_WRITING_TIMEOUT, self.follow(&mut watch)).await;
     }
 
-    async fn follow_on(&self, tried: Sender<()>, watch: &mut PeerWatch) {
+    /// Follows until the end. What is under way then is carried on.
+    async fn follow_on(&self, tried: Sender<()>, watch: &mut PeerWatch, mut stopped: watch::Receiver<bool>) {
         let mut tried = Some(tried);
         let mut follow = async || {
             let is_read = self.follow(watch).await;
@@ -176,26 +184,27 @@ impl Follower {
             is_read
         };
         let mut news = self.logs.purges().news();
-        if let Logs::Peers(connections) = &self.logs
-            && self.log == OWN_LOG
-        {
-            let mut written = connections.peers().news();
-            loop {
-                follow().await;
-                let next = timeout(INTERVAL, async {
-                    tokio::select! { it = news.changed() => it, it = written.changed() => it }
-                });
-                let _ = next.await;
-            }
-        }
+        let mut written = match &self.logs {
+            Logs::Peers(connections) if self.log == OWN_LOG => Some(connections.peers().news()),
+            Logs::Peers(_) | Logs::Tier(_) => None,
+        };
         loop {
             let is_read = follow().await;
-            let next = Instant::now() + if is_read { INTERVAL } else { INTERVAL_AWAY };
-            while let Ok(Ok(())) = timeout_at(next, news.changed()).await {
-                if is_read {
-                    break;
+            let waits = async {
+                match &mut written {
+                    Some(written) => tokio::select! { _ = news.changed() => {} _ = written.changed() => {} },
+                    // Nobody waits for what can't be written.
+                    None => {
+                        while news.changed().await.is_ok() && !is_read {
+                            self.logs.purges().is_away(self.log);
+                        }
+                    }
                 }
-                self.logs.purges().is_away(self.log);
+            };
+            let interval = if is_read { INTERVAL } else { INTERVAL_AWAY };
+            tokio::select! {
+                _ = timeout(interval, waits) => {}
+                _ = stopped.wait_for(|stopped| *stopped) => return,
             }
         }
     }
@@ -212,7 +221,7 @@ impl Follower {
                 let followed = connections.follow(self.log, &purger, now).await;
                 let number = self.log.checked_sub(1);
                 if let Some(peer) = number.and_then(|number| connections.peers().all().get(number)) {
-                    watch.see(&peer.address, followed.as_ref().err());
+                    watch.see(&peer.endpoint, followed.as_ref().err());
                 }
                 followed.unwrap_or(false)
             }
@@ -227,7 +236,7 @@ struct PeerWatch {
 }
 
 impl PeerWatch {
-    fn see(&mut self, peer: &PeerAddress, failure: Option<&Failure>) {
+    fn see(&mut self, peer: &Endpoint, failure: Option<&Failure>) {
         match failure {
             Some(failure) if !self.is_away => {
                 tracing::warn!(%peer, %failure, "the peer can't be asked: purges reach it when it is back");

@@ -7,12 +7,12 @@ use kasoku_cache::purge_exchange::PurgeExchange;
 use kasoku_cache::shared::Tier;
 use kasoku_cache::{Cache, CacheLimits, Tiers};
 use kasoku_options::{
-    DiskAdmission, DiskTier, Options, Peers as PeersOptions, RedisAddress, RedisServers, ServerDown, SharedEndpoint,
-    SharedRing, SharedServer, SharedServers, SharedTier, object_bytes_limit,
+    DiskAdmission, DiskTier, Options, PeerAddress, Peers as PeersOptions, RedisAddress, RedisServers, ServerDown,
+    SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier, object_bytes_limit,
 };
 use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::names::Namespace;
-use kasoku_shared::peers::{PeerAddress, Peers};
+use kasoku_shared::peers::Peers;
 use kasoku_shared::placement::Distribution;
 use kasoku_shared::redis::{RedisClusterOptions, RedisOptions};
 use kasoku_shared::sealed::Sealer;
@@ -69,9 +69,8 @@ fn purge_exchange(options: &Options) -> Result<Option<PurgeExchange>, StartError
 /// Connects to no peer: the thread that follows them does.
 fn of_peers(peers: &PeersOptions) -> io::Result<Arc<Peers>> {
     let token = secret::read(&peers.token_file)?;
-    let address =
-        |address: &kasoku_options::PeerAddress| PeerAddress { host: address.host.clone(), port: address.port };
-    Peers::new(peers.addresses.iter().map(address).collect(), &token).map_err(io::Error::other)
+    let endpoint = |PeerAddress { host, port }: &PeerAddress| Endpoint::Tcp { host: host.clone(), port: *port };
+    Peers::new(peers.addresses.iter().map(endpoint).collect(), &token).map_err(io::Error::other)
 }
 
 /// Connects to no server: each worker does, when it asks the first time.

@@ -7,7 +7,9 @@
 use super::Peers;
 use super::hosted::VALUE_BYTES_MAX;
 use super::listener::EXPIRES;
-use super::peer::{Peer, PeerAddress};
+use super::peer::Peer;
+use crate::dialer::{Dialer, Stream};
+use crate::endpoint::Endpoint;
 use crate::names::Name;
 use crate::purge_log::LogServer;
 use crate::{Failure, History};
@@ -22,10 +24,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 /// How long an operation may take, with the connection that it may need.
 const OPERATION_TIMEOUT: Duration = Duration::from_millis(500);
@@ -48,8 +50,9 @@ pub(super) struct Client {
 }
 
 /// What an operation needs for itself alone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Line {
+    dialer: Dialer,
     /// Nothing while it is in use: a request that is given up leaves no connection behind.
     connection: Option<Connection>,
     last_failure: Option<Failure>,
@@ -75,8 +78,9 @@ struct Answer {
 
 impl Client {
     /// `number` counts the peers from 0.
-    pub(super) fn new(peers: Arc<Peers>, number: usize) -> Self {
-        Self { peers, number, line: Mutex::default(), failures: AtomicU64::new(0) }
+    pub(super) fn new(peers: Arc<Peers>, number: usize, endpoint: Endpoint) -> Self {
+        let line = Line { dialer: Dialer::new(endpoint), connection: None, last_failure: None };
+        Self { peers, number, line: Mutex::new(line), failures: AtomicU64::new(0) }
     }
 
     #[allow(
@@ -90,7 +94,7 @@ impl Client {
     async fn ask(&self, method: Method, target: String, value: Bytes, is_add: bool) -> Result<Answer, Failure> {
         let failures = self.failures.load(Ordering::Relaxed);
         let mut line = self.line.lock().await;
-        let Line { connection, last_failure } = &mut *line;
+        let Line { dialer, connection, last_failure } = &mut *line;
         if self.failures.load(Ordering::Relaxed) != failures
             && let Some(failure) = last_failure
         {
@@ -98,7 +102,8 @@ impl Client {
         }
         let request = self.request(method, &target, value, is_add)?;
         let (counters, begun) = (&self.peer().counters, Instant::now());
-        let asked = timeout(OPERATION_TIMEOUT, exchange(&self.peer().address, connection.take(), request)).await;
+        let deadline = begun + OPERATION_TIMEOUT;
+        let asked = timeout_at(deadline, exchange((dialer, deadline), connection.take(), request)).await;
         let answered = asked.unwrap_or(Err(Failure::Timeout)).and_then(|(kept, answer)| {
             *connection = Some(kept);
             answer.if_understood()
@@ -129,7 +134,7 @@ impl Client {
         let mut request = Request::builder()
             .method(method)
             .uri(target)
-            .header(HOST, self.peer().address.to_string())
+            .header(HOST, self.peer().endpoint.to_string())
             .header(AUTHORIZATION, self.peers.password.authorization());
         if is_add {
             request = request.header(IF_NONE_MATCH, "*");
@@ -155,7 +160,7 @@ impl Answer {
 }
 
 async fn exchange(
-    address: &PeerAddress,
+    (dialer, deadline): (&mut Dialer, Instant),
     kept: Option<Connection>,
     request: Request<Full<Bytes>>,
 ) -> Result<(Connection, Answer), Failure> {
@@ -166,7 +171,7 @@ async fn exchange(
     };
     let mut connection = match kept {
         Some(kept) => kept,
-        None => connect(address).await?,
+        None => connect(dialer.dial(deadline).await?).await?,
     };
     let response = connection.sender.send_request(request).await.map_err(|error| broken(&error))?;
     let (head, body) = response.into_parts();
@@ -175,22 +180,20 @@ async fn exchange(
     Ok((connection, Answer { status: head.status, body }))
 }
 
-async fn connect(address: &PeerAddress) -> Result<Connection, Failure> {
-    let PeerAddress { host, port } = address;
-    let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(|error| Failure::Connect(Arc::new(error)))?;
-    stream.set_nodelay(true).map_err(|error| Failure::Connect(Arc::new(error)))?;
+async fn connect(stream: Stream) -> Result<Connection, Failure> {
+    match stream {
+        Stream::Tcp(stream) => converse(stream).await,
+        Stream::Unix(stream) => converse(stream).await,
+    }
+}
+
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, Failure> {
     let mut http = http1::Builder::new();
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(FIELDS_MAX);
-    let (mut sender, connection) = http.handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
+    let (sender, connection) = http.handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
     // How it ends is told to the request that waits on it.
-    let task = tokio::spawn(async { drop(connection.await) });
-    let connection = Connection {
-        task,
-        sender: {
-            sender.ready().await.map_err(|error| broken(&error))?;
-            sender
-        },
-    };
+    let mut connection = Connection { sender, task: tokio::spawn(async { drop(connection.await) }) };
+    connection.sender.ready().await.map_err(|error| broken(&error))?;
     Ok(connection)
 }
 

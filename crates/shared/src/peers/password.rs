@@ -1,10 +1,11 @@
 //! What a front end shows to its peers: a password that is made of the token, so that somebody who listens on the network can't seal purges.
 
+use crate::hex;
 use crate::sealed::SecretTooShort;
 use hmac::{Hmac, KeyInit, Mac};
 use http::HeaderValue;
 use sha2::Sha256;
-use std::fmt::{self, Write};
+use std::fmt;
 
 /// What the HMAC is over: another text than any item begins with.
 const PURPOSE: &[u8] = b"the password of Kasoku's peers";
@@ -23,10 +24,7 @@ impl Password {
     pub(super) fn of(token: &[u8]) -> Result<Self, SecretTooShort> {
         let keyed = Hmac::<Sha256>::new_from_slice(token).map_err(|_| SecretTooShort)?;
         let mut value = "Bearer ".to_owned();
-        for byte in keyed.chain_update(PURPOSE).finalize().into_bytes() {
-            // Writing to a String cannot fail.
-            let _ = write!(value, "{byte:02x}");
-        }
+        value.extend(hex::digits(&keyed.chain_update(PURPOSE).finalize().into_bytes()));
         let mut value = HeaderValue::try_from(value).map_err(|_| SecretTooShort)?;
         value.set_sensitive(true);
         Ok(Self(value))

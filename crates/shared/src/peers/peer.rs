@@ -1,32 +1,14 @@
 //! Where a peer is, and how it does.
 
+use crate::endpoint::Endpoint;
 use crate::health::ServerHealth;
 use crate::server_counters::ServerCounters;
-use std::fmt;
-
-/// Where a peer listens for this front end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerAddress {
-    /// A name or an address, without brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-}
-
-impl fmt::Display for PeerAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self { host, port } => write!(f, "{host}:{port}"),
-        }
-    }
-}
 
 /// A peer.
 #[derive(Debug)]
 pub struct Peer {
     /// Where it listens.
-    pub address: PeerAddress,
+    pub endpoint: Endpoint,
     /// Whether its log is read at present.
     pub health: ServerHealth,
     /// What it was asked and did.
@@ -77,7 +59,7 @@ impl Peer {
     pub(super) fn status(&self, now_ms: u64) -> PeerStatus {
         let counters = &self.counters;
         PeerStatus {
-            address: self.address.to_string(),
+            address: self.endpoint.to_string(),
             is_up: self.health.is_usable(now_ms),
             outages: self.health.outages(),
             log_age_ms: self.health.log_age_ms(now_ms),
