@@ -66,12 +66,13 @@ impl FillTask {
 
     /// Spawns the task. If its request carries session cookies, it counts as a request that may change these sessions.
     pub(super) fn spawn(self, exchange: &Exchange, writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
+        // Boxed, since the runtime moves what it is given several times, and these are some thousand bytes.
         match session::note_fill_with_cookies(exchange, &writer.request().head().fields) {
-            None => tokio::task::spawn_local(self.run(writer, events)),
-            Some(passing) => tokio::task::spawn_local(async move {
+            None => tokio::task::spawn_local(Box::pin(self.run(writer, events))),
+            Some(passing) => tokio::task::spawn_local(Box::pin(async move {
                 self.run(writer, events).await;
                 drop(passing);
-            }),
+            })),
         };
     }
 
