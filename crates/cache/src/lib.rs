@@ -94,6 +94,7 @@ use possible_changes::PossibleChanges;
 use purge_exchange::OtherCaches;
 use refusals::Refusals;
 use resource::Resource;
+use shared::JudgedItems;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -138,6 +139,7 @@ struct SharedCache {
     others: Option<OtherCaches>,
     /// Otherwise each response is evicted from memory at once.
     keeps_in_memory: bool,
+    judged: Option<JudgedItems>,
     succession: RwLock<Option<Succession>>,
     fills: Fills,
     budget: Arc<Budget>,
@@ -191,6 +193,7 @@ impl Cache {
             disk: disk(&generations, &memory)?,
             others,
             keeps_in_memory,
+            judged: (!keeps_in_memory).then(|| JudgedItems::new(limits.memory_bytes_max)),
             succession: RwLock::default(),
             limits,
             memory,

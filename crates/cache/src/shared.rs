@@ -15,9 +15,11 @@
 //! | `lines` | the lines with which a content begins |
 //! | `inspect` | what the shared tier has for a request, for people |
 //! | `usable` | whether what an item says may be used for a request |
+//! | `judged` | remembers items that may |
 
 mod content;
 mod inspect;
+mod judged;
 mod lines;
 mod read;
 mod usable;
@@ -25,6 +27,7 @@ mod write;
 
 use crate::Cache;
 pub use inspect::SharedPlace;
+pub(crate) use judged::JudgedItems;
 use kasoku_shared::PurgeExchange;
 pub use kasoku_shared::{Items, ServerStatus, Tier, TierStatus};
 pub use read::SharedResponse;

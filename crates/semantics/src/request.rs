@@ -76,10 +76,24 @@ pub fn may_look_up(request: &RequestHead) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Whether the rules for storing know this request by its target alone: a GET without credentials and without directives of its own. They judge a
+/// response to any two such requests for one target alike.
+pub fn is_known_by_its_target(request: &RequestHead) -> bool {
+    const READ: [&str; 4] = ["authorization", "cache-control", "cookie", "pragma"];
+    request.method == Method::GET && !READ.iter().any(|name| request.fields.contains(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::get;
+    use crate::downstream::announce_lifetime;
+    use crate::effective::nominated;
+    use crate::freshness::freshness;
+    use crate::storable::objections;
+    use crate::testing::{NOW, at, dropping, get, rfc, safe, status};
+    use crate::{Freshness, Policy};
+    use kasoku_wire::ResponseHead;
+    use proptest::prelude::*;
 
     fn directives_of(name: &str, value: &str) -> RequestDirectives {
         request_directives(&get().with(name, value).fields)
@@ -128,5 +142,78 @@ mod tests {
             assert_eq!(may_look_up(&get().with(name, "x")), Err(Reason::OriginCondition));
         }
         assert_eq!(may_look_up(&get().with("If-None-Match", "x")), Ok(()));
+    }
+
+    /// All that the rules for storing say of a response to a request, announcement included.
+    fn judged(
+        request: &RequestHead,
+        response: &ResponseHead,
+        policy: &Policy,
+    ) -> (Freshness, Vec<Reason>, Vec<String>, ResponseHead) {
+        let freshness = freshness(request, response, NOW, NOW, policy);
+        let objections = objections(request, response, &freshness, policy);
+        let mut told = response.clone();
+        announce_lifetime(request, &mut told, &freshness, policy);
+        (freshness, objections, nominated(request, response, policy), told)
+    }
+
+    fn keyed() -> Policy {
+        let mut policy = dropping();
+        policy.grant.key_cookies = vec!["currency".to_owned()];
+        policy
+    }
+
+    #[test]
+    fn what_the_rules_read_of_a_request_is_not_known_by_its_target() {
+        assert!(is_known_by_its_target(&get().with("Accept", "*/*").with("X-Forwarded-For", "192.0.2.1")));
+        for (name, value) in
+            [("Authorization", "Basic x"), ("cookie", "a=b"), ("Cache-Control", "no-store"), ("PRAGMA", "no-cache")]
+        {
+            assert!(!is_known_by_its_target(&get().with(name, value)), "{name}");
+        }
+        assert!(!is_known_by_its_target(&RequestHead { method: Method::HEAD, ..get() }));
+    }
+
+    proptest! {
+        #[test]
+        fn the_rules_judge_requests_alike_that_they_know_by_their_target(
+            fields in prop::collection::vec(
+                (
+                    prop_oneof![
+                        "[a-zA-Z-]{1,20}",
+                        prop::sample::select(vec![
+                            "Host", "Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Referer", "Origin", "Range", "If-Range",
+                            "If-None-Match", "If-Modified-Since", "Via", "Forwarded", "X-Forwarded-For", "X-Real-IP", "X-Requested-With",
+                            "Connection", "Date", "Age", "Expect", "TE", "Content-Length", "Content-Type", "Priority", "Purpose", "DNT",
+                            "Sec-Fetch-Dest", "Proxy-Authorization", "Max-Forwards", "Upgrade-Insecure-Requests", "Cookie2", "Set-Cookie",
+                        ]).prop_map(str::to_owned),
+                    ],
+                    "[ -~]{0,20}",
+                ),
+                0..6,
+            ),
+            target in prop::sample::select(vec!["/", "/a.css", "/a.php?id=1", "/login", "/a.html?no-cache"]),
+            code in prop::sample::select(vec![200, 203, 204, 206, 301, 302, 404, 500, 503]),
+            response in prop::collection::vec(
+                prop::sample::select(vec![
+                    ("Cache-Control", "max-age=60"), ("Cache-Control", "private"), ("Cache-Control", "public"),
+                    ("Cache-Control", "no-store"), ("Cache-Control", "s-maxage=5, no-cache=\"a\""), ("Pragma", "no-cache"),
+                    ("Vary", "Accept, Cookie"), ("Vary", "*"), ("Set-Cookie", "a=b"), ("ETag", "\"x\""),
+                    ("Content-Type", "text/html"), ("Content-Type", "image/png"), ("Age", "30"), ("X-Accel-Expires", "10"),
+                    ("CDN-Cache-Control", "max-age=7"), ("Content-Location", "/"),
+                ]),
+                0..5,
+            ),
+            dates in prop::collection::vec(prop::sample::select(vec![("Expires", 100), ("Expires", -1), ("Last-Modified", -1000)]), 0..2),
+        ) {
+            let alone = RequestHead { target: target.to_owned(), ..get() };
+            let request = fields.iter().fold(alone.clone(), |request, (name, value)| request.with(name, value.trim()));
+            prop_assume!(is_known_by_its_target(&request));
+            let response = response.iter().fold(status(code), |response, (name, value)| response.with(name, value));
+            let response = dates.iter().fold(response, |response, (name, seconds)| response.with(name, at(*seconds)));
+            for policy in [safe(), rfc(), dropping(), keyed()] {
+                prop_assert_eq!(judged(&request, &response, &policy), judged(&alone, &response, &policy));
+            }
+        }
     }
 }

@@ -65,7 +65,7 @@ pub(crate) enum Read {
 }
 
 /// A response as it was read: of the right form, and not judged yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReadResponse {
     /// The URI. It must be the one that was looked up.
     pub(crate) key: String,

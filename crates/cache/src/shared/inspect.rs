@@ -1,4 +1,4 @@
-//! Tells what the shared tier has for a request, and where, without any effect: nothing comes into memory or on disk.
+//! Tells what the shared tier has for a request, and where, without any effect: no response comes into memory or on disk.
 
 use super::read::{find, hit_reason, judge};
 use super::{Items, Tier};

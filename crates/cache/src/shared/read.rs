@@ -13,20 +13,25 @@ use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::request::request_directives;
+use kasoku_semantics::request::{is_known_by_its_target, request_directives};
 use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
 use kasoku_shared::names::Name;
-use kasoku_shared::{Backend, Missing};
+use kasoku_shared::{Backend, Item, Missing};
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
+
+const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
+const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
 
 /// What the shared tier has for a fill, before it is judged.
 pub struct SharedResponse {
     server: usize,
-    response: Box<ReadResponse>,
+    response: Arc<ReadResponse>,
     body: Vec<Bytes>,
+    /// The item's name, and its bytes up to the body; `None`: it is remembered that the rules allow it.
+    unjudged: Option<(Name, Bytes)>,
 }
 
 impl FillWriter {
@@ -100,10 +105,11 @@ async fn find_from(
     items: &Items,
     now: Now,
 ) -> Result<SharedResponse, Because> {
-    const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
-    const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
     let uri = request.key().uri();
     let mut item = items.get(name).await.map_err(missing)?;
+    if let Some(response) = cache.judged(name, &item, request) {
+        return with_body(cache, items, &item, response, None).await;
+    }
     let mut read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
     if let Read::Nominated(varies) = &read {
         if varies.key != uri {
@@ -116,9 +122,24 @@ async fn find_from(
         variant_key(&varies.nominated, &request.head().fields, request.policy(), &mut variant);
         *name = items.tier().namespace().variant(uri, &variant);
         item = items.get(name).await.map_err(missing)?;
+        if let Some(response) = cache.judged(name, &item, request) {
+            return with_body(cache, items, &item, response, None).await;
+        }
         read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
     }
     let Read::Response(response) = read else { return Err(UNREADABLE) };
+    let front = item.content().slice(..response.body_begins);
+    with_body(cache, items, &item, response.into(), Some((name.clone(), front))).await
+}
+
+/// Reads the rest of the body.
+async fn with_body(
+    cache: &Cache,
+    items: &Items,
+    item: &Item,
+    response: Arc<ReadResponse>,
+    unjudged: Option<(Name, Bytes)>,
+) -> Result<SharedResponse, Because> {
     let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
     if length != response.body_length {
         return Err(UNREADABLE);
@@ -128,10 +149,10 @@ async fn find_from(
     }
     let mut body = vec![item.content().slice(response.body_begins..)];
     for number in 1..=item.chunks_left() {
-        body.push(items.chunk(&item, number).await.ok_or(DAMAGED)?);
+        body.push(items.chunk(item, number).await.ok_or(DAMAGED)?);
     }
     let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
-    is_whole.then_some(SharedResponse { server: item.server, response, body }).ok_or(DAMAGED)
+    is_whole.then_some(SharedResponse { server: item.server, response, body, unjudged }).ok_or(DAMAGED)
 }
 
 fn missing(why: Missing) -> Because {
@@ -153,13 +174,21 @@ pub(super) fn judge(
     items: &Items,
     now: Now,
 ) -> Result<Entry, Because> {
-    let SharedResponse { server, response, body } = found;
+    let SharedResponse { server, response, body, unjudged } = found;
     let (head, policy, key) = (request.head(), request.policy(), request.key());
     let ReadResponse { meta, key: of, generation, .. } = &*response;
     if of != key.uri() {
-        return Err(Because::Ground(Ground::SharedUnreadable));
+        return Err(UNREADABLE);
     }
-    may_be_used(&response, head, policy).map_err(Because::Reason)?;
+    if let Some((name, front)) = unjudged {
+        may_be_used(&response, head, policy).map_err(Because::Reason)?;
+        if let Some(judged) = cache.0.judged.as_ref().filter(|_| is_known_by_its_target(head)) {
+            judged.remember(name, &front, &response, policy, &cache.0.budget);
+        }
+    }
+    if !meta.is_selected_by(&head.fields, policy) {
+        return Err(Because::Reason(Reason::VaryMiss));
+    }
     let born = items.born(server, *generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
     if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
         return Err(Because::Reason(Reason::Purged));
@@ -173,12 +202,18 @@ pub(super) fn judge(
             return Err(Because::Reason(Reason::Stale));
         }
     }
-    let meta = Meta { tags, epoch: born, ..response.meta };
+    let meta = Meta { tags, epoch: born, ..Arc::unwrap_or_clone(response).meta };
     let body = Body::whole(&body).charged(&cache.0.budget);
     Ok(Entry::new(Arc::new(meta), body, key, &cache.0.budget))
 }
 
 impl Cache {
+    /// What an item says, if it is remembered that the rules allow it to answer the request.
+    fn judged(&self, name: &Name, item: &Item, request: &SharedRequest) -> Option<Arc<ReadResponse>> {
+        let judged = self.0.judged.as_ref().filter(|_| is_known_by_its_target(request.head()))?;
+        judged.get(name, item.content(), request.policy())
+    }
+
     fn has_memory_for(&self, meta: &Meta, length: u64) -> bool {
         let bytes = length.saturating_add(meta.memory_bytes());
         bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes)

@@ -5,7 +5,7 @@
 //! about it applies. All that the rules would take out of a head makes it unusable here, since no front end has written it.
 //!
 //! What these rules can't see stays trusted: the lifetime, the body, and so what was searched for in it before it was stored
-//! (docs/shared-format.md says what the secret is for). The caller compares the key, the generation and the body.
+//! (docs/shared-format.md says what the secret is for). The caller compares the key, the variant, the generation and the body.
 
 use super::content::ReadResponse;
 use crate::Meta;
@@ -23,6 +23,12 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
 /// Why what was read may not answer `request` (as it would be sent to the origin), if it may not. A request with Cookie or Authorization
 /// gets only what a response to it could be stored as: pass the request without them to ask whether a response is for everybody.
+///
+/// The caller compares the variant as well. Of the request, nothing counts here but what [`is_known_by_its_target`] names: [`JudgedItems`]
+/// depends on that.
+///
+/// [`is_known_by_its_target`]: kasoku_semantics::request::is_known_by_its_target
+/// [`JudgedItems`]: super::judged::JudgedItems
 pub(crate) fn may_be_used(read: &ReadResponse, request: &RequestHead, policy: &Policy) -> Result<(), Reason> {
     let meta = &read.meta;
     if !meta.is_under(policy) {
@@ -40,10 +46,8 @@ pub(crate) fn may_be_used(read: &ReadResponse, request: &RequestHead, policy: &P
         return Err(Reason::SharedItem);
     }
     // More fields than the response nominates select it for fewer requests.
-    if !nominated(request, &said, policy).iter().all(|name| meta.nominated.contains(name)) {
-        return Err(Reason::VaryChanged);
-    }
-    if meta.is_selected_by(&request.fields, policy) { Ok(()) } else { Err(Reason::VaryMiss) }
+    let is_alike = nominated(request, &said, policy).iter().all(|name| meta.nominated.contains(name));
+    if is_alike { Ok(()) } else { Err(Reason::VaryChanged) }
 }
 
 /// Whether there is no field that is in no shared response: one that sets a cookie, belongs to a connection, or names a file to a server.

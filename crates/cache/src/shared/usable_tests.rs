@@ -57,7 +57,8 @@ fn judged(meta: &Meta, request: &RequestHead, policy: &Policy) -> Result<(), Rea
     let length = if meta.head.status == StatusCode::NO_CONTENT { 0 } else { 4 };
     let content = write(meta, Generation { log: 1, number: 7 }, &key, length).expect("an item");
     let Ok(Read::Response(read)) = read(&content, NOW.after(1000)) else { panic!("no response") };
-    may_be_used(&read, request, policy)
+    may_be_used(&read, request, policy)?;
+    if read.meta.is_selected_by(&request.fields, policy) { Ok(()) } else { Err(Reason::VaryMiss) }
 }
 
 /// The verdict where a forger has put this head under the lines of a page.

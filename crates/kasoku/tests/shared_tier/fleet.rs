@@ -58,6 +58,8 @@ pub(crate) struct Setup {
     /// memcached's `-I`, and `item-bytes-max`.
     pub(crate) item_bytes_max: [&'static str; 2],
     pub(crate) memory: &'static str,
+    /// Otherwise each hit comes from the disk or from the servers.
+    pub(crate) keeps_in_memory: bool,
     pub(crate) profile: &'static str,
     /// More lines of `[shared]`.
     pub(crate) shared: &'static str,
@@ -73,6 +75,7 @@ impl Setup {
         is_unix: false,
         item_bytes_max: ["1m", "1MiB"],
         memory: "128MiB",
+        keeps_in_memory: true,
         profile: "safe",
         shared: "",
     };
@@ -307,12 +310,13 @@ fn configuration(
     };
     format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = {}\nprofile = \"{}\"\n\
-         [memory]\nsize = \"{}\"\n{disk}\
+         [memory]\nsize = \"{}\"\nstore = {}\n{disk}\
          [shared]\n{kind} = [{}]\nitem-bytes-max = \"{item_bytes_max}\"\n{secret}{}\n\
          [[site]]\nhosts = [\"{HOST}\"]\norigin = \"http://{}\"\ntags = [\"group-{{group}}\"]\npass-urls = [\"/pass/*\"]\n",
         setup.workers,
         setup.profile,
         setup.memory,
+        setup.keeps_in_memory,
         spelled.join(", "),
         setup.shared,
         origin.address,

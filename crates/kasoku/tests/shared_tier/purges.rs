@@ -185,6 +185,11 @@ fn a_purge_holds_at_all_front_ends_in_memory_and_in_the_shared_tier() {
 }
 
 #[test]
+fn a_purge_holds_at_all_front_ends_that_keep_nothing_in_memory() {
+    holds_in_all_tiers(Setup { keeps_in_memory: false, ..Setup::PLAIN });
+}
+
+#[test]
 fn a_purge_holds_at_all_front_ends_on_disk_with_a_secret() {
     holds_in_all_tiers(Setup { has_disk: true, has_secret: true, workers: 1, ..Setup::PLAIN });
 }
