@@ -183,7 +183,11 @@ pub(super) fn failure(error: &RedisError) -> Failure {
             Some(io) if !matches!(io.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) => {
                 Failure::Broken(Arc::new(io::Error::new(io.kind(), io.to_string())))
             }
-            _ => Failure::Closed,
+            Some(_) => Failure::Closed,
+            // No node of a cluster was reached. The crate has kept only the words.
+            None => error.detail().map_or(Failure::Closed, |why| {
+                Failure::Connect(Arc::new(io::Error::other(message("", Some(why)).trim_start().to_owned())))
+            }),
         },
         ErrorKind::Parse => Failure::Protocol("the reply is none of Redis".into()),
         ErrorKind::AuthenticationFailed => Failure::Unusable("it does not take the password".to_owned()),

@@ -129,7 +129,8 @@ async fn what_is_no_cluster_is_a_failure() {
     assert!(matches!(client.get(0, b"a").await, Err(Failure::NoPrimary)));
     let gone = RedisClusterOptions { seeds: vec!["redis://127.0.0.1:1".to_owned()], ..options(&[]) };
     let client = Backend::redis_cluster(&gone).unwrap().client();
-    assert!(client.history(0, LOG).await.is_err());
+    let failure = client.history(0, LOG).await.unwrap_err().to_string();
+    assert!(failure.contains("Connection refused"), "{failure}");
     assert!(client.servers().all()[0].counters.errors.value() > 0);
     for seeds in [vec![], vec!["redis+unix:///run/redis.sock".to_owned()], vec!["redis://a/3".to_owned()]] {
         assert!(Backend::redis_cluster(&RedisClusterOptions { seeds, ..options(&[]) }).is_err());
