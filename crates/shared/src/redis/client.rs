@@ -218,6 +218,14 @@ impl PrimaryClient {
             said.as_ref().ok().filter(|said| said.is_primary).map(|said| (node, said.history))
         };
         let primaries: Vec<(usize, History)> = said.iter().enumerate().filter_map(primary).collect();
+        for (node, said) in said.iter().enumerate() {
+            match said {
+                Err(failure) if failure.is_about_the_request() => {}
+                // The others are not waited for, so it says little.
+                Err(Failure::Timeout) if !primaries.is_empty() => {}
+                said => self.redis.asked(node, said.as_ref().err()),
+            }
+        }
         match primaries.as_slice() {
             [(node, history)] => {
                 self.redis.found(*node, *history);

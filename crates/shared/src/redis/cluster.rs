@@ -81,6 +81,8 @@ struct Known {
     history: Option<History>,
     /// Counts up each time that it can be used again.
     term: u64,
+    /// Whether an operation has failed since.
+    has_failed: bool,
 }
 
 impl fmt::Debug for RedisCluster {
@@ -135,6 +137,9 @@ impl RedisCluster {
         let mut known = self.known();
         known.term += u64::from(known.history != Some(history));
         known.history = Some(history);
+        if std::mem::take(&mut known.has_failed) {
+            tracing::info!("the Redis Cluster can be used again");
+        }
     }
 
     fn failed(&self, term: u64, failure: &Failure) {
@@ -143,8 +148,11 @@ impl RedisCluster {
             return;
         }
         known.history = None;
+        let is_known = std::mem::replace(&mut known.has_failed, true);
         drop(known);
-        tracing::debug!(%failure, "the Redis Cluster failed");
+        if !is_known {
+            tracing::warn!(%failure, "the Redis Cluster can't be used");
+        }
         if let Some(server) = self.servers.server(0) {
             server.health.failed(self.servers.now_ms());
         }
@@ -183,7 +191,7 @@ impl Connections {
         read: impl FnOnce(Value) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let deadline = Instant::now() + self.cluster.operation_timeout;
-        let Known { history, term } = *self.cluster.known();
+        let Known { history, term, .. } = *self.cluster.known();
         history.ok_or(Failure::NoPrimary)?;
         let _admission = self.load.admit(value_bytes).ok_or(Failure::Busy)?;
         // To open connections to all nodes takes time. This says nothing about them.

@@ -15,6 +15,8 @@ pub struct Redis {
     servers: Arc<Servers>,
     primary: Mutex<Known>,
     has_several: AtomicBool,
+    /// Of each address, whether asking it has failed the last time.
+    are_away: Vec<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -52,6 +54,7 @@ impl Redis {
         // Not the hash of the addresses: which of them is the primary changes, and what it has is known by its history.
         let server = Server::new(options.urls.join(","), "redis");
         Ok(Arc::new(Self {
+            are_away: addresses.iter().map(|_| AtomicBool::new(false)).collect(),
             addresses,
             operation_timeout: options.operation_timeout,
             servers: Servers::single(server, options.item_bytes_max),
@@ -127,6 +130,18 @@ impl Redis {
         }
         tracing::debug!(address = %self.name(primary.node), %failure, "Redis failed");
         self.server().health.failed(self.servers.now_ms());
+    }
+
+    /// Says why an address can't be asked, once. `failure`: why it has not said its role.
+    pub(super) fn asked(&self, node: usize, failure: Option<&Failure>) {
+        let Some(is_away) = self.are_away.get(node) else { return };
+        if is_away.swap(failure.is_some(), Ordering::Relaxed) == failure.is_some() {
+            return;
+        }
+        match failure {
+            Some(failure) => tracing::warn!(address = %self.name(node), %failure, "Redis can't be asked"),
+            None => tracing::info!(address = %self.name(node), "Redis can be asked again"),
+        }
     }
 
     /// None was found.
