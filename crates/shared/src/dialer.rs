@@ -1,13 +1,15 @@
-//! Connects to a server.
+//! Connects to a server, by TLS where that is wanted.
 
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
+use crate::tls::TlsToHost;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
+use tokio_rustls::client::TlsStream;
 
 /// Addresses of one name that are tried, at most.
 const ADDRESSES_MAX: usize = 8;
@@ -16,12 +18,14 @@ const ADDRESSES_MAX: usize = 8;
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
 /// Connects to one server again and again.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     endpoint: Endpoint,
+    tls: Option<TlsToHost>,
     /// A look-up of the host's name that took longer than its request could wait. A thread of the system's resolver does it, which
     /// nothing can end, so the next request waits for the same one.
     lookup: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
@@ -29,7 +33,12 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, lookup: None }
+        Self { endpoint, tls: None, lookup: None }
+    }
+
+    /// Connects by TLS, if that is given. Not on a Unix socket, which is on this machine.
+    pub(crate) fn with_tls(self, tls: Option<TlsToHost>) -> Self {
+        Self { tls, ..self }
     }
 
     /// A new connection, before this time.
@@ -55,7 +64,10 @@ impl Dialer {
             }
         };
         stream.set_nodelay(true)?;
-        Ok(Stream::Tcp(stream))
+        match &self.tls {
+            Some(tls) => Ok(Stream::Tls(Box::new(tls.connect(stream).await?))),
+            None => Ok(Stream::Tcp(stream)),
+        }
     }
 }
 

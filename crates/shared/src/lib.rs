@@ -9,6 +9,7 @@
 //! | `names` | what an item is called in a server |
 //! | `sealed` | items as they are written: checksum or HMAC, and large ones in chunks |
 //! | `secret` | reads the secret of the HMACs from its file |
+//! | `tls` | reads certificates, and shakes hands |
 //! | `placement` | which server of a ring has an item |
 //! | `endpoint`, `dialer` | where a server is; connects to it |
 //! | `concurrently` | runs futures at the same time |
@@ -55,6 +56,7 @@ pub mod secret;
 pub mod server_counters;
 mod servers;
 mod status;
+pub mod tls;
 
 pub use backend::Backend;
 pub use client::Client;

@@ -1,4 +1,4 @@
-//! Reads secrets, from files that other users can't open: the one that seals items, and the password of the servers.
+//! Reads secrets, from files that other users can't open: the one that seals items, the password of the servers, and the key of a certificate.
 
 use crate::sealed::SECRET_BYTES_MIN;
 use std::fs::File;
@@ -30,7 +30,8 @@ pub fn read_password(path: &Path) -> io::Result<String> {
     if password.is_empty() { Err(invalid("there is no password in it")) } else { Ok(password) }
 }
 
-fn read_line(path: &Path) -> io::Result<Vec<u8>> {
+/// Opens the file of a secret. Other users must not be able to.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -39,9 +40,13 @@ fn read_line(path: &Path) -> io::Result<Vec<u8>> {
     if metadata.mode() & 0o007 != 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users may open it: run chmod o= first"));
     }
+    Ok(file)
+}
+
+fn read_line(path: &Path) -> io::Result<Vec<u8>> {
     let mut secret = Vec::new();
     // A line end of two bytes may follow, and one byte more shows that it is too long.
-    file.take(SECRET_BYTES_MAX as u64 + 3).read_to_end(&mut secret)?;
+    open(path)?.take(SECRET_BYTES_MAX as u64 + 3).read_to_end(&mut secret)?;
     if secret.last() == Some(&b'\n') {
         secret.pop();
         if secret.last() == Some(&b'\r') {

@@ -8,6 +8,8 @@
     reason = "a test may panic"
 )]
 
+#[path = "support/certificates.rs"]
+mod certificates;
 #[path = "redis/cluster.rs"]
 mod cluster;
 #[path = "redis/failing.rs"]
@@ -22,3 +24,5 @@ mod hostile;
 mod operations;
 #[path = "redis/server.rs"]
 mod server;
+#[path = "redis/tls.rs"]
+mod tls;

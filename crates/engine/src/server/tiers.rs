@@ -115,10 +115,13 @@ fn redis(tier: &SharedTier, servers: &RedisServers) -> io::Result<Backend> {
             seeds: urls,
             username,
             password,
+            tls: None,
             operation_timeout,
             item_bytes_max,
         }),
-        false => Backend::redis(&RedisOptions { urls, username, password, operation_timeout, item_bytes_max }),
+        false => {
+            Backend::redis(&RedisOptions { urls, username, password, tls: None, operation_timeout, item_bytes_max })
+        }
     };
     backend.map_err(io::Error::other)
 }

@@ -123,6 +123,10 @@ async fn converse(
             let (reader, writer) = stream.split();
             conversation.run(reader, writer, queue).await
         }
+        Stream::Tls(stream) => {
+            let (reader, writer) = tokio::io::split(stream);
+            conversation.run(reader, writer, queue).await
+        }
     };
     if let Err(failure) = ended {
         failed(memcached, server, &failure);

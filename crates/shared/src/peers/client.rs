@@ -184,6 +184,7 @@ async fn connect(stream: Stream) -> Result<Connection, Failure> {
     match stream {
         Stream::Tcp(stream) => converse(stream).await,
         Stream::Unix(stream) => converse(stream).await,
+        Stream::Tls(stream) => converse(stream).await,
     }
 }
 

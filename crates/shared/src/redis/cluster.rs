@@ -17,10 +17,11 @@ use crate::failure::Failure;
 use crate::history::History;
 use crate::load::Load;
 use crate::servers::{Server, Servers};
+use crate::tls::{ClientPem, Tls};
 use redis::aio::ConnectionLike;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::{Cmd, RedisResult, Value};
+use redis::{ClientTlsConfig, Cmd, ConnectionAddr, ConnectionInfo, RedisResult, TlsCertificates, Value};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,12 +41,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A cluster, and how it is asked.
 #[derive(Clone)]
 pub struct RedisClusterOptions {
-    /// `redis://host:port`: some of the nodes, from which the others are found. Without user and password.
+    /// `redis://host:port`, or `rediss://` for TLS: some of the nodes, from which the others are found. Without user and password.
     pub seeds: Vec<String>,
     /// The user. Without one, the password is that of the default user.
     pub username: Option<String>,
     /// The password.
     pub password: Option<String>,
+    /// The certificates, where the nodes have `rediss://`. Then all nodes that these name are asked by TLS.
+    pub tls: Option<Tls>,
     /// How long an operation may take, with redirections.
     pub operation_timeout: Duration,
     /// Bytes of a value, at most. A longer one is not written, and one that a server sends is an error.
@@ -55,11 +58,12 @@ pub struct RedisClusterOptions {
 impl fmt::Debug for RedisClusterOptions {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seeds, username, password, operation_timeout, item_bytes_max } = self;
+        let Self { seeds, username, password, tls, operation_timeout, item_bytes_max } = self;
         f.debug_struct("RedisClusterOptions")
             .field("seeds", seeds)
             .field("username", username)
             .field("has_password", &password.is_some())
+            .field("tls", tls)
             .field("operation_timeout", operation_timeout)
             .field("item_bytes_max", item_bytes_max)
             .finish()
@@ -94,7 +98,7 @@ impl fmt::Debug for RedisCluster {
 impl RedisCluster {
     /// This cluster, of which nothing is known yet.
     pub fn new(options: &RedisClusterOptions) -> Result<Arc<Self>, RedisOptionsError> {
-        let RedisClusterOptions { seeds, username, password, operation_timeout, item_bytes_max } = options;
+        let RedisClusterOptions { seeds, username, password, tls, operation_timeout, item_bytes_max } = options;
         check_bounds(*operation_timeout, *item_bytes_max)?;
         check_count(seeds.len())?;
         let read = |seed: &String| {
@@ -107,7 +111,21 @@ impl RedisCluster {
             }
         };
         let nodes = seeds.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let client = ClusterClient::builder(nodes)
+        let is_tls = |node: &ConnectionInfo| matches!(node.addr(), ConnectionAddr::TcpTls { .. });
+        let certificates = match (nodes.iter().filter(|node| is_tls(node)).count(), tls) {
+            (0, _) => None,
+            (_, None) => return Err(RedisOptionsError::NoTls),
+            (count, Some(tls)) if count == nodes.len() => Some(certificates(tls)),
+            _ => {
+                let why = "the nodes of a cluster have TLS, or none of them does".to_owned();
+                return Err(RedisOptionsError::Url { url: seeds.join(","), why });
+            }
+        };
+        let mut client = ClusterClient::builder(nodes);
+        if let Some(certificates) = certificates {
+            client = client.certs(certificates);
+        }
+        let client = client
             .connection_timeout(*operation_timeout)
             .response_timeout(*operation_timeout)
             .retries(RETRIES_MAX)
@@ -157,6 +175,15 @@ impl RedisCluster {
             server.health.failed(self.servers.now_ms());
         }
     }
+}
+
+/// The certificates as the redis crate takes them. It is always told which ones to trust: it knows others.
+fn certificates(tls: &Tls) -> TlsCertificates {
+    let client_tls = tls.client_pem().map(|ClientPem { certificate, key }| ClientTlsConfig {
+        client_cert: certificate.clone(),
+        client_key: key.clone(),
+    });
+    TlsCertificates { client_tls, root_cert: Some(tls.trusted_pem().into_bytes()) }
 }
 
 /// One worker's connections to the nodes.

@@ -54,7 +54,8 @@ impl Drop for Driver {
 impl Connection {
     /// A connection to this address. Nothing is connected before the first command.
     pub(super) fn new(redis: &Arc<Redis>, node: usize) -> Option<Arc<Self>> {
-        let dialer = Dialer::new(redis.addresses().get(node)?.endpoint.clone());
+        let address = redis.addresses().get(node)?;
+        let dialer = Dialer::new(address.endpoint.clone()).with_tls(address.tls.clone());
         let (load, open, dialer) = (Arc::default(), Mutex::default(), sync::Mutex::new(dialer));
         Some(Arc::new(Self { redis: redis.clone(), node, load, open, dialer }))
     }

@@ -2,6 +2,7 @@
 
 use crate::endpoint::Endpoint;
 use crate::servers::OPERATION_TIMEOUT_MAX;
+use crate::tls::{Tls, TlsToHost};
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 use std::fmt;
 use std::time::Duration;
@@ -16,12 +17,15 @@ pub(super) const VALUE_BYTES_LIMIT: usize = 512 << 20;
 /// A primary, with replicas that may take its place, and how it is asked.
 #[derive(Clone)]
 pub struct RedisOptions {
-    /// `redis://host:port/db` or `redis+unix:///path?db=0`: the primary and its replicas, in any order. Without user and password.
+    /// `redis://host:port/db`, `rediss://` for TLS, or `redis+unix:///path?db=0`: the primary and its replicas, in any order. Without user
+    /// and password.
     pub urls: Vec<String>,
     /// The user. Without one, the password is that of the default user.
     pub username: Option<String>,
     /// The password.
     pub password: Option<String>,
+    /// The certificates for addresses with `rediss://`.
+    pub tls: Option<Tls>,
     /// How long an operation may take, with the connection that it may need.
     pub operation_timeout: Duration,
     /// Bytes of a value, at most. A longer one is not written, and one that a server sends is an error.
@@ -31,11 +35,12 @@ pub struct RedisOptions {
 impl fmt::Debug for RedisOptions {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { urls, username, password, operation_timeout, item_bytes_max } = self;
+        let Self { urls, username, password, tls, operation_timeout, item_bytes_max } = self;
         f.debug_struct("RedisOptions")
             .field("urls", urls)
             .field("username", username)
             .field("has_password", &password.is_some())
+            .field("tls", tls)
             .field("operation_timeout", operation_timeout)
             .field("item_bytes_max", item_bytes_max)
             .finish()
@@ -62,6 +67,9 @@ pub enum RedisOptionsError {
     /// A user without a password can't log in.
     #[error("a user needs a password")]
     UserWithoutPassword,
+    /// An address with `rediss://`, and no certificates that are trusted.
+    #[error("an address with rediss:// needs certificates that are trusted")]
+    NoTls,
     /// The timeout is out of its range.
     #[error("the operation timeout has to be above 0 and at most {} s", OPERATION_TIMEOUT_MAX.as_secs())]
     OperationTimeout,
@@ -73,6 +81,7 @@ pub enum RedisOptionsError {
 /// One address, and what is said on a new connection.
 pub(super) struct Address {
     pub(super) endpoint: Endpoint,
+    pub(super) tls: Option<TlsToHost>,
     pub(super) login: RedisConnectionInfo,
 }
 
@@ -81,10 +90,19 @@ impl RedisOptions {
     pub(super) fn addresses(&self) -> Result<Vec<Address>, RedisOptionsError> {
         check_bounds(self.operation_timeout, self.item_bytes_max)?;
         check_count(self.urls.len())?;
-        let infos = self.urls.iter().map(|url| read_url(url, self.username.as_deref(), self.password.as_deref()));
-        infos
-            .map(|info| info.map(|(endpoint, info)| Address { endpoint, login: info.redis_settings().clone() }))
-            .collect()
+        let read = |url: &String| {
+            let (endpoint, info) = read_url(url, self.username.as_deref(), self.password.as_deref())?;
+            let tls = match info.addr() {
+                ConnectionAddr::TcpTls { host, .. } => {
+                    let tls = self.tls.as_ref().ok_or(RedisOptionsError::NoTls)?;
+                    let why = "no certificate can name this host".to_owned();
+                    Some(tls.to(host).ok_or_else(|| RedisOptionsError::Url { url: url.clone(), why })?)
+                }
+                _ => None,
+            };
+            Ok(Address { endpoint, tls, login: info.redis_settings().clone() })
+        };
+        self.urls.iter().map(read).collect()
     }
 }
 
@@ -128,7 +146,8 @@ pub(super) fn read_url(
     let endpoint = match info.addr() {
         ConnectionAddr::Tcp(host, port) => Endpoint::Tcp { host: host.clone(), port: *port },
         ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
-        _ => return refused(url, "TLS is not supported"),
+        ConnectionAddr::TcpTls { host, port, insecure: false, .. } => Endpoint::Tcp { host: host.clone(), port: *port },
+        _ => return refused(url, "certificates are always verified"),
     };
     let mut login = RedisConnectionInfo::default()
         .set_db(settings.db())
@@ -153,6 +172,7 @@ mod tests {
             urls: urls.iter().map(|url| (*url).to_owned()).collect(),
             username: None,
             password: None,
+            tls: None,
             operation_timeout: Duration::from_millis(50),
             item_bytes_max: 1 << 20,
         }
@@ -180,7 +200,7 @@ mod tests {
             "a.example:6379",
             "http://a/",
             "redis://",
-            "rediss://a",
+            "rediss://a#insecure",
             "redis://:hunter2@a",
             "redis+unix:///s?pass=hunter2",
             "redis://u:hunter2@a:x/",
@@ -191,6 +211,7 @@ mod tests {
                 "{error}"
             );
         }
+        assert_eq!(options(&["rediss://a"]).addresses().err(), Some(RedisOptionsError::NoTls));
         let user = RedisOptions { username: Some("u".into()), ..options(&["redis://a"]) };
         assert_eq!(user.addresses().err(), Some(RedisOptionsError::UserWithoutPassword));
         let secret = RedisOptions { password: Some("hunter2".into()), ..user };

@@ -33,6 +33,7 @@ impl AsyncRead for BoundedStream {
         ready!(match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
             Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
         })?;
         let received = buffer.filled().get(before..).unwrap_or_default();
         self.framing.received(received)?;
@@ -46,6 +47,7 @@ impl AsyncWrite for BoundedStream {
         let written = ready!(match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         })?;
         self.framing.sent(bytes.get(..written).unwrap_or_default())?;
         self.counters().bytes_out.add(written as u64);
@@ -56,6 +58,7 @@ impl AsyncWrite for BoundedStream {
         match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -63,6 +66,7 @@ impl AsyncWrite for BoundedStream {
         match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A Redis Cluster of three primaries, each with a replica.
+//! A Redis Cluster of three primaries, in most tests each with a replica.
 
 use crate::front_end::FrontEnd;
 use crate::server::{LOG, PATIENCE, Redis};
@@ -7,19 +7,29 @@ use kasoku_shared::{Backend, Expiry, Failure};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const NODES: usize = 6;
+const PRIMARIES: usize = 3;
+
+const NODES: usize = 2 * PRIMARIES;
 
 /// The nodes of a cluster, which are all in step.
 fn cluster() -> Vec<Redis> {
-    let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0"];
-    let nodes: Vec<Redis> = (0..NODES).map(|_| Redis::with(&options)).collect();
+    cluster_with(1, &[], &[])
+}
+
+/// Three primaries with so many replicas each, these options of the servers, and these of redis-cli.
+pub(crate) fn cluster_with(replicas: usize, options: &[String], cli: &[String]) -> Vec<Redis> {
+    let common = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0"];
+    let options = [&common.map(str::to_owned)[..], options].concat();
+    let nodes: Vec<Redis> = (0..PRIMARIES * (1 + replicas)).map(|_| Redis::with(&options)).collect();
     let mut create = Command::new("redis-cli");
-    create.args(["--cluster", "create"]).args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port())));
-    let created = create.args(["--cluster-replicas", "1", "--cluster-yes"]).output().expect("redis-cli is installed");
+    create.args(cli).args(["--cluster", "create"]);
+    create.args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port())));
+    create.args(["--cluster-replicas", &replicas.to_string(), "--cluster-yes"]);
+    let created = create.output().expect("redis-cli is installed");
     assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stdout));
     for node in &nodes {
         let begun = Instant::now();
-        while !is_in_step(node) {
+        while !is_in_step(node, nodes.len(), replicas) {
             assert!(begun.elapsed() < PATIENCE, "{}", node.ask("CLUSTER INFO"));
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -27,18 +37,19 @@ fn cluster() -> Vec<Redis> {
     nodes
 }
 
-fn is_in_step(node: &Redis) -> bool {
+fn is_in_step(node: &Redis, nodes: usize, replicas: usize) -> bool {
     let (cluster, replication) = (node.ask("CLUSTER INFO"), node.ask("INFO replication"));
-    let has_link =
-        replication.contains("role:master\r\nconnected_slaves:1") || replication.contains("master_link_status:up");
-    has_link && cluster.contains("cluster_state:ok") && cluster.contains("cluster_known_nodes:6")
+    let has_link = replication.contains(&format!("role:master\r\nconnected_slaves:{replicas}"))
+        || replication.contains("master_link_status:up");
+    has_link && cluster.contains("cluster_state:ok") && cluster.contains(&format!("cluster_known_nodes:{nodes}\r\n"))
 }
 
-fn options(seeds: &[Redis]) -> RedisClusterOptions {
+pub(crate) fn options(seeds: &[Redis]) -> RedisClusterOptions {
     RedisClusterOptions {
         seeds: seeds.iter().map(Redis::url).collect(),
         username: None,
         password: None,
+        tls: None,
         operation_timeout: Duration::from_millis(500),
         item_bytes_max: 100_000,
     }

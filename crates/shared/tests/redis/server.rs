@@ -4,7 +4,7 @@ use kasoku_shared::redis::RedisOptions;
 use kasoku_shared::{Backend, Client};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -26,8 +26,8 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// A server with these options, on a free port and a Unix socket.
-    pub(crate) fn with(options: &[&str]) -> Self {
+    /// A server with these options, on a free port and a Unix socket. With a certificate, the port is one for TLS alone.
+    pub(crate) fn with<O: AsRef<str>>(options: &[O]) -> Self {
         // Another program may take the port before the server does. Nodes of a cluster need the port that is 10,000 higher as well.
         for _ in 0..50 {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -35,7 +35,8 @@ impl Redis {
             if !is_free {
                 continue;
             }
-            let (folder, options) = (TempDir::new().unwrap(), options.iter().map(|it| (*it).to_owned()).collect());
+            let folder = TempDir::new().unwrap();
+            let options: Vec<_> = options.iter().map(|it| it.as_ref().to_owned()).collect();
             let child = spawn(port, &folder, &options);
             let mut server = Self { child, port, folder, options };
             if server.is_up() {
@@ -46,18 +47,24 @@ impl Redis {
     }
 
     pub(crate) fn new() -> Self {
-        Self::with(&[])
+        Self::with::<&str>(&[])
     }
 
     pub(crate) fn replica_of(primary: &Self) -> Self {
-        let replica =
-            Self::with(&["--replicaof", &format!("127.0.0.1 {}", primary.port), "--repl-diskless-sync-delay", "0"]);
+        let port = format!("127.0.0.1 {}", primary.port);
+        let mut options = ["--replicaof", &port, "--repl-diskless-sync-delay", "0"].map(str::to_owned).to_vec();
+        if is_tls(&primary.options) {
+            options.extend(primary.options.iter().cloned());
+            options.extend(["--tls-replication", "yes"].map(str::to_owned));
+        }
+        let replica = Self::with(&options);
         replica.awaits_info("master_link_status:up");
         replica
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        let scheme = if is_tls(&self.options) { "rediss" } else { "redis" };
+        format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -149,7 +156,7 @@ impl Redis {
             if self.child.try_wait().unwrap().is_some() {
                 return false;
             }
-            let said = TcpStream::connect(("127.0.0.1", self.port)).and_then(|mut stream| {
+            let said = UnixStream::connect(self.socket()).and_then(|mut stream| {
                 stream.write_all(b"PING\r\n")?;
                 let mut said = [0; 1];
                 stream.read_exact(&mut said)?;
@@ -171,9 +178,18 @@ impl Drop for Redis {
     }
 }
 
-fn spawn(port: u16, folder: &TempDir, options: &Vec<String>) -> Child {
+fn is_tls(options: &[String]) -> bool {
+    options.iter().any(|option| option == "--tls-cert-file")
+}
+
+fn spawn(port: u16, folder: &TempDir, options: &[String]) -> Child {
     let mut command = Command::new("redis-server");
-    command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes"]);
+    let port = port.to_string();
+    match is_tls(options) {
+        true => command.args(["--port", "0", "--tls-port", &port]),
+        false => command.args(["--port", &port]),
+    };
+    command.args(["--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes"]);
     command.arg("--dir").arg(folder.path()).arg("--unixsocket").arg(folder.path().join("redis.sock"));
     command.args(options).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("redis-server is installed (scripts/install-test-deps --only cargo)")
@@ -185,6 +201,7 @@ pub(crate) fn options(urls: impl IntoIterator<Item = String>) -> RedisOptions {
         urls: urls.into_iter().collect(),
         username: None,
         password: None,
+        tls: None,
         operation_timeout: PATIENCE,
         item_bytes_max: 8 << 20,
     }
