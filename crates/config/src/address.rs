@@ -279,14 +279,14 @@ pub(crate) fn parse_memcached(text: &str) -> Result<SharedServer, ValueError> {
     Ok(SharedServer { endpoint, weight })
 }
 
-/// `redis://host[:port][/database]`, `redis://[v6]:port`, `unix:/path.sock`.
+/// `redis://host[:port][/database]`, `redis://[v6]:port`, the same with `rediss` for TLS, `unix:/path.sock`.
 pub(crate) fn parse_redis(text: &str) -> Result<RedisAddress, ValueError> {
     const HELP: &str = "like \"redis://10.0.0.1:6379\", \"redis://10.0.0.1/2\" or \"unix:/run/redis/redis.sock\"";
     let bad = |why: &str, help: &str| ValueError::new(format!("{} is no Redis server: {why}", quoted(text)), help);
     if text.starts_with("unix:/") && !text.starts_with("unix://") {
         let endpoint = parse_authority(text, None).map_err(|why| bad(&why, HELP))?;
         let OriginEndpoint::Unix(path) = endpoint else { return Err(bad("it has no path", HELP)) };
-        return Ok(RedisAddress { endpoint: SharedEndpoint::Unix(path), database: 0 });
+        return Ok(RedisAddress { endpoint: SharedEndpoint::Unix(path), database: 0, is_tls: false });
     }
     let Some((scheme, rest)) = text.split_once("://") else {
         let help = match text.strip_prefix('/') {
@@ -295,17 +295,20 @@ pub(crate) fn parse_redis(text: &str) -> Result<RedisAddress, ValueError> {
         };
         return Err(bad("it has no scheme", &help));
     };
-    match scheme {
-        "redis" => {}
-        "valkey" => {
-            return Err(bad("the scheme is called redis", &format!("write {}", quoted(&format!("redis://{rest}")))));
-        }
-        "rediss" | "valkeys" => return Err(bad("TLS towards Redis is not supported yet", HELP)),
+    let is_called = |scheme: &str| {
+        let help = format!("write {}", quoted(&format!("{scheme}://{rest}")));
+        Err(bad(&format!("the scheme is called {scheme}"), &help))
+    };
+    let is_tls = match scheme {
+        "redis" => false,
+        "rediss" => true,
+        "valkey" => return is_called("redis"),
+        "valkeys" => return is_called("rediss"),
         "unix" | "redis+unix" | "redis-socket" => {
             return Err(bad("it is a URL", &format!("for a Unix socket write {}", quoted(&format!("unix:{rest}")))));
         }
         _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), HELP)),
-    }
+    };
     if rest.contains('@') {
         return Err(bad(
             "users and passwords do not belong into an address",
@@ -321,7 +324,7 @@ pub(crate) fn parse_redis(text: &str) -> Result<RedisAddress, ValueError> {
         OriginEndpoint::Unix(_) => return Err(bad("it is a Unix socket", HELP)),
         OriginEndpoint::Tcp { host, port } => SharedEndpoint::Tcp { host, port },
     };
-    Ok(RedisAddress { endpoint, database })
+    Ok(RedisAddress { endpoint, database, is_tls })
 }
 
 /// `host:port`, `[v6]:port`.

@@ -68,6 +68,13 @@ fn beside(setting: &Setting) -> &'static str {
         "shared.memcached" | "shared.redis" | "shared.redis-cluster" => "",
         "shared.redis-user" => "shared.redis = \"redis://a\"\nshared.redis-password-file = \"/p\"\n",
         "shared.redis-password-file" => "shared.redis = \"redis://a\"\n",
+        "shared.redis-ca-file" => "shared.redis = \"rediss://a\"\n",
+        "shared.redis-client-certificate-file" => {
+            "shared.redis = \"rediss://a\"\nshared.redis-client-key-file = \"/k\"\n"
+        }
+        "shared.redis-client-key-file" => {
+            "shared.redis = \"rediss://a\"\nshared.redis-client-certificate-file = \"/c\"\n"
+        }
         path if path.starts_with("shared.") => "shared.memcached = \"a:1\"\n",
         "peers" => "peers-listen = \"10.0.0.9:1\"\npeers-token-file = \"/token\"\n",
         "peers-listen" => "peers = \"a:1\"\npeers-token-file = \"/token\"\n",
@@ -93,8 +100,9 @@ const NOTHING_SAID: &str = "[[site]]\norigin = \"http://app\"\n[[site.rule]]\npa
 
 /// What [`file_with`] is compared with: the same file without the setting.
 fn nothing_said(setting: &Setting, scope: SettingScope) -> String {
-    // Peers need all their settings.
-    let beside = if setting.path.starts_with("peers-") { "" } else { beside(setting) };
+    // Peers need all their settings, and a certificate and its key need each other.
+    let needs_all = ["peers-", "shared.redis-client-"].iter().any(|prefix| setting.path.starts_with(prefix));
+    let beside = if needs_all { "" } else { beside(setting) };
     if !beside.is_empty() {
         return match scope {
             SettingScope::Top => format!("{beside}{NOTHING_SAID}"),

@@ -73,8 +73,9 @@ pub use route::{DeviceUrls, Route, SettingLocations, UrlKey};
 pub use sendfile_rules::SendfileRules;
 pub use session_rules::{CookiePattern, SessionProbe, SessionRules, StatefulUrl};
 pub use shared::{
-    MEMCACHED_PORT, REDIS_ADDRESSES_MAX, REDIS_PORT, RedisAddress, RedisServers, SHARED_SERVERS_MAX, SHARED_WEIGHT_MAX,
-    ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier,
+    MEMCACHED_PORT, REDIS_ADDRESSES_MAX, REDIS_PORT, RedisAddress, RedisClientCertificate, RedisServers,
+    SHARED_SERVERS_MAX, SHARED_WEIGHT_MAX, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedServers,
+    SharedTier,
 };
 pub use site::{Rule, Site};
 pub use spawned_program::SpawnedProgram;

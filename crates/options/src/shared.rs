@@ -60,6 +60,19 @@ pub struct RedisServers {
     pub user: Option<String>,
     /// The file with the password. None: no password.
     pub password_file: Option<PathBuf>,
+    /// The file with the certificates that are trusted, where addresses have TLS. None: those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// What the servers are shown when they ask for a certificate. None: nothing.
+    pub client_certificate: Option<RedisClientCertificate>,
+}
+
+/// A certificate by which Redis servers know this cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisClientCertificate {
+    /// The file with the certificate.
+    pub certificate_file: PathBuf,
+    /// The file with its private key.
+    pub key_file: PathBuf,
 }
 
 /// Where a Redis server listens.
@@ -69,6 +82,8 @@ pub struct RedisAddress {
     pub endpoint: SharedEndpoint,
     /// The number of the database. 0 in a cluster.
     pub database: u16,
+    /// Whether it is asked by TLS. All hosts of the servers are, or none.
+    pub is_tls: bool,
 }
 
 /// A server of the shared tier.

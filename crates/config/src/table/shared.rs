@@ -21,7 +21,7 @@ pub(super) static SHARED: Section = Section {
             path: "shared.redis",
             kind: SettingKind::Texts("servers"),
             default: Default::Unset("no shared tier"),
-            summary: "A Redis or Valkey primary and its replicas, in any order: `\"redis://host:port/database\"` or `\"unix:/path\"`. At most 16.",
+            summary: "A Redis or Valkey primary and its replicas, in any order: `\"redis://host:port/database\"`, `\"rediss://…\"` for TLS, or `\"unix:/path\"`. At most 16.",
             details: "Only the primary is asked. When it is gone, and one of the others has become the primary, that one is used. If two of them say that they are the primary, none is. Without a port, 6379; without a number, database 0.",
             example: "[\"redis://10.0.0.1:6379\", \"redis://10.0.0.2:6379\"]",
             is_read_at_start: true,
@@ -51,6 +51,34 @@ pub(super) static SHARED: Section = Section {
             default: Default::Unset("no password"),
             summary: "The file with the password for Redis. Users other than its owner and group must not be able to open it. A final newline does not count.",
             example: "\"/etc/kasoku/redis.password\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.redis-ca-file",
+            kind: SettingKind::Text("path"),
+            default: Default::Unset("the certificates that the system trusts"),
+            summary: "The file with the certificates (PEM) that are trusted where servers have `rediss://`, in place of those of the system. The servers' certificates are always verified.",
+            example: "\"/etc/kasoku/redis-ca.pem\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.redis-client-certificate-file",
+            kind: SettingKind::Text("path"),
+            default: Default::Unset("no certificate"),
+            summary: "The file with Kasoku's own certificate (PEM), for servers with `rediss://` that ask for one. Redis does, unless it has `tls-auth-clients no`.",
+            details: "Behind the certificate, the file may have those of the authorities between it and the one that the servers trust.",
+            example: "\"/etc/kasoku/redis-client.pem\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "shared.redis-client-key-file",
+            kind: SettingKind::Text("path"),
+            default: Default::Unset("no certificate"),
+            summary: "The file with the private key (PEM) of `redis-client-certificate-file`, not encrypted. Users other than its owner and group must not be able to open it.",
+            example: "\"/etc/kasoku/redis-client.key\"",
             is_read_at_start: true,
             ..ROW
         },

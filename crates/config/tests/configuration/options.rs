@@ -4,9 +4,9 @@ use kasoku_config::check_text;
 use kasoku_options::{
     AddressRange, AnonymousCookie, Balance, ClientLimits, CookieRules, Gateway, HitHeaders, HostPattern, ListenAddress,
     Listener, NOISE_COOKIES, Options, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OriginOptions,
-    OtherCookies, PathGlob, PeerAddress, Peers, ProgramLimits, RedisAddress, RedisServers, Rewrite, Route,
-    SendfileRules, ServerDown, SessionProbe, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier,
-    Symlinks, UrlKey, UrlPattern,
+    OtherCookies, PathGlob, PeerAddress, Peers, ProgramLimits, RedisAddress, RedisClientCertificate, RedisServers,
+    Rewrite, Route, SendfileRules, ServerDown, SessionProbe, SharedEndpoint, SharedRing, SharedServer, SharedServers,
+    SharedTier, Symlinks, UrlKey, UrlPattern,
 };
 use kasoku_semantics::coding::CodingLevels;
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
@@ -437,12 +437,15 @@ fn a_shared_tier_may_be_redis_or_a_cluster() {
     let address = |host: &str, port, database| RedisAddress {
         endpoint: SharedEndpoint::Tcp { host: host.to_owned(), port },
         database,
+        is_tls: false,
     };
     let redis = |addresses: Vec<RedisAddress>, is_cluster| RedisServers {
         addresses,
         is_cluster,
         user: None,
         password_file: None,
+        ca_file: None,
+        client_certificate: None,
     };
     let single = redis(vec![address("a", 6379, 0)], false);
     assert_eq!(servers("redis = \"redis://a\""), Some(SharedServers::Redis(single)));
@@ -458,9 +461,25 @@ fn a_shared_tier_may_be_redis_or_a_cluster() {
     let cluster = redis(vec![address("a", 7000, 0), address("b", 6379, 0)], true);
     let written = servers("redis-cluster = [\"redis://a:7000/\", \"redis://b\"]");
     assert_eq!(written, Some(SharedServers::Redis(cluster)));
-    let socket = RedisAddress { endpoint: SharedEndpoint::Unix("/run/r.sock".into()), database: 0 };
+    let socket = RedisAddress { endpoint: SharedEndpoint::Unix("/run/r.sock".into()), database: 0, is_tls: false };
     let written = servers("redis = \"unix:/run/r.sock\"");
-    assert_eq!(written, Some(SharedServers::Redis(redis(vec![socket], false))));
+    assert_eq!(written, Some(SharedServers::Redis(redis(vec![socket.clone()], false))));
+    let by_tls = |host: &str, port, database| RedisAddress { is_tls: true, ..address(host, port, database) };
+    let written = servers("redis = [\"unix:/run/r.sock\", \"rediss://a:6380\"]");
+    assert_eq!(written, Some(SharedServers::Redis(redis(vec![socket, by_tls("a", 6380, 0)], false))));
+    let written = servers(
+        "redis-cluster = \"rediss://[::1]\"\nredis-ca-file = \"/etc/ca\"\n\
+         redis-client-certificate-file = \"/etc/c\"\nredis-client-key-file = \"/etc/k\"",
+    );
+    let expected = RedisServers {
+        ca_file: Some("/etc/ca".into()),
+        client_certificate: Some(RedisClientCertificate {
+            certificate_file: "/etc/c".into(),
+            key_file: "/etc/k".into(),
+        }),
+        ..redis(vec![by_tls("::1", 6379, 0)], true)
+    };
+    assert_eq!(written, Some(SharedServers::Redis(expected)));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use kasoku_cache::purge_exchange::PurgeExchange;
 use kasoku_cache::shared::Tier;
 use kasoku_cache::{Cache, CacheLimits, Tiers};
 use kasoku_options::{
-    DiskAdmission, DiskTier, Options, PeerAddress, Peers as PeersOptions, RedisAddress, RedisServers, ServerDown,
-    SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier, object_bytes_limit,
+    DiskAdmission, DiskTier, Options, PeerAddress, Peers as PeersOptions, RedisAddress, RedisClientCertificate,
+    RedisServers, ServerDown, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier, object_bytes_limit,
 };
 use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
 use kasoku_shared::names::Namespace;
@@ -16,6 +16,7 @@ use kasoku_shared::peers::Peers;
 use kasoku_shared::placement::Distribution;
 use kasoku_shared::redis::{RedisClusterOptions, RedisOptions};
 use kasoku_shared::sealed::Sealer;
+use kasoku_shared::tls::{ClientFiles, Tls, TlsFiles};
 use kasoku_shared::{Backend, Endpoint, WhenDown, secret};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use std::io;
@@ -110,20 +111,32 @@ fn redis(tier: &SharedTier, servers: &RedisServers) -> io::Result<Backend> {
     let urls = servers.addresses.iter().map(redis_url).collect();
     let (username, operation_timeout, item_bytes_max) = (servers.user.clone(), tier.timeout, item_bytes_max(tier));
     let password = servers.password_file.as_deref().map(secret::read_password).transpose()?;
+    let tls = redis_tls(servers)?;
     let backend = match servers.is_cluster {
         true => Backend::redis_cluster(&RedisClusterOptions {
             seeds: urls,
             username,
             password,
-            tls: None,
+            tls,
             operation_timeout,
             item_bytes_max,
         }),
-        false => {
-            Backend::redis(&RedisOptions { urls, username, password, tls: None, operation_timeout, item_bytes_max })
-        }
+        false => Backend::redis(&RedisOptions { urls, username, password, tls, operation_timeout, item_bytes_max }),
     };
     backend.map_err(io::Error::other)
+}
+
+/// The certificates, where a server has TLS.
+fn redis_tls(servers: &RedisServers) -> io::Result<Option<Tls>> {
+    if !servers.addresses.iter().any(|address| address.is_tls) {
+        return Ok(None);
+    }
+    let client = |RedisClientCertificate { certificate_file, key_file }: &RedisClientCertificate| ClientFiles {
+        certificate: certificate_file.clone(),
+        key: key_file.clone(),
+    };
+    let files = TlsFiles { ca: servers.ca_file.clone(), client: servers.client_certificate.as_ref().map(client) };
+    Tls::read(&files).map(Some)
 }
 
 fn item_bytes_max(tier: &SharedTier) -> usize {
@@ -131,10 +144,11 @@ fn item_bytes_max(tier: &SharedTier) -> usize {
 }
 
 /// The address as the client of Redis reads it.
-fn redis_url(RedisAddress { endpoint, database }: &RedisAddress) -> String {
+fn redis_url(RedisAddress { endpoint, database, is_tls }: &RedisAddress) -> String {
+    let scheme = if *is_tls { "rediss" } else { "redis" };
     match endpoint {
-        SharedEndpoint::Tcp { host, port } if host.contains(':') => format!("redis://[{host}]:{port}/{database}"),
-        SharedEndpoint::Tcp { host, port } => format!("redis://{host}:{port}/{database}"),
+        SharedEndpoint::Tcp { host, port } if host.contains(':') => format!("{scheme}://[{host}]:{port}/{database}"),
+        SharedEndpoint::Tcp { host, port } => format!("{scheme}://{host}:{port}/{database}"),
         SharedEndpoint::Unix(path) => {
             let path = percent_encode(path.as_os_str().as_bytes(), NON_ALPHANUMERIC).to_string();
             format!("redis+unix://{}?db={database}", path.replace("%2F", "/"))

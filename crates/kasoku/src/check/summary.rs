@@ -5,7 +5,9 @@
 //! like `nginx -t` and `haproxy -c`.
 
 use kasoku_options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Peers, Site};
-use kasoku_options::{RedisServers, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier};
+use kasoku_options::{
+    RedisClientCertificate, RedisServers, SharedEndpoint, SharedRing, SharedServer, SharedServers, SharedTier,
+};
 use std::fmt::Display;
 
 /// The most sites that have a line.
@@ -96,7 +98,15 @@ fn shared_servers(servers: &SharedServers) -> String {
             };
             format!("memcached at {}; ring {ring}", listed(&servers))
         }
-        SharedServers::Redis(RedisServers { addresses, is_cluster, user, password_file }) => {
+        SharedServers::Redis(RedisServers {
+            addresses,
+            is_cluster,
+            user,
+            password_file,
+            ca_file,
+            client_certificate,
+        }) => {
+            let is_tls = addresses.iter().any(|address| address.is_tls);
             let addresses: Vec<_> = addresses.iter().map(|address| shared_endpoint(&address.endpoint)).collect();
             let kind = match is_cluster {
                 true => "the Redis Cluster of",
@@ -104,7 +114,16 @@ fn shared_servers(servers: &SharedServers) -> String {
             };
             let user = user.as_ref().map(|user| format!("; user {user}")).unwrap_or_default();
             let password = password_file.as_ref().map(|file| format!("; the password in {}", file.display()));
-            format!("{kind} {}{user}{}", listed(&addresses), password.unwrap_or_default())
+            let trusted = match ca_file {
+                _ if !is_tls => String::new(),
+                Some(file) => format!(" by TLS, as {} certifies", file.display()),
+                None => " by TLS, as the system's certificates certify".to_owned(),
+            };
+            let certificate = client_certificate.as_ref().map(|RedisClientCertificate { certificate_file, .. }| {
+                format!("; the certificate in {}", certificate_file.display())
+            });
+            let [password, certificate] = [password, certificate].map(Option::unwrap_or_default);
+            format!("{kind} {}{trusted}{user}{password}{certificate}", listed(&addresses))
         }
     }
 }
