@@ -16,6 +16,8 @@
     reason = "a test may panic"
 )]
 
+#[path = "../../shared/tests/support/certificates.rs"]
+mod certificates;
 #[path = "shared_tier/client.rs"]
 mod client;
 #[path = "shared_tier/cold.rs"]

@@ -2,7 +2,7 @@
 //! Each answer has the right bytes and is not older than it may be, and soon after a fault all servers are used again. How long answers took (half of
 //! them, 99 of 100, and all) is printed (`--nocapture`).
 
-use crate::fleet::{Fleet, Kind, RETURN_BOUND, Setup};
+use crate::fleet::{Fleet, Kind, RETURN_BOUND, Setup, Tls};
 use crate::traffic::Traffic;
 use crate::{seed, setting};
 use kasoku_testkit::Fault;
@@ -116,6 +116,34 @@ fn no_client_sees_that_one_server_fails() {
 #[test]
 fn no_client_sees_that_all_servers_fail() {
     withstands(Kind::Memcached, true);
+}
+
+/// Redis can't prove who it is. The front ends ask the origin, and say why.
+#[test]
+fn no_client_sees_that_redis_is_not_trusted() {
+    let fleet = Fleet::start_unsettled(Setup { kind: Kind::Redis, tls: Tls::OfAStranger, servers: 1, ..Setup::PLAIN });
+    for number in 1..=5 {
+        let target = fleet.fresh("page", 300);
+        for (asked, front_end) in (1..).zip(&fleet.front_ends) {
+            let answer = front_end.get(&target);
+            assert_eq!(answer.version(&target, ""), 1);
+            assert!(!answer.is_shared(), "{number}");
+            assert_eq!(fleet.origin.asked(&target), asked);
+        }
+    }
+    assert_eq!(fleet.servers[0].store.names(), Vec::<String>::new());
+    for front_end in &fleet.front_ends {
+        let program = front_end.program();
+        program.said_at("Redis can't be asked address=127.0.0.1:");
+        program.said_at("failure=cannot connect: invalid peer certificate: UnknownIssuer");
+        let metrics = program.metrics_after(5);
+        let of_server = |name: &str| {
+            let found = metrics.iter().find(|(series, _)| series.starts_with(&format!("shared_server_{name}{{")));
+            *found.unwrap().1
+        };
+        assert_eq!((of_server("up"), of_server("hits_total"), of_server("gets_total")), (0, 0, 0));
+        assert!(of_server("errors_total") > 0);
+    }
 }
 
 #[test]

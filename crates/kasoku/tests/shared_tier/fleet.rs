@@ -1,5 +1,6 @@
 //! Three front ends, the memcached or Redis servers that they share, each behind a proxy, and one origin.
 
+use crate::certificates::Authority;
 use crate::front_end::FrontEnd;
 use crate::memcached::Memcached;
 use crate::origin::Origin;
@@ -45,10 +46,21 @@ pub(crate) enum Kind {
     Cluster,
 }
 
+/// How Redis is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tls {
+    No,
+    /// Servers and front ends have certificates of one authority, and each asks for that of the other.
+    Yes,
+    /// The same, but the front ends trust another authority.
+    OfAStranger,
+}
+
 /// How the fleet is set up.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) kind: Kind,
+    pub(crate) tls: Tls,
     pub(crate) servers: usize,
     pub(crate) workers: usize,
     pub(crate) has_secret: bool,
@@ -68,6 +80,7 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) const PLAIN: Self = Self {
         kind: Kind::Memcached,
+        tls: Tls::No,
         servers: 2,
         workers: 2,
         has_secret: false,
@@ -255,9 +268,9 @@ fn servers(setup: Setup, folder: &Folder) -> Vec<Server> {
     match setup.kind {
         Kind::Memcached => (0..setup.servers).map(|number| memcached(setup, folder, number)).collect(),
         Kind::Redis => {
-            let primary = Redis::start();
+            let primary = Redis::start(if setup.tls == Tls::No { Vec::new() } else { tls_of_servers(folder) });
             let replicas: Vec<_> = (1..setup.servers).map(|_| Redis::replica_of(&primary)).collect();
-            std::iter::once(primary).chain(replicas).map(redis).collect()
+            std::iter::once(primary).chain(replicas).map(|server| redis(setup, server)).collect()
         }
         Kind::Cluster => {
             let node = |redis: Redis| {
@@ -282,10 +295,37 @@ fn memcached(setup: Setup, folder: &Folder, number: usize) -> Server {
     Server { store: Store::Memcached(memcached), proxy: Some(proxy), spelled }
 }
 
-fn redis(redis: Redis) -> Server {
+fn redis(setup: Setup, redis: Redis) -> Server {
     let proxy = FaultProxy::start(redis.address());
-    let spelled = format!("redis://{}", proxy.address());
+    let scheme = if setup.tls == Tls::No { "redis" } else { "rediss" };
+    let spelled = format!("{scheme}://{}", proxy.address());
     Server { store: Store::Redis(redis), proxy: Some(proxy), spelled }
+}
+
+/// Makes the certificates of servers and front ends, and returns the options of the servers.
+fn tls_of_servers(folder: &Folder) -> Vec<String> {
+    let authority = Authority::new(folder.path(), "authority");
+    Authority::new(folder.path(), "stranger");
+    authority.certifies("front-end", "DNS:kasoku");
+    let options = authority.server_options(&authority.certifies("server", "IP:127.0.0.1"));
+    let options = options.chunks(2).map(|option| option.join(" "));
+    options.chain(["--tls-replication yes".to_owned()]).collect()
+}
+
+/// The lines of `[shared]` for that.
+fn tls_of_front_ends(tls: Tls, folder: &Folder) -> String {
+    let authority = match tls {
+        Tls::No => return String::new(),
+        Tls::Yes => "authority",
+        Tls::OfAStranger => "stranger",
+    };
+    let path = |name: &str| folder.join(name).display().to_string();
+    format!(
+        "redis-ca-file = \"{}\"\nredis-client-certificate-file = \"{}\"\nredis-client-key-file = \"{}\"\n",
+        path(&format!("{authority}.pem")),
+        path("front-end.pem"),
+        path("front-end.key"),
+    )
 }
 
 fn configuration(
@@ -303,6 +343,7 @@ fn configuration(
         false => String::new(),
     };
     let [_, item_bytes_max] = setup.item_bytes_max;
+    let tls = tls_of_front_ends(setup.tls, folder);
     let kind = match setup.kind {
         Kind::Memcached => "memcached",
         Kind::Redis => "redis",
@@ -311,7 +352,7 @@ fn configuration(
     format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = {}\nprofile = \"{}\"\n\
          [memory]\nsize = \"{}\"\nstore = {}\n{disk}\
-         [shared]\n{kind} = [{}]\nitem-bytes-max = \"{item_bytes_max}\"\n{secret}{}\n\
+         [shared]\n{kind} = [{}]\nitem-bytes-max = \"{item_bytes_max}\"\n{secret}{tls}{}\n\
          [[site]]\nhosts = [\"{HOST}\"]\norigin = \"http://{}\"\ntags = [\"group-{{group}}\"]\npass-urls = [\"/pass/*\"]\n",
         setup.workers,
         setup.profile,

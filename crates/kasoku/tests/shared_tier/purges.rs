@@ -5,7 +5,7 @@
 //! the servers. After the bound, each page is one that the origin has made after the purge.
 
 use crate::client::in_language;
-use crate::fleet::{Fleet, Kind, PURGE_BOUND, RETURN_BOUND, Setup, WRITTEN_MAX, name_of};
+use crate::fleet::{Fleet, Kind, PURGE_BOUND, RETURN_BOUND, Setup, Tls, WRITTEN_MAX, name_of};
 use crate::front_end::{FrontEnd, Scope};
 use crate::page::{self, LANGUAGES, uri};
 use kasoku_testkit::Fault;
@@ -197,6 +197,11 @@ fn a_purge_holds_at_all_front_ends_on_disk_with_a_secret() {
 #[test]
 fn a_purge_holds_at_all_front_ends_with_redis() {
     holds_in_all_tiers(Setup { kind: Kind::Redis, has_disk: true, ..Setup::PLAIN });
+}
+
+#[test]
+fn a_purge_holds_at_all_front_ends_with_redis_by_tls() {
+    holds_in_all_tiers(Setup { kind: Kind::Redis, tls: Tls::Yes, servers: 1, ..Setup::PLAIN });
 }
 
 #[test]

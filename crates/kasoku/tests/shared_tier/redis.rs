@@ -4,20 +4,25 @@
 use crate::process::{LOOK_INTERVAL, Process};
 use crate::support::PATIENCE;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 /// The masters of a cluster; each has one replica.
 const MASTERS: usize = 3;
 
+/// The name of the socket in a server's folder.
+const SOCKET: &str = "redis.sock";
+
 /// A running redis-server, which keeps nothing on disk.
 pub(crate) struct Redis {
     process: Process,
     port: u16,
     options: Vec<String>,
-    /// The file that a node of a cluster needs.
-    folder: Option<kasoku_testkit::Folder>,
+    /// The file that a node of a cluster needs, and the Unix socket on which we ask.
+    folder: kasoku_testkit::Folder,
 }
 
 /// What it answers.
@@ -31,17 +36,14 @@ enum Reply {
 }
 
 impl Redis {
-    /// A server on a free port of 127.0.0.1.
-    pub(crate) fn start() -> Self {
-        Self::with(Vec::new())
+    /// A server on a free port of 127.0.0.1. With a certificate among the options, that port is for TLS alone.
+    pub(crate) fn start(options: Vec<String>) -> Self {
+        Self::with(options)
     }
 
     /// A replica of that server, which has what it has.
     pub(crate) fn replica_of(primary: &Self) -> Self {
-        let replica = Self::with(vec![
-            format!("--replicaof 127.0.0.1 {}", primary.port),
-            "--repl-diskless-load swapdb".to_owned(),
-        ]);
+        let replica = Self::with(replica_options(primary));
         replica.until("it has what the primary has", |it| it.info().contains("master_link_status:up"));
         replica
     }
@@ -76,8 +78,8 @@ impl Redis {
                 continue;
             }
             let folder = kasoku_testkit::Folder::below(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
-            if let Some(child) = spawn(port, &options, &folder.join("")) {
-                return Self { process: Process::of(child), port, options, folder: Some(folder) };
+            if let Some(child) = spawn(port, &options, folder.path()) {
+                return Self { process: Process::of(child), port, options, folder };
             }
         }
         panic!("redis-server got no port");
@@ -93,8 +95,8 @@ impl Redis {
 
     /// Kills it with all that it has, and starts it again at the same place, as it was started.
     pub(crate) fn restart_empty(&self) {
-        let folder = self.folder.as_ref().expect("it has a folder").join("");
-        self.process.replace(|| spawn(self.port, &self.options, &folder).expect("nobody else took the port"));
+        let start = || spawn(self.port, &self.options, self.folder.path()).expect("nobody else took the port");
+        self.process.replace(start);
     }
 
     /// A node of a cluster that was killed starts again as the replica of the one that has its part now.
@@ -105,9 +107,9 @@ impl Redis {
 
     /// Starts again as a replica of that server, whatever it was before.
     pub(crate) fn restart_as_replica_of(&self, primary: &Self) {
-        let folder = self.folder.as_ref().expect("it has a folder").join("");
-        let options = replica_options(primary.port);
-        self.process.replace(|| spawn(self.port, &options, &folder).expect("nobody else took the port"));
+        let options = replica_options(primary);
+        let start = || spawn(self.port, &options, self.folder.path()).expect("nobody else took the port");
+        self.process.replace(start);
         self.until("it has what the primary has", |it| it.info().contains("master_link_status:up"));
     }
 
@@ -140,7 +142,7 @@ impl Redis {
 
     /// Whether it has that item; not if it was killed.
     pub(crate) fn has(&self, name: &str) -> bool {
-        asked(self.port, &[b"EXISTS", name.as_bytes()]).is_ok_and(|reply| reply == Reply::Number(1))
+        asked(self.folder.path(), &[b"EXISTS", name.as_bytes()]).is_ok_and(|reply| reply == Reply::Number(1))
     }
 
     /// Stores an item.
@@ -189,17 +191,19 @@ impl Redis {
     }
 
     fn ask(&self, words: &[&[u8]]) -> Reply {
-        asked(self.port, words).expect("redis-server answers")
+        asked(self.folder.path(), words).expect("redis-server answers")
     }
 }
 
-fn replica_options(port: u16) -> Vec<String> {
-    vec![format!("--replicaof 127.0.0.1 {port}"), "--repl-diskless-load swapdb".to_owned()]
+fn replica_options(primary: &Redis) -> Vec<String> {
+    let tls = primary.options.iter().filter(|option| option.starts_with("--tls-")).cloned();
+    let replicaof = format!("--replicaof 127.0.0.1 {}", primary.port);
+    [replicaof, "--repl-diskless-load swapdb".to_owned()].into_iter().chain(tls).collect()
 }
 
 /// One question on a connection of its own.
-fn asked(port: u16, words: &[&[u8]]) -> std::io::Result<Reply> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+fn asked(folder: &Path, words: &[&[u8]]) -> std::io::Result<Reply> {
+    let mut stream = UnixStream::connect(folder.join(SOCKET))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut request = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -211,7 +215,7 @@ fn asked(port: u16, words: &[&[u8]]) -> std::io::Result<Reply> {
     reply(&mut BufReader::new(stream))
 }
 
-fn reply(reader: &mut BufReader<TcpStream>) -> std::io::Result<Reply> {
+fn reply(reader: &mut BufReader<UnixStream>) -> std::io::Result<Reply> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let line = line.trim_end();
@@ -234,11 +238,15 @@ fn reply(reader: &mut BufReader<TcpStream>) -> std::io::Result<Reply> {
 }
 
 /// Starts a redis-server and waits until it answers. None if it ended, since another program has its port.
-fn spawn(port: u16, options: &[String], folder: &std::path::Path) -> Option<Child> {
-    let port_text = port.to_string();
+fn spawn(port: u16, options: &[String], folder: &Path) -> Option<Child> {
+    let port = port.to_string();
     let mut command = Command::new("redis-server");
-    command.args(["--port", &port_text, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-    command.args(["--repl-diskless-sync-delay", "0", "--dir"]).arg(folder);
+    match options.iter().any(|option| option.starts_with("--tls-cert-file")) {
+        true => command.args(["--port", "0", "--tls-port", &port]),
+        false => command.args(["--port", &port]),
+    };
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]).arg("--unixsocket");
+    command.arg(folder.join(SOCKET)).args(["--repl-diskless-sync-delay", "0", "--dir"]).arg(folder);
     for option in options {
         command.args(option.split(' '));
     }
@@ -250,7 +258,7 @@ fn spawn(port: u16, options: &[String], folder: &std::path::Path) -> Option<Chil
         if child.try_wait().unwrap().is_some() {
             return None;
         }
-        match asked(port, &[b"INFO", b"server"]) {
+        match asked(folder, &[b"INFO", b"server"]) {
             Ok(Reply::Value(Some(info))) if String::from_utf8_lossy(&info).contains(&process) => return Some(child),
             _ => std::thread::sleep(LOOK_INTERVAL),
         }
