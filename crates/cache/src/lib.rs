@@ -139,6 +139,7 @@ struct SharedCache {
     others: Option<OtherCaches>,
     /// Otherwise each response is evicted from memory at once.
     keeps_in_memory: bool,
+    /// Of the shared tier; `None` where memory keeps what comes from there.
     judged: Option<JudgedItems>,
     succession: RwLock<Option<Succession>>,
     fills: Fills,
@@ -193,7 +194,7 @@ impl Cache {
             disk: disk(&generations, &memory)?,
             others,
             keeps_in_memory,
-            judged: (!keeps_in_memory).then(|| JudgedItems::new(limits.memory_bytes_max)),
+            judged: (!keeps_in_memory).then(|| JudgedItems::new(limits.memory_bytes_max, budget.clone())),
             succession: RwLock::default(),
             limits,
             memory,

@@ -15,7 +15,7 @@
 //! | `lines` | the lines with which a content begins |
 //! | `inspect` | what the shared tier has for a request, for people |
 //! | `usable` | whether what an item says may be used for a request |
-//! | `judged` | remembers items that may |
+//! | `judged` | remembers which items may, where memory keeps no responses |
 
 mod content;
 mod inspect;

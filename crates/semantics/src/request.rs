@@ -76,11 +76,11 @@ pub fn may_look_up(request: &RequestHead) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Whether the rules for storing know this request by its target alone: a GET without credentials and without directives of its own. They judge a
-/// response to any two such requests for one target alike.
-pub fn is_known_by_its_target(request: &RequestHead) -> bool {
-    const READ: [&str; 4] = ["authorization", "cache-control", "cookie", "pragma"];
-    request.method == Method::GET && !READ.iter().any(|name| request.fields.contains(name))
+/// Whether it is a GET without Authorization, Cookie, Cache-Control and Pragma. Of such a request, the rules for storing read only the target: they
+/// judge a response to any two of them for one target alike.
+pub fn is_plain_get(request: &RequestHead) -> bool {
+    const JUDGED_BY: [&str; 4] = ["authorization", "cache-control", "cookie", "pragma"];
+    request.method == Method::GET && !JUDGED_BY.iter().any(|name| request.fields.contains(name))
 }
 
 #[cfg(test)]
@@ -164,19 +164,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_rules_read_of_a_request_is_not_known_by_its_target() {
-        assert!(is_known_by_its_target(&get().with("Accept", "*/*").with("X-Forwarded-For", "192.0.2.1")));
+    fn a_get_with_a_field_by_which_rules_judge_is_not_plain() {
+        assert!(is_plain_get(&get().with("Accept", "*/*").with("X-Forwarded-For", "192.0.2.1")));
         for (name, value) in
             [("Authorization", "Basic x"), ("cookie", "a=b"), ("Cache-Control", "no-store"), ("PRAGMA", "no-cache")]
         {
-            assert!(!is_known_by_its_target(&get().with(name, value)), "{name}");
+            assert!(!is_plain_get(&get().with(name, value)), "{name}");
         }
-        assert!(!is_known_by_its_target(&RequestHead { method: Method::HEAD, ..get() }));
+        assert!(!is_plain_get(&RequestHead { method: Method::HEAD, ..get() }));
     }
 
     proptest! {
         #[test]
-        fn the_rules_judge_requests_alike_that_they_know_by_their_target(
+        fn the_rules_judge_plain_gets_for_one_target_alike(
             fields in prop::collection::vec(
                 (
                     prop_oneof![
@@ -208,7 +208,7 @@ mod tests {
         ) {
             let alone = RequestHead { target: target.to_owned(), ..get() };
             let request = fields.iter().fold(alone.clone(), |request, (name, value)| request.with(name, value.trim()));
-            prop_assume!(is_known_by_its_target(&request));
+            prop_assume!(is_plain_get(&request));
             let response = response.iter().fold(status(code), |response, (name, value)| response.with(name, value));
             let response = dates.iter().fold(response, |response, (name, seconds)| response.with(name, at(*seconds)));
             for policy in [safe(), rfc(), dropping(), keyed()] {

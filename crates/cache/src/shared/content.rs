@@ -39,7 +39,7 @@ const BODY_BYTES_MAX: u64 = 1 << 30;
 /// The most tags.
 const TAGS_MAX: usize = 1024;
 /// How far the clock of the front end that received a response may be ahead, in milliseconds.
-const AHEAD_MS_MAX: i64 = 60_000;
+pub(super) const AHEAD_MS_MAX: i64 = 60_000;
 /// The words for the sources of a lifetime. A word that was written must keep its meaning.
 const SOURCES: [(LifetimeSource, &str); 11] = [
     (LifetimeSource::Targeted, "targeted"),

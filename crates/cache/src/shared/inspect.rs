@@ -1,4 +1,5 @@
-//! Tells what the shared tier has for a request, and where, without any effect: no response comes into memory or on disk.
+//! Tells what the shared tier has for a request, and where, without any effect on answers: no response comes into memory or on
+//! disk. An item may be remembered as judged.
 
 use super::read::{find, hit_reason, judge};
 use super::{Items, Tier};

@@ -1,16 +1,18 @@
 //! Remembers items of the shared tier that were read and judged, so that those which are requested again and again are not read and judged anew each
 //! time: that is a third of what a look-up costs.
 //!
-//! What is remembered of an item are the bytes up to its body, what they say, and that the rules allow it. An item whose bytes differ, or which is
-//! looked up under other rules, is read anew. What changes without the item is never remembered: whether a purge covers it, whether it is fresh, and
-//! whether it is the variant that a request selects.
+//! What is remembered of an item are its bytes up to the body, what they say, and that the rules allow it. An item whose bytes differ, or which is
+//! looked up under other rules, is read anew. What can change while the bytes stay the same is found out each time: its age, whether a purge covers
+//! it, and whether it is the variant that a request selects.
 //!
 //! Only a cache that keeps no responses in memory has this: elsewhere, what is requested again is in memory.
 
-use super::content::ReadResponse;
-use crate::budget::{Budget, SpareCharge};
+use super::content::{AHEAD_MS_MAX, ReadResponse};
+use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
 use kasoku_semantics::policy::Policy;
+use kasoku_semantics::time::Now;
 use kasoku_shared::names::Name;
+use kasoku_store::INDEX_BYTES_PER_ENTRY;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::sync::Arc;
@@ -24,17 +26,23 @@ const FRONT_BYTES_MAX: usize = 16 << 10;
 /// What an item takes as a rule, in bytes: the number of items that the table expects depends on it.
 const USUAL_BYTES: u64 = 2 << 10;
 
+/// The allocations of an item besides those of its head: itself, its bytes, its name, what they say, its key.
+const ALLOCATIONS: usize = 5;
+
 /// See the [module](self).
-pub(crate) struct JudgedItems(Cache<Name, Arc<JudgedItem>, ByWeight>);
+pub(crate) struct JudgedItems {
+    items: Cache<Name, Arc<JudgedItem>, ByWeight>,
+    budget: Arc<Budget>,
+}
 
 struct JudgedItem {
     /// The item's bytes up to its body.
     front: Box<[u8]>,
     /// What they say.
     response: Arc<ReadResponse>,
-    /// The rules that allow it to answer a request that they know by its target alone.
+    /// The rules that allow it to answer plain GETs.
     policy: Arc<Policy>,
-    charge: SpareCharge,
+    charge: Charge,
 }
 
 #[derive(Clone)]
@@ -48,36 +56,35 @@ impl Weighter<Name, Arc<JudgedItem>> for ByWeight {
 
 impl JudgedItems {
     /// For a cache with that much memory.
-    pub(crate) fn new(memory_bytes_max: u64) -> Self {
+    pub(crate) fn new(memory_bytes_max: u64, budget: Arc<Budget>) -> Self {
         let bytes_max = memory_bytes_max / MEMORY_SHARE;
         let items = usize::try_from(bytes_max / USUAL_BYTES).unwrap_or(usize::MAX);
-        Self(Cache::with_weighter(items, bytes_max, ByWeight))
+        Self { items: Cache::with_weighter(items, bytes_max, ByWeight), budget }
     }
 
-    /// What the item of that name says, if it was judged as it is, under these rules.
-    pub(super) fn get(&self, name: &Name, content: &[u8], policy: &Arc<Policy>) -> Option<Arc<ReadResponse>> {
-        let item = self.0.get(name)?;
-        let is_same = content.starts_with(&item.front) && Arc::ptr_eq(policy, &item.policy);
-        is_same.then(|| item.response.clone())
+    /// What the item of that name says, if it was judged as it is, under these rules. Its time of receipt is not newer than an item's may be.
+    pub(super) fn get(&self, name: &Name, content: &[u8], policy: &Arc<Policy>, now: Now) -> Option<Arc<ReadResponse>> {
+        let item = self.items.get(name)?;
+        // Each worker has its own copy of the rules.
+        let is_same =
+            content.starts_with(&item.front) && (Arc::ptr_eq(policy, &item.policy) || **policy == *item.policy);
+        let received_ms = item.response.meta.freshness.response_time.unix_ms;
+        (is_same && received_ms <= now.unix_ms.saturating_add(AHEAD_MS_MAX)).then(|| item.response.clone())
     }
 
-    /// The item of that name says this in the bytes before its body, and these rules allow it, whatever request they know by its target alone asks
-    /// for it.
-    pub(super) fn remember(
-        &self,
-        name: Name,
-        front: &[u8],
-        response: &Arc<ReadResponse>,
-        policy: &Arc<Policy>,
-        budget: &Arc<Budget>,
-    ) {
-        let bytes = size_of::<JudgedItem>() + name.as_str().len() + front.len() + response.key.len();
-        if front.len() > FRONT_BYTES_MAX {
+    /// The item of that name says this, and these rules allow it to answer any plain GET for its key.
+    pub(super) fn remember(&self, name: Name, content: &[u8], response: &Arc<ReadResponse>, policy: &Arc<Policy>) {
+        let Some(front) = content.get(..response.body_begins).filter(|front| front.len() <= FRONT_BYTES_MAX) else {
+            return;
+        };
+        if self.budget.is_short() {
             return;
         }
-        let Some(charge) = budget.try_charge(bytes as u64 + response.meta.memory_bytes()) else { return };
+        let own = size_of::<JudgedItem>() + size_of::<ReadResponse>() + ALLOCATIONS * ALLOCATION_BYTES;
+        let texts = name.as_str().len() + front.len() + response.key.len();
+        let charge = self.budget.charge((own + texts) as u64 + INDEX_BYTES_PER_ENTRY + response.meta.memory_bytes());
         let (response, policy) = (response.clone(), policy.clone());
-        self.0.insert(name, Arc::new(JudgedItem { front: front.into(), response, policy, charge }));
+        self.items.insert(name, Arc::new(JudgedItem { front: front.into(), response, policy, charge }));
     }
 }
 
@@ -124,38 +131,54 @@ mod tests {
 
     #[test]
     fn only_an_item_that_is_the_same_up_to_its_body_is_known() {
-        let (items, budget, policy) = (JudgedItems::new(MEMORY), Budget::new(MEMORY), Arc::new(Policy::default()));
+        let (budget, policy) = (Budget::new(MEMORY), Arc::new(Policy::default()));
+        let items = JudgedItems::new(MEMORY, budget.clone());
+        let get = |name: &Name, content: &[u8], policy: &Arc<Policy>| items.get(name, content, policy, NOW);
         let (content, response) = item("\"a\"");
-        assert!(items.get(&name("/"), &content, &policy).is_none());
-        items.remember(name("/"), &content[..response.body_begins], &response, &policy, &budget);
-        let known = items.get(&name("/"), &content, &policy).expect("it was remembered");
+        assert!(get(&name("/"), &content, &policy).is_none());
+        items.remember(name("/"), &content, &response, &policy);
+        let known = get(&name("/"), &content, &policy).expect("it was remembered");
         assert_eq!(known.meta.head, response.meta.head);
         assert!(budget.held_bytes() > response.body_begins as u64);
 
         let other_body = [&content[..response.body_begins], b"ydob"].concat();
-        assert!(items.get(&name("/"), &other_body, &policy).is_some());
-        assert!(items.get(&name("/"), &content[..response.body_begins - 1], &policy).is_none(), "cut");
-        assert!(items.get(&name("/"), &item("\"b\"").0, &policy).is_none(), "another head");
-        assert!(items.get(&name("/other"), &content, &policy).is_none(), "another name");
-        assert!(items.get(&name("/"), &content, &Arc::new(Policy::default())).is_none(), "other rules");
+        assert!(get(&name("/"), &other_body, &policy).is_some());
+        assert!(get(&name("/"), &content[..response.body_begins - 1], &policy).is_none(), "cut");
+        assert!(get(&name("/"), &item("\"b\"").0, &policy).is_none(), "another head");
+        assert!(get(&name("/other"), &content, &policy).is_none(), "another name");
+        assert!(get(&name("/"), &content, &Arc::new((*policy).clone())).is_some(), "the same rules of another worker");
+        let other = Policy { ttl_max_seconds: 7, ..(*policy).clone() };
+        assert!(get(&name("/"), &content, &Arc::new(other)).is_none(), "other rules");
+        let earlier = Now { unix_ms: NOW.unix_ms - AHEAD_MS_MAX - 1, ..NOW };
+        assert!(items.get(&name("/"), &content, &policy, earlier).is_none(), "the clock was set back");
         drop(items);
         assert_eq!(budget.held_bytes(), 0);
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let (items, budget, policy) = (JudgedItems::new(MEMORY), Budget::new(MEMORY), Arc::new(Policy::default()));
+        let (budget, policy) = (Budget::new(MEMORY), Arc::new(Policy::default()));
+        let items = JudgedItems::new(MEMORY, budget.clone());
         let (content, response) = item("\"a\"");
         for number in 0..2_000 {
-            items.remember(name(&format!("/{number}")), &content, &response, &policy, &budget);
+            items.remember(name(&format!("/{number}")), &content, &response, &policy);
         }
         assert!((MEMORY / MEMORY_SHARE / 4..=MEMORY / MEMORY_SHARE).contains(&budget.held_bytes()), "{budget:?}");
-        items.remember(name("/long"), &[b'a'; FRONT_BYTES_MAX + 1], &response, &policy, &budget);
-        assert!(items.get(&name("/long"), &[b'a'; FRONT_BYTES_MAX + 1], &policy).is_none());
+        let (content, response) = item(&format!("\"{}\"", "a".repeat(FRONT_BYTES_MAX)));
+        items.remember(name("/long"), &content, &response, &policy);
+        assert!(items.get(&name("/long"), &content, &policy, NOW).is_none());
+    }
 
-        let full = Budget::new(MEMORY);
-        let _held = full.charge(MEMORY - 100);
-        items.remember(name("/full"), &content, &response, &policy, &full);
-        assert!(items.get(&name("/full"), &content, &policy).is_none());
+    #[test]
+    fn nothing_is_remembered_while_memory_is_short() {
+        let (budget, policy) = (Budget::new(MEMORY), Arc::new(Policy::default()));
+        let items = JudgedItems::new(MEMORY, budget.clone());
+        let (content, response) = item("\"a\"");
+        let held = budget.charge(MEMORY - 100);
+        items.remember(name("/"), &content, &response, &policy);
+        assert!(items.get(&name("/"), &content, &policy, NOW).is_none());
+        drop(held);
+        items.remember(name("/"), &content, &response, &policy);
+        assert!(items.get(&name("/"), &content, &policy, NOW).is_some());
     }
 }

@@ -10,10 +10,11 @@ use crate::{Body, Cache, Entry, Meta, SharedRequest};
 use bytes::Bytes;
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
+use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::request::{is_known_by_its_target, request_directives};
+use kasoku_semantics::request::{is_plain_get, request_directives};
 use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
@@ -25,13 +26,20 @@ use std::sync::Arc;
 const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
 const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
 
-/// What the shared tier has for a fill, before it is judged.
+/// What the shared tier has for a request, before it is judged.
 pub struct SharedResponse {
     server: usize,
     response: Arc<ReadResponse>,
     body: Vec<Bytes>,
-    /// The item's name, and its bytes up to the body; `None`: it is remembered that the rules allow it.
-    unjudged: Option<(Name, Bytes)>,
+    judged: Judged,
+}
+
+/// Whether the rules allow an item, as far as it is known before they are asked.
+enum Judged {
+    /// It is remembered that they do.
+    Before,
+    /// It is not known. The name and the content of the item, to be remembered by.
+    NotYet(Name, Bytes),
 }
 
 impl FillWriter {
@@ -107,8 +115,8 @@ async fn find_from(
 ) -> Result<SharedResponse, Because> {
     let uri = request.key().uri();
     let mut item = items.get(name).await.map_err(missing)?;
-    if let Some(response) = cache.judged(name, &item, request) {
-        return with_body(cache, items, &item, response, None).await;
+    if let Some(response) = cache.judged(name, &item, request, now) {
+        return with_body(cache, items, &item, response, Judged::Before).await;
     }
     let mut read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
     if let Read::Nominated(varies) = &read {
@@ -122,14 +130,14 @@ async fn find_from(
         variant_key(&varies.nominated, &request.head().fields, request.policy(), &mut variant);
         *name = items.tier().namespace().variant(uri, &variant);
         item = items.get(name).await.map_err(missing)?;
-        if let Some(response) = cache.judged(name, &item, request) {
-            return with_body(cache, items, &item, response, None).await;
+        if let Some(response) = cache.judged(name, &item, request, now) {
+            return with_body(cache, items, &item, response, Judged::Before).await;
         }
         read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
     }
     let Read::Response(response) = read else { return Err(UNREADABLE) };
-    let front = item.content().slice(..response.body_begins);
-    with_body(cache, items, &item, response.into(), Some((name.clone(), front))).await
+    let judged = Judged::NotYet(name.clone(), item.content().clone());
+    with_body(cache, items, &item, response.into(), judged).await
 }
 
 /// Reads the rest of the body.
@@ -138,7 +146,7 @@ async fn with_body(
     items: &Items,
     item: &Item,
     response: Arc<ReadResponse>,
-    unjudged: Option<(Name, Bytes)>,
+    judged: Judged,
 ) -> Result<SharedResponse, Because> {
     let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
     if length != response.body_length {
@@ -152,7 +160,7 @@ async fn with_body(
         body.push(items.chunk(item, number).await.ok_or(DAMAGED)?);
     }
     let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
-    is_whole.then_some(SharedResponse { server: item.server, response, body, unjudged }).ok_or(DAMAGED)
+    is_whole.then_some(SharedResponse { server: item.server, response, body, judged }).ok_or(DAMAGED)
 }
 
 fn missing(why: Missing) -> Because {
@@ -174,18 +182,20 @@ pub(super) fn judge(
     items: &Items,
     now: Now,
 ) -> Result<Entry, Because> {
-    let SharedResponse { server, response, body, unjudged } = found;
+    let SharedResponse { server, response, body, judged } = found;
     let (head, policy, key) = (request.head(), request.policy(), request.key());
     let ReadResponse { meta, key: of, generation, .. } = &*response;
     if of != key.uri() {
         return Err(UNREADABLE);
     }
-    if let Some((name, front)) = unjudged {
+    if let Judged::NotYet(name, content) = judged {
         may_be_used(&response, head, policy).map_err(Because::Reason)?;
-        if let Some(judged) = cache.0.judged.as_ref().filter(|_| is_known_by_its_target(head)) {
-            judged.remember(name, &front, &response, policy, &cache.0.budget);
+        if let Some(judged) = cache.0.judged.as_ref().filter(|_| is_plain_get(head)) {
+            judged.remember(name, &content, &response, policy);
         }
     }
+    // What was judged before was read at another time.
+    let freshness = Freshness { response_time: now.when(meta.freshness.response_time.unix_ms), ..meta.freshness };
     if !meta.is_selected_by(&head.fields, policy) {
         return Err(Because::Reason(Reason::VaryMiss));
     }
@@ -193,7 +203,7 @@ pub(super) fn judge(
     if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
         return Err(Because::Reason(Reason::Purged));
     }
-    match reuse(&meta.freshness, &request_directives(&head.fields), policy, now) {
+    match reuse(&freshness, &request_directives(&head.fields), policy, now) {
         Reuse::Fresh => {}
         Reuse::Stale(reason) | Reuse::Validate(reason) if reason != Reason::HitMaxStale => {
             return Err(Because::Reason(reason));
@@ -202,16 +212,16 @@ pub(super) fn judge(
             return Err(Because::Reason(Reason::Stale));
         }
     }
-    let meta = Meta { tags, epoch: born, ..Arc::unwrap_or_clone(response).meta };
+    let meta = Meta { freshness, tags, epoch: born, ..Arc::unwrap_or_clone(response).meta };
     let body = Body::whole(&body).charged(&cache.0.budget);
     Ok(Entry::new(Arc::new(meta), body, key, &cache.0.budget))
 }
 
 impl Cache {
     /// What an item says, if it is remembered that the rules allow it to answer the request.
-    fn judged(&self, name: &Name, item: &Item, request: &SharedRequest) -> Option<Arc<ReadResponse>> {
-        let judged = self.0.judged.as_ref().filter(|_| is_known_by_its_target(request.head()))?;
-        judged.get(name, item.content(), request.policy())
+    fn judged(&self, name: &Name, item: &Item, request: &SharedRequest, now: Now) -> Option<Arc<ReadResponse>> {
+        let judged = self.0.judged.as_ref().filter(|_| is_plain_get(request.head()))?;
+        judged.get(name, item.content(), request.policy(), now)
     }
 
     fn has_memory_for(&self, meta: &Meta, length: u64) -> bool {

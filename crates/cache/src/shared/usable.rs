@@ -24,11 +24,8 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 /// Why what was read may not answer `request` (as it would be sent to the origin), if it may not. A request with Cookie or Authorization
 /// gets only what a response to it could be stored as: pass the request without them to ask whether a response is for everybody.
 ///
-/// The caller compares the variant as well. Of the request, nothing counts here but what [`is_known_by_its_target`] names: [`JudgedItems`]
+/// Of a [plain GET](kasoku_semantics::request::is_plain_get), nothing is read here but the target: [`JudgedItems`](super::judged::JudgedItems)
 /// depends on that.
-///
-/// [`is_known_by_its_target`]: kasoku_semantics::request::is_known_by_its_target
-/// [`JudgedItems`]: super::judged::JudgedItems
 pub(crate) fn may_be_used(read: &ReadResponse, request: &RequestHead, policy: &Policy) -> Result<(), Reason> {
     let meta = &read.meta;
     if !meta.is_under(policy) {

@@ -7,6 +7,7 @@ use crate::{Cache, CacheLimits};
 use http::Method;
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Profile;
+use kasoku_semantics::request::is_plain_get;
 use kasoku_semantics::time::Now;
 use kasoku_shared::purge_log::Generation;
 use kasoku_wire::field::date;
@@ -57,7 +58,15 @@ fn judged(meta: &Meta, request: &RequestHead, policy: &Policy) -> Result<(), Rea
     let length = if meta.head.status == StatusCode::NO_CONTENT { 0 } else { 4 };
     let content = write(meta, Generation { log: 1, number: 7 }, &key, length).expect("an item");
     let Ok(Read::Response(read)) = read(&content, NOW.after(1000)) else { panic!("no response") };
-    may_be_used(&read, request, policy)?;
+    let verdict = may_be_used(&read, request, policy);
+    if is_plain_get(request) {
+        // `JudgedItems` depends on that.
+        let more =
+            ["Accept", "Origin", "Range", "If-None-Match", "Forwarded", "X-Forwarded-For", "Via", "User-Agent", "X-A"];
+        let other = more.iter().fold(request.clone(), |request, name| request.with(name, "x"));
+        assert_eq!(may_be_used(&read, &other, policy), verdict, "a plain GET with other fields");
+    }
+    verdict?;
     if read.meta.is_selected_by(&request.fields, policy) { Ok(()) } else { Err(Reason::VaryMiss) }
 }
 

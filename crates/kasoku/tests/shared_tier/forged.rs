@@ -102,7 +102,7 @@ fn no_forged_item_that_breaks_a_rule_is_served() {
 
 #[test]
 fn no_forged_item_that_breaks_a_rule_is_served_in_the_place_of_one_that_was() {
-    are_refused(Setup { keeps_in_memory: false, ..SMALL_ITEMS });
+    are_refused(Setup { keeps_in_memory: false, workers: 1, ..SMALL_ITEMS });
 }
 
 #[test]
