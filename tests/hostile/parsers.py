@@ -73,7 +73,7 @@ def main():
 
 def make_record(path):
     """Sends the tables of hostile requests; returns the path of the record of what origins received."""
-    command = ["cargo", "test", "--locked", "--quiet", "--package", "kasoku-engine", "--test", "hostile", "requests::"]
+    command = ["cargo", "test", "--locked", "--quiet", "--workspace", "--test", "hostile", "requests::"]
     environment = {**os.environ, "KASOKU_HOSTILE_RECORD": str(path)}
     played = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if played.returncode != 0:
