@@ -25,7 +25,6 @@ BODY_BYTES = 4096
 WARM_REQUESTS = 1_000
 REPEATS = 5
 LISTED_MAX = 200
-DUMP_SECONDS_MAX = 60
 
 
 @dataclass
@@ -69,8 +68,7 @@ def measure(cores):
             place = Place(port=free_port(), origin=origin_port, directory=programs.directory(f"kasoku-{fastcgi}"), workers=1)
             command = _fastcgi_command(programs, place, cores) if fastcgi else kasoku.command(place)
             counts = place.directory / "callgrind"
-            valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", "--dump-line=yes"]
-            program = programs.start(f"kasoku-{fastcgi} under callgrind", valgrind + command, cores.server)
+            program = programs.start(f"kasoku-{fastcgi} under callgrind", callgrind.under(counts) + command, cores.server)
             program.until_listening(place.port)
             for kind in (kind for kind in KINDS if kind.fastcgi == fastcgi):
                 rows.append(_row(kind, program, place, counts))
@@ -80,12 +78,12 @@ def measure(cores):
 
 def _row(kind, program, place, counts):
     _requests(kind, place.port, "warm", WARM_REQUESTS)
-    _dump(program, counts)
+    callgrind.dump(program.pid, counts)
     asked = client.origin_count(place.origin)
     dumps = []
     for batch in range(REPEATS):
         _requests(kind, place.port, batch, kind.requests)
-        dumps.append(_measured(program, counts))
+        dumps.append(callgrind.measured(program.pid, counts))
     if client.origin_count(place.origin) - asked != kind.asked * kind.requests * REPEATS:
         raise BenchError(f"not all requests under callgrind were {kind.name}")
     # Timers and needless wake-ups add instructions with the time that a batch takes, so the smallest total is closest to the requests' own.
@@ -119,29 +117,12 @@ def _fastcgi_command(programs, place, cores):
     return [kasoku.command(place)[0], "serve", "--config", configuration]
 
 
-def _measured(program, counts):
-    dump = _dump(program, counts)
-    profile = callgrind.read(dump)
-    if sum(profile.own.values()) != profile.total or profile.total == 0:
-        raise BenchError(f"{dump.name} was not understood: its parts are not its total")
-    return profile, dump
-
-
 def _requests(kind, port, batch, requests):
     path = kind.path.format(batch=batch)
     command = [native(), "load", port, kind.connections, requests, kind.modulo, path]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(f"requests to Kasoku under callgrind failed: {done.stderr}")
-
-
-def _dump(program, counts):
-    """Dumps the counts since the last dump; returns the file, which has the highest number."""
-    command = ["callgrind_control", "--dump", str(program.pid)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_SECONDS_MAX, check=False)
-    if "OK" not in done.stdout:
-        raise BenchError(f"callgrind_control: {done.stdout}{done.stderr}")
-    return max(counts.parent.glob(f"{counts.name}.*"), key=lambda path: int(path.suffix[1:]))
 
 
 def _keep(kind, profile, dump):
