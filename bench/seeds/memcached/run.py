@@ -4,9 +4,11 @@
     make bench-memcached                       everything, some 20 minutes; writes bench/reports/memcached.md and its charts
     make bench-memcached ARGS="--rounds 2 --no-write"
     make bench-memcached ARGS="--only servers"
+    make bench-memcached ARGS="--only allocations"    some two minutes; counts, no times
 
 Images of 3.5 KB, 8 requests at a time, four memcached servers on one machine. The set-ups are in setups.py; started.py checks that each has
-the images where it claims to have them. A second table has 1 to 7 memcached servers, and the system calls of a request (calls.py).
+the images where it claims to have them. A second table has 1 to 7 memcached servers, and the system calls of a request (calls.py). A third
+has the calls of the allocator and the instructions of a request, with four memcached servers and without (allocations.py).
 """
 
 import argparse
@@ -19,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
+import allocations  # noqa: E402
 import calls  # noqa: E402
 import experiment  # noqa: E402
 import measure as rounds  # noqa: E402
@@ -34,7 +37,7 @@ CONNECTIONS = 8
 # A turn takes a second, or as many as a set-up needs for so many fetches, within a limit.
 FETCHES = 10_000
 SECONDS_MAX = 5
-TABLES = ["fetches", "servers"]
+TABLES = ["fetches", "servers", "allocations"]
 
 
 @dataclass
@@ -64,18 +67,25 @@ def arguments():
 def measure(wanted):
     front, back = two_cores()
     results = shown.Results(wanted.rounds)
+    if "fetches" in wanted.only or "servers" in wanted.only:
+        measure_times(results, wanted.only, front, back)
+    if "allocations" in wanted.only:
+        measure_allocations(results, front, back)
+    return results
+
+
+def measure_times(results, only, front, back):
     with Programs() as programs:
         images = started.make_images(programs, back)
         servers = {}
         for name in setups.ALL:
             progress(f"starting {name}")
             servers[name] = started.start(programs, name, setups.SERVERS, images, front, back)
-        if "fetches" in wanted.only:
+        if "fetches" in only:
             measure_fetches(results, servers, images, back)
-        if "servers" in wanted.only:
+        if "servers" in only:
             measure_servers(results, programs, servers, images, front, back)
         progress("")
-    return results
 
 
 def measure_fetches(results, servers, images, cores):
@@ -113,6 +123,16 @@ def measure_servers(results, programs, servers, images, front, back):
                 results.calls[name, count] = calls.per_request(programs, server, CONNECTIONS, back)
                 started.check_served(server, images, before, calls.REQUESTS)
     results.servers_remark = steady.said()
+
+
+def measure_allocations(results, front, back):
+    with Programs() as programs:
+        images = started.make_images(programs, back)
+        for pair in setups.HOPS.items():
+            for name in pair:
+                progress(f"allocations of {name}")
+                results.allocations[name] = allocations.per_request(programs, name, images, CONNECTIONS, front, back)
+        progress("")
 
 
 def warmed(server, images, closes, cores):

@@ -131,7 +131,7 @@ http {{
 
 def kasoku(in_memory=True, files=False, servers="memcached"):
     """Kasoku with a short configuration; with the shared tier where the place has memcached servers. It waits for them as long as nginx and
-    Apache do, not 50 ms: while strace counts system calls, all takes longer."""
+    Apache do, not 50 ms: while strace or callgrind counts, all takes longer."""
 
     def command(place):
         shared = f"[shared]\n{servers} = {place.memcached!r}\ntimeout = \"1s\"\n" if place.memcached else ""

@@ -6,10 +6,16 @@ from statistics import median
 import charts
 import document
 from native import ROOT
-from setups import ALL, COUNTS, HOPS, IMAGE_BYTES, IMAGES
+from setups import ALL, COUNTS, HOPS, IMAGE_BYTES, IMAGES, SERVERS
 
 DOCUMENT = ROOT / "bench" / "reports" / "memcached.md"
-TOOLS = {"memcached": ("memcached", "-V"), "Redis": ("redis-server", "--version"), "wrk": ("wrk", "-v"), "strace": ("strace", "-V")}
+TOOLS = {
+    "memcached": ("memcached", "-V"),
+    "Redis": ("redis-server", "--version"),
+    "wrk": ("wrk", "-v"),
+    "strace": ("strace", "-V"),
+    "valgrind": ("valgrind", "--version"),
+}
 USED = (("limit", "nginx", "apache", "kasoku"), TOOLS)
 
 
@@ -21,6 +27,7 @@ class Results:
     fetches: dict = field(default_factory=dict)  # by whether each request has a connection of its own, and set-up
     servers: dict = field(default_factory=dict)  # by set-up and number of memcached servers; 0: without memcached
     calls: dict = field(default_factory=dict)  # system calls of a request, by the same
+    allocations: dict = field(default_factory=dict)  # calls of the allocator and instructions of a request, by set-up
     fetches_remark: str = ""
     servers_remark: str = ""
 
@@ -63,6 +70,7 @@ SERVERS_HEADER = (
     "memcached, CPU µs",
     "items of memcached for a request",
 )
+ALLOCATIONS_HEADER = ("", "calls of the allocator", "more than without memcached", "instructions", "more than without memcached")
 
 
 def as_text(results):
@@ -98,6 +106,10 @@ def tables(results):
     if results.servers:
         lines = [servers(results, name, count) for name in HOPS for count in (0, *COUNTS)]
         found["servers"] = ("1 to 7 memcached servers, connections that stay open", SERVERS_HEADER, lines)
+    if results.allocations:
+        lines = [allocations(results, name, count) for name in HOPS for count in (0, SERVERS)]
+        title = f"Allocations and instructions in user space for a request, {SERVERS} memcached servers, connections that stay open"
+        found["allocations"] = (title, ALLOCATIONS_HEADER, lines)
     return found
 
 
@@ -129,6 +141,18 @@ def servers(results, name, count):
         f"{more:.1f}" if count else "",
         f"{results.calls[name, count]:.2f}",
         *times_and_memcached(turns, count > 0),
+    )
+
+
+def allocations(results, name, count):
+    without = results.allocations[HOPS[name]]
+    counted = results.allocations[name] if count else without
+    return (
+        label(name, count),
+        f"{counted.allocations:.2f}",
+        f"{counted.allocations - without.allocations:.2f}" if count else "",
+        f"{counted.instructions:,.0f}",
+        f"{counted.instructions - without.instructions:,.0f}" if count else "",
     )
 
 

@@ -77,13 +77,14 @@ def make_images(programs, cores):
     return images
 
 
-def start(programs, name, count, images, front, back):
-    """Starts a set-up with `count` memcached servers, if it has any: the front end on the cores `front`, memcached on `back`."""
+def start(programs, name, count, images, front, back, under=()):
+    """Starts a set-up with `count` memcached servers, if it has any: the front end on the cores `front`, memcached on `back`. The words
+    `under` stand before the front end's command."""
     setup = setups.ALL[name]
     called = f"{name}-{count}" if setup.ring == "memcached" else name
     ring = _ring(programs, called, setup.ring, count, back)
     place = setups.Place(free_port(), programs.directory(called), images.directory, images.origin, ring.addresses if ring else [])
-    program = programs.start(called, setup.command(place), front).until_listening(place.port)
+    program = programs.start(called, [*under, *setup.command(place)], front).until_listening(place.port)
     server = Server(name, setup, program, place.port, ring)
     if name != "limit":
         _fill(server, images)
