@@ -49,10 +49,11 @@ soak-disk: build ## the disk tier: 200 kills twice, 200 losses of power, disks t
 	@scripts/soak-disk
 
 .PHONY: soak-shared
-soak-shared: build ## the shared tier with three front ends: 2,000 requests for each failure of servers, 10,000 forged items twice, 1,000 timed purges (KASOKU_SHARED_REQUESTS=20000 …: more)
+soak-shared: build ## the shared tier with three front ends: 2,000 requests for each failure of servers, 10,000 forged items in three ways, 1,000 timed purges of each kind (KASOKU_SHARED_REQUESTS=20000 …: more)
 	@KASOKU_TEST_PROGRAM="$${CARGO_TARGET_DIR:-$$PWD/target}/release/kasoku" KASOKU_SHARED_REQUESTS=$${KASOKU_SHARED_REQUESTS:-2000} \
 		KASOKU_SHARED_FORGED=$${KASOKU_SHARED_FORGED:-10000} KASOKU_SHARED_COLD_CLIENTS=$${KASOKU_SHARED_COLD_CLIENTS:-100} \
-		KASOKU_SHARED_PURGES=$${KASOKU_SHARED_PURGES:-1000} cargo test --package kasoku --test shared_tier --locked --quiet $(ARGS)
+		KASOKU_SHARED_PURGES=$${KASOKU_SHARED_PURGES:-1000} KASOKU_PEERS_PURGES=$${KASOKU_PEERS_PURGES:-1000} \
+		cargo test --workspace --test shared_tier --test peers --locked --quiet $(ARGS)
 
 .PHONY: conformance
 conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md; SUITE=DIR: another edition)

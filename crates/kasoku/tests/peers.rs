@@ -1,7 +1,8 @@
 //! Tests of front ends that tell each other their purges, with real processes and one origin.
 //!
 //! `fleet` starts them, with a proxy on each way from one to another. The tests are in `purges` (what is purged at one is gone at all, also at
-//! one that was away) and `strangers` (what the listener does to others). Clients, pages and the origin are those of the shared tier's tests.
+//! one that was away), `timed` (and how soon) and `strangers` (what the listener does to others). `KASOKU_PEERS_PURGES` sets the number of purges
+//! that are timed (24). Clients, pages and the origin are those of the shared tier's tests.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,3 +32,5 @@ mod purges;
 mod strangers;
 #[allow(dead_code, reason = "as above")]
 mod support;
+#[path = "peers/timed.rs"]
+mod timed;

@@ -47,14 +47,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use support::setting;
 use traffic::{Address, Run};
 
 /// The operator repeats all its actions once more for each this many requests.
 const REQUESTS_A_ROUND: u64 = 200_000;
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
-}
 
 fn temporary(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()))

@@ -62,11 +62,7 @@ mod traffic;
 mod unshareable;
 
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// A number of the environment.
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
-}
+use support::setting;
 
 /// What chooses the requests of this run.
 fn seed() -> u64 {

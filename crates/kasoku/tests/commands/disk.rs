@@ -6,7 +6,9 @@ mod power;
 mod system;
 mod world;
 
+use crate::support::setting;
+
 /// The number in an environment variable, for a longer run.
 fn number(variable: &str, otherwise: usize) -> usize {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+    setting(variable).and_then(|number| number.try_into().ok()).unwrap_or(otherwise)
 }

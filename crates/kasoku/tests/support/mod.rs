@@ -22,6 +22,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// The most checks of a condition that soon comes true; each check is a request to the program.
 const LOOKS_MAX: usize = 2000;
 
+/// A number of the environment, by which the long form of a test differs from the short one.
+pub(crate) fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
+}
+
 /// Runs the program to its end.
 pub(crate) fn kasoku(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
