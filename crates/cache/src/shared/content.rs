@@ -59,7 +59,7 @@ const SOURCES: [(LifetimeSource, &str); 11] = [
 #[derive(Debug)]
 pub(crate) enum Read {
     /// A response.
-    Response(Box<ReadResponse>),
+    Response(Arc<ReadResponse>),
     /// The responses of the URI vary: their names contain the values of these fields.
     Nominated(ReadNominated),
 }
@@ -158,7 +158,7 @@ pub(crate) fn read(content: &[u8], now: Now) -> Result<Read, Refused> {
         b"response" => {
             let (head, head_bytes) =
                 parse_response(rest, &HeadLimits::default()).map_err(Refused::Head)?.ok_or(Refused::Cut)?;
-            response(&lines, head, used + head_bytes, now).map(|read| Read::Response(Box::new(read)))
+            response(&lines, head, used + head_bytes, now).map(|read| Read::Response(Arc::new(read)))
         }
         b"fields" if rest.is_empty() => nominated_fields(&lines).map(Read::Nominated),
         b"fields" => Err(Refused::Length),

@@ -65,7 +65,7 @@ fn written(meta: &Meta) -> Vec<u8> {
 
 fn read_response(content: &[u8]) -> Result<ReadResponse, Refused> {
     read(content, NOW).map(|read| match read {
-        Read::Response(response) => *response,
+        Read::Response(response) => Arc::unwrap_or_clone(response),
         Read::Nominated(other) => panic!("no response: {other:?}"),
     })
 }
@@ -346,7 +346,7 @@ fn the_response_on_the_page_is_what_is_written() {
     let policy = Policy::new(Profile::Safe);
     assert!(read.meta.is_selected_by(&[("Accept-Language", "JA")].into_iter().collect(), &policy));
     assert!(!read.meta.is_selected_by(&Fields::new(), &policy));
-    let tags = read.meta.tags.unwrap();
+    let tags = read.meta.tags.clone().unwrap();
     assert_eq!((tags.site, &*tags.each), (of_site("shop"), &[of_tag("shop", "item-7")][..]));
     assert!(PAGE.contains(&format!("| `shop` | `item-7` | `{:016x}` |", of_tag("shop", "item-7"))));
 }

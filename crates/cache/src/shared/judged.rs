@@ -122,7 +122,7 @@ mod tests {
         let mut content = write(&meta, Generation { log: 1, number: 7 }, &cache.key("http://a.test/"), 4).unwrap();
         let Ok(Read::Response(response)) = read(&content, NOW) else { panic!("no response") };
         content.extend_from_slice(b"body");
-        (content, response.into())
+        (content, response)
     }
 
     fn name(path: &str) -> Name {

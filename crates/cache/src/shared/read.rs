@@ -115,10 +115,7 @@ async fn find_from(
 ) -> Result<SharedResponse, Because> {
     let uri = request.key().uri();
     let mut item = items.get(name).await.map_err(missing)?;
-    if let Some(response) = cache.judged(name, &item, request, now) {
-        return with_body(cache, items, &item, response, Judged::Before).await;
-    }
-    let mut read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
+    let (mut read, mut judged) = cache.read(name, &item, request, now)?;
     if let Read::Nominated(varies) = &read {
         if varies.key != uri {
             return Err(UNREADABLE);
@@ -130,24 +127,9 @@ async fn find_from(
         variant_key(&varies.nominated, &request.head().fields, request.policy(), &mut variant);
         *name = items.tier().namespace().variant(uri, &variant);
         item = items.get(name).await.map_err(missing)?;
-        if let Some(response) = cache.judged(name, &item, request, now) {
-            return with_body(cache, items, &item, response, Judged::Before).await;
-        }
-        read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
+        (read, judged) = cache.read(name, &item, request, now)?;
     }
     let Read::Response(response) = read else { return Err(UNREADABLE) };
-    let judged = Judged::NotYet(name.clone(), item.content().clone());
-    with_body(cache, items, &item, response.into(), judged).await
-}
-
-/// Reads the rest of the body.
-async fn with_body(
-    cache: &Cache,
-    items: &Items,
-    item: &Item,
-    response: Arc<ReadResponse>,
-    judged: Judged,
-) -> Result<SharedResponse, Because> {
     let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
     if length != response.body_length {
         return Err(UNREADABLE);
@@ -157,7 +139,7 @@ async fn with_body(
     }
     let mut body = vec![item.content().slice(response.body_begins..)];
     for number in 1..=item.chunks_left() {
-        body.push(items.chunk(item, number).await.ok_or(DAMAGED)?);
+        body.push(items.chunk(&item, number).await.ok_or(DAMAGED)?);
     }
     let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
     is_whole.then_some(SharedResponse { server: item.server, response, body, judged }).ok_or(DAMAGED)
@@ -218,10 +200,14 @@ pub(super) fn judge(
 }
 
 impl Cache {
-    /// What an item says, if it is remembered that the rules allow it to answer the request.
-    fn judged(&self, name: &Name, item: &Item, request: &SharedRequest, now: Now) -> Option<Arc<ReadResponse>> {
-        let judged = self.0.judged.as_ref().filter(|_| is_plain_get(request.head()))?;
-        judged.get(name, item.content(), request.policy(), now)
+    /// What an item says. It is not read anew if it is remembered that the rules allow it to answer the request.
+    fn read(&self, name: &Name, item: &Item, request: &SharedRequest, now: Now) -> Result<(Read, Judged), Because> {
+        let judged = self.0.judged.as_ref().filter(|_| is_plain_get(request.head()));
+        if let Some(response) = judged.and_then(|judged| judged.get(name, item.content(), request.policy(), now)) {
+            return Ok((Read::Response(response), Judged::Before));
+        }
+        let read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
+        Ok((read, Judged::NotYet(name.clone(), item.content().clone())))
     }
 
     fn has_memory_for(&self, meta: &Meta, length: u64) -> bool {
