@@ -455,7 +455,7 @@ impl Cache {
 }
 
 /// Whether [`Cache::hit`] may stand for a look-up of the request that would be made of this one.
-fn may_hit(received: &RequestHead) -> bool {
+pub(crate) fn may_hit(received: &RequestHead) -> bool {
     forwards_fields_unchanged(&received.fields) && may_look_up(received).is_ok()
 }
 

@@ -10,6 +10,7 @@
 //! | file | job |
 //! |---|---|
 //! | `read` | looks for the response of a fill |
+//! | `hit` | finds a response without a fill, where memory keeps no responses |
 //! | `write` | writes what a fill has brought |
 //! | `content` | the content of an item as text, and back |
 //! | `lines` | the lines with which a content begins |
@@ -18,6 +19,7 @@
 //! | `judged` | remembers which items may, where memory keeps no responses |
 
 mod content;
+mod hit;
 mod inspect;
 mod judged;
 mod lines;

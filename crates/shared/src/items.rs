@@ -53,7 +53,6 @@ pub struct Items {
 pub struct Item {
     /// The server that has it.
     pub server: usize,
-    name: Name,
     content: Content,
 }
 
@@ -167,14 +166,14 @@ impl Items {
                 Content::Chunks(manifest, first)
             }
         };
-        Ok(Item { server, name: name.clone(), content })
+        Ok(Item { server, content })
     }
 
-    /// Reads a chunk of an item. `None`: it can't be used, so the rest of the item is lost.
-    pub async fn chunk(&self, item: &Item, number: u32) -> Option<Bytes> {
+    /// Reads a chunk of the item of this name. `None`: it can't be used, so the rest of the item is lost.
+    pub async fn chunk(&self, item: &Item, name: &Name, number: u32) -> Option<Bytes> {
         match &item.content {
             Content::Whole(_) => None,
-            Content::Chunks(manifest, _) => self.chunk_of(item.server, &item.name, manifest, number).await,
+            Content::Chunks(manifest, _) => self.chunk_of(item.server, name, manifest, number).await,
         }
     }
 

@@ -107,10 +107,11 @@ impl FrontEnd {
 
     /// The content of an item, with all its chunks.
     async fn get(&self, uri: &str) -> Option<Vec<u8>> {
-        let item = self.items.get(&self.items.tier().namespace().response(uri)).await.ok()?;
+        let name = self.items.tier().namespace().response(uri);
+        let item = self.items.get(&name).await.ok()?;
         let mut content = item.content().to_vec();
         for number in 1..=item.chunks_left() {
-            content.extend_from_slice(&self.items.chunk(&item, number).await?);
+            content.extend_from_slice(&self.items.chunk(&item, &name, number).await?);
         }
         assert_eq!(content.len() as u64, item.length());
         Some(content)

@@ -1,7 +1,7 @@
 //! Tells what the shared tier has for a request, and where, without any effect on answers: no response comes into memory or on
 //! disk. An item may be remembered as judged.
 
-use super::read::{find, hit_reason, judge};
+use super::read::{Wanted, find, hit_reason, judge};
 use super::{Items, Tier};
 use crate::query::CacheQuery;
 use crate::{Cache, Entry, SharedRequest};
@@ -43,7 +43,7 @@ impl Cache {
     ) -> (Result<(Arc<Entry>, Reason), Because>, SharedPlace) {
         let (found, name) = find(self, request, items, now).await;
         let tags = CacheQuery::new(request, now).tags();
-        let judged = found.and_then(|found| judge(self, request, tags, found, items, now));
+        let judged = found.and_then(|found| judge(self, Wanted::by(request), tags, found, items, now));
         (judged.map(|entry| (Arc::new(entry), hit_reason(items.tier()))), place(items.tier(), &name))
     }
 }

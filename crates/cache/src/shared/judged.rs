@@ -9,12 +9,13 @@
 
 use super::content::{AHEAD_MS_MAX, ReadResponse};
 use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
+use bytes::Bytes;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
 use kasoku_shared::names::Name;
 use kasoku_store::INDEX_BYTES_PER_ENTRY;
-use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use quick_cache::{Equivalent, Weighter};
 use std::sync::Arc;
 
 /// One part in this many of the memory may hold remembered items.
@@ -26,16 +27,39 @@ const FRONT_BYTES_MAX: usize = 16 << 10;
 /// What an item takes as a rule, in bytes: the number of items that the table expects depends on it.
 const USUAL_BYTES: u64 = 2 << 10;
 
-/// The allocations of an item besides those of its head: itself, its bytes, its name, what they say, its key.
-const ALLOCATIONS: usize = 5;
+/// The allocations of an item besides those of its head: itself, its bytes, its name, what they say, its key there and in the table, its
+/// variant in the table.
+const ALLOCATIONS: usize = 7;
 
 /// See the [module](self).
 pub(crate) struct JudgedItems {
-    items: Cache<Name, Arc<JudgedItem>, ByWeight>,
+    items: Cache<OwnedPlace, Arc<JudgedItem>, ByWeight>,
     budget: Arc<Budget>,
 }
 
-struct JudgedItem {
+/// What an item is the response to. The name of an item is a hash of this, and costs more than to look this up.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Place<'a> {
+    pub(super) uri: &'a str,
+    /// Empty where the responses do not vary.
+    pub(super) variant: &'a [u8],
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct OwnedPlace {
+    uri: Box<str>,
+    variant: Box<[u8]>,
+}
+
+impl Equivalent<OwnedPlace> for Place<'_> {
+    fn equivalent(&self, owned: &OwnedPlace) -> bool {
+        (self.uri, self.variant) == (&*owned.uri, &*owned.variant)
+    }
+}
+
+/// An item that was judged.
+pub(super) struct JudgedItem {
+    name: Name,
     /// The item's bytes up to its body.
     front: Box<[u8]>,
     /// What they say.
@@ -48,9 +72,25 @@ struct JudgedItem {
 #[derive(Clone)]
 struct ByWeight;
 
-impl Weighter<Name, Arc<JudgedItem>> for ByWeight {
-    fn weight(&self, _: &Name, item: &Arc<JudgedItem>) -> u64 {
+impl Weighter<OwnedPlace, Arc<JudgedItem>> for ByWeight {
+    fn weight(&self, _: &OwnedPlace, item: &Arc<JudgedItem>) -> u64 {
         item.charge.bytes()
+    }
+}
+
+impl JudgedItem {
+    /// The name of the item.
+    pub(super) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// What these bytes say, if they begin as the item that was judged, under these rules. The time of receipt is not newer than an item's may be.
+    pub(super) fn says(&self, content: &[u8], policy: &Arc<Policy>, now: Now) -> Option<&Arc<ReadResponse>> {
+        // Each worker has its own copy of the rules.
+        let is_same =
+            content.starts_with(&self.front) && (Arc::ptr_eq(policy, &self.policy) || **policy == *self.policy);
+        let received_ms = self.response.meta.freshness.response_time.unix_ms;
+        (is_same && received_ms <= now.unix_ms.saturating_add(AHEAD_MS_MAX)).then_some(&self.response)
     }
 }
 
@@ -62,18 +102,14 @@ impl JudgedItems {
         Self { items: Cache::with_weighter(items, bytes_max, ByWeight), budget }
     }
 
-    /// What the item of that name says, if it was judged as it is, under these rules. Its time of receipt is not newer than an item's may be.
-    pub(super) fn get(&self, name: &Name, content: &[u8], policy: &Arc<Policy>, now: Now) -> Option<Arc<ReadResponse>> {
-        let item = self.items.get(name)?;
-        // Each worker has its own copy of the rules.
-        let is_same =
-            content.starts_with(&item.front) && (Arc::ptr_eq(policy, &item.policy) || **policy == *item.policy);
-        let received_ms = item.response.meta.freshness.response_time.unix_ms;
-        (is_same && received_ms <= now.unix_ms.saturating_add(AHEAD_MS_MAX)).then(|| item.response.clone())
+    /// The item that was judged last of those that are the response to this.
+    pub(super) fn get(&self, place: Place<'_>) -> Option<Arc<JudgedItem>> {
+        self.items.get(&place)
     }
 
     /// The item of that name says this, and these rules allow it to answer any plain GET for its key.
-    pub(super) fn remember(&self, name: Name, content: &[u8], response: &Arc<ReadResponse>, policy: &Arc<Policy>) {
+    pub(super) fn remember(&self, judged: &NewlyJudged, response: &Arc<ReadResponse>, policy: &Arc<Policy>) {
+        let NewlyJudged { name, variant, content } = judged;
         let Some(front) = content.get(..response.body_begins).filter(|front| front.len() <= FRONT_BYTES_MAX) else {
             return;
         };
@@ -81,11 +117,19 @@ impl JudgedItems {
             return;
         }
         let own = size_of::<JudgedItem>() + size_of::<ReadResponse>() + ALLOCATIONS * ALLOCATION_BYTES;
-        let texts = name.as_str().len() + front.len() + response.key.len();
+        let texts = name.as_str().len() + front.len() + 2 * response.key.len() + variant.len();
         let charge = self.budget.charge((own + texts) as u64 + INDEX_BYTES_PER_ENTRY + response.meta.memory_bytes());
-        let (response, policy) = (response.clone(), policy.clone());
-        self.items.insert(name, Arc::new(JudgedItem { front: front.into(), response, policy, charge }));
+        let place = OwnedPlace { uri: response.key.as_str().into(), variant: variant.as_slice().into() };
+        let (name, response, policy) = (name.clone(), response.clone(), policy.clone());
+        self.items.insert(place, Arc::new(JudgedItem { name, front: front.into(), response, policy, charge }));
     }
+}
+
+/// An item that was read and judged anew.
+pub(super) struct NewlyJudged {
+    pub(super) name: Name,
+    pub(super) variant: Vec<u8>,
+    pub(super) content: Bytes,
 }
 
 #[cfg(test)]
@@ -125,34 +169,59 @@ mod tests {
         (content, response)
     }
 
-    fn name(path: &str) -> Name {
-        Namespace::default().response(path)
+    fn place(uri: &str) -> Place<'_> {
+        Place { uri, variant: &[] }
+    }
+
+    fn newly(content: &[u8]) -> NewlyJudged {
+        let name = Namespace::default().response("http://a.test/");
+        NewlyJudged { name, variant: Vec::new(), content: content.to_vec().into() }
     }
 
     #[test]
     fn only_an_item_that_is_the_same_up_to_its_body_is_known() {
         let (budget, policy) = (Budget::new(MEMORY), Arc::new(Policy::default()));
         let items = JudgedItems::new(MEMORY, budget.clone());
-        let get = |name: &Name, content: &[u8], policy: &Arc<Policy>| items.get(name, content, policy, NOW);
+        let get = |content: &[u8], policy: &Arc<Policy>, now| {
+            items.get(place("http://a.test/"))?.says(content, policy, now).cloned()
+        };
         let (content, response) = item("\"a\"");
-        assert!(get(&name("/"), &content, &policy).is_none());
-        items.remember(name("/"), &content, &response, &policy);
-        let known = get(&name("/"), &content, &policy).expect("it was remembered");
+        assert!(get(&content, &policy, NOW).is_none());
+        items.remember(&newly(&content), &response, &policy);
+        let known = get(&content, &policy, NOW).expect("it was remembered");
         assert_eq!(known.meta.head, response.meta.head);
         assert!(budget.held_bytes() > response.body_begins as u64);
 
         let other_body = [&content[..response.body_begins], b"ydob"].concat();
-        assert!(get(&name("/"), &other_body, &policy).is_some());
-        assert!(get(&name("/"), &content[..response.body_begins - 1], &policy).is_none(), "cut");
-        assert!(get(&name("/"), &item("\"b\"").0, &policy).is_none(), "another head");
-        assert!(get(&name("/other"), &content, &policy).is_none(), "another name");
-        assert!(get(&name("/"), &content, &Arc::new((*policy).clone())).is_some(), "the same rules of another worker");
+        assert!(get(&other_body, &policy, NOW).is_some());
+        assert!(get(&content[..response.body_begins - 1], &policy, NOW).is_none(), "cut");
+        assert!(get(&item("\"b\"").0, &policy, NOW).is_none(), "another head");
+        assert!(items.get(place("http://a.test/other")).is_none(), "another URI");
+        assert!(items.get(Place { variant: b"ja", ..place("http://a.test/") }).is_none(), "a variant");
+        assert!(get(&content, &Arc::new((*policy).clone()), NOW).is_some(), "the same rules of another worker");
         let other = Policy { ttl_max_seconds: 7, ..(*policy).clone() };
-        assert!(get(&name("/"), &content, &Arc::new(other)).is_none(), "other rules");
+        assert!(get(&content, &Arc::new(other), NOW).is_none(), "other rules");
         let earlier = Now { unix_ms: NOW.unix_ms - AHEAD_MS_MAX - 1, ..NOW };
-        assert!(items.get(&name("/"), &content, &policy, earlier).is_none(), "the clock was set back");
+        assert!(get(&content, &policy, earlier).is_none(), "the clock was set back");
         drop(items);
         assert_eq!(budget.held_bytes(), 0);
+    }
+
+    #[test]
+    fn variants_are_remembered_apart() {
+        let (budget, policy) = (Budget::new(MEMORY), Arc::new(Policy::default()));
+        let items = JudgedItems::new(MEMORY, budget);
+        for (variant, tag) in [(&b"ja"[..], "\"ja\""), (b"ko", "\"ko\"")] {
+            let (content, response) = item(tag);
+            items.remember(&NewlyJudged { variant: variant.to_vec(), ..newly(&content) }, &response, &policy);
+        }
+        let tag_of = |variant| {
+            let known = items.get(Place { variant, ..place("http://a.test/") })?;
+            known.response.meta.head.fields.only("etag").map(<[u8]>::to_vec)
+        };
+        assert_eq!(tag_of(b"ja").as_deref(), Some(&b"\"ja\""[..]));
+        assert_eq!(tag_of(b"ko").as_deref(), Some(&b"\"ko\""[..]));
+        assert_eq!(tag_of(b""), None);
     }
 
     #[test]
@@ -160,13 +229,14 @@ mod tests {
         let (budget, policy) = (Budget::new(MEMORY), Arc::new(Policy::default()));
         let items = JudgedItems::new(MEMORY, budget.clone());
         let (content, response) = item("\"a\"");
-        for number in 0..2_000 {
-            items.remember(name(&format!("/{number}")), &content, &response, &policy);
+        for number in 0..2_000_u32 {
+            let variant = number.to_be_bytes().to_vec();
+            items.remember(&NewlyJudged { variant, ..newly(&content) }, &response, &policy);
         }
         assert!((MEMORY / MEMORY_SHARE / 4..=MEMORY / MEMORY_SHARE).contains(&budget.held_bytes()), "{budget:?}");
         let (content, response) = item(&format!("\"{}\"", "a".repeat(FRONT_BYTES_MAX)));
-        items.remember(name("/long"), &content, &response, &policy);
-        assert!(items.get(&name("/long"), &content, &policy, NOW).is_none());
+        items.remember(&newly(&content), &response, &policy);
+        assert!(items.get(place("http://a.test/")).is_none(), "a long head");
     }
 
     #[test]
@@ -175,10 +245,10 @@ mod tests {
         let items = JudgedItems::new(MEMORY, budget.clone());
         let (content, response) = item("\"a\"");
         let held = budget.charge(MEMORY - 100);
-        items.remember(name("/"), &content, &response, &policy);
-        assert!(items.get(&name("/"), &content, &policy, NOW).is_none());
+        items.remember(&newly(&content), &response, &policy);
+        assert!(items.get(place("http://a.test/")).is_none());
         drop(held);
-        items.remember(name("/"), &content, &response, &policy);
-        assert!(items.get(&name("/"), &content, &policy, NOW).is_some());
+        items.remember(&newly(&content), &response, &policy);
+        assert!(items.get(place("http://a.test/")).is_some());
     }
 }

@@ -1,12 +1,13 @@
 //! Looks for the response of a fill in the shared tier.
 
 use super::content::{self, Read, ReadResponse};
+use super::judged::{NewlyJudged, Place};
 use super::usable::may_be_used;
 use super::{Items, Tier};
 use crate::generations::Validity;
 use crate::tags::Tags;
 use crate::verdict::{FetchPurpose, FillWriter};
-use crate::{Body, Cache, Entry, Meta, SharedRequest};
+use crate::{Body, Cache, Entry, Key, Meta, SharedRequest};
 use bytes::Bytes;
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
@@ -28,18 +29,32 @@ const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
 
 /// What the shared tier has for a request, before it is judged.
 pub struct SharedResponse {
-    server: usize,
-    response: Arc<ReadResponse>,
-    body: Vec<Bytes>,
-    judged: Judged,
+    pub(super) server: usize,
+    pub(super) response: Arc<ReadResponse>,
+    pub(super) body: Vec<Bytes>,
+    pub(super) judged: Judged,
 }
 
 /// Whether the rules allow an item, as far as it is known before they are asked.
-enum Judged {
+pub(super) enum Judged {
     /// It is remembered that they do.
     Before,
-    /// It is not known. The name and the content of the item, to be remembered by.
-    NotYet(Name, Bytes),
+    /// It is not known.
+    NotYet(NewlyJudged),
+}
+
+/// Whose request is answered from the shared tier.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) request: &'a RequestHead,
+    pub(super) key: &'a Key,
+    pub(super) policy: &'a Arc<Policy>,
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn by(request: &'a SharedRequest) -> Self {
+        Self { request: request.head(), key: request.key(), policy: request.policy() }
+    }
 }
 
 impl FillWriter {
@@ -60,7 +75,7 @@ impl FillWriter {
     /// The response answers all that wait for the fill, if it may: `Err` returns the writer, and the origin has to be asked.
     pub fn on_shared(self, found: SharedResponse, items: &Items, now: Now) -> Result<(Arc<Entry>, Reason), Self> {
         // Of the tags that this page may have, all count: what the writer has said of them is not to be trusted.
-        let judged = judge(self.cache(), self.request(), self.tags(), found, items, now);
+        let judged = judge(self.cache(), Wanted::by(self.request()), self.tags(), found, items, now);
         let Ok(entry) = judged.map(Arc::new) else { return Err(self) };
         let (cache, key, fill) = (self.cache().clone(), self.key().clone(), self.fill().cloned());
         let is_poisoned = || fill.as_ref().is_none_or(|fill| fill.is_poisoned());
@@ -113,9 +128,10 @@ async fn find_from(
     items: &Items,
     now: Now,
 ) -> Result<SharedResponse, Because> {
-    let uri = request.key().uri();
+    let wanted = Wanted::by(request);
+    let uri = wanted.key.uri();
     let mut item = items.get(name).await.map_err(missing)?;
-    let (mut read, mut judged) = cache.read(name, &item, request, now)?;
+    let (mut read, mut judged) = cache.read(wanted, name, Vec::new(), &item, now)?;
     if let Read::Nominated(varies) = &read {
         if varies.key != uri {
             return Err(UNREADABLE);
@@ -127,19 +143,13 @@ async fn find_from(
         variant_key(&varies.nominated, &request.head().fields, request.policy(), &mut variant);
         *name = items.tier().namespace().variant(uri, &variant);
         item = items.get(name).await.map_err(missing)?;
-        (read, judged) = cache.read(name, &item, request, now)?;
+        (read, judged) = cache.read(wanted, name, variant, &item, now)?;
     }
     let Read::Response(response) = read else { return Err(UNREADABLE) };
-    let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
-    if length != response.body_length {
-        return Err(UNREADABLE);
-    }
-    if !cache.has_memory_for(&response.meta, length) {
-        return Err(Because::Reason(Reason::MemoryFull));
-    }
+    let length = cache.body_length(&response, &item)?;
     let mut body = vec![item.content().slice(response.body_begins..)];
     for number in 1..=item.chunks_left() {
-        body.push(items.chunk(&item, number).await.ok_or(DAMAGED)?);
+        body.push(items.chunk(&item, name, number).await.ok_or(DAMAGED)?);
     }
     let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
     is_whole.then_some(SharedResponse { server: item.server, response, body, judged }).ok_or(DAMAGED)
@@ -158,34 +168,34 @@ fn missing(why: Missing) -> Because {
 /// the page may have.
 pub(super) fn judge(
     cache: &Cache,
-    request: &SharedRequest,
+    wanted: Wanted<'_>,
     tags: Option<Arc<Tags>>,
     found: SharedResponse,
     items: &Items,
     now: Now,
 ) -> Result<Entry, Because> {
     let SharedResponse { server, response, body, judged } = found;
-    let (head, policy, key) = (request.head(), request.policy(), request.key());
+    let Wanted { request, key, policy } = wanted;
     let ReadResponse { meta, key: of, generation, .. } = &*response;
     if of != key.uri() {
         return Err(UNREADABLE);
     }
-    if let Judged::NotYet(name, content) = judged {
-        may_be_used(&response, head, policy).map_err(Because::Reason)?;
-        if let Some(judged) = cache.0.judged.as_ref().filter(|_| is_plain_get(head)) {
-            judged.remember(name, &content, &response, policy);
+    if let Judged::NotYet(newly) = judged {
+        may_be_used(&response, request, policy).map_err(Because::Reason)?;
+        if let Some(judged) = cache.0.judged.as_ref().filter(|_| is_plain_get(request)) {
+            judged.remember(&newly, &response, policy);
         }
     }
     // What was judged before was read at another time.
     let freshness = Freshness { response_time: now.when(meta.freshness.response_time.unix_ms), ..meta.freshness };
-    if !meta.is_selected_by(&head.fields, policy) {
+    if !meta.is_selected_by(&request.fields, policy) {
         return Err(Because::Reason(Reason::VaryMiss));
     }
     let born = items.born(server, *generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
     if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
         return Err(Because::Reason(Reason::Purged));
     }
-    match reuse(&freshness, &request_directives(&head.fields), policy, now) {
+    match reuse(&freshness, &request_directives(&request.fields), policy, now) {
         Reuse::Fresh => {}
         Reuse::Stale(reason) | Reuse::Validate(reason) if reason != Reason::HitMaxStale => {
             return Err(Because::Reason(reason));
@@ -201,17 +211,32 @@ pub(super) fn judge(
 
 impl Cache {
     /// What an item says. It is not read anew if it is remembered that the rules allow it to answer the request.
-    fn read(&self, name: &Name, item: &Item, request: &SharedRequest, now: Now) -> Result<(Read, Judged), Because> {
-        let judged = self.0.judged.as_ref().filter(|_| is_plain_get(request.head()));
-        if let Some(response) = judged.and_then(|judged| judged.get(name, item.content(), request.policy(), now)) {
-            return Ok((Read::Response(response), Judged::Before));
+    fn read(
+        &self,
+        wanted: Wanted<'_>,
+        name: &Name,
+        variant: Vec<u8>,
+        item: &Item,
+        now: Now,
+    ) -> Result<(Read, Judged), Because> {
+        let judged = self.0.judged.as_ref().filter(|_| is_plain_get(wanted.request));
+        let known = judged.and_then(|judged| judged.get(Place { uri: wanted.key.uri(), variant: &variant }));
+        if let Some(response) = known.as_ref().and_then(|known| known.says(item.content(), wanted.policy, now)) {
+            return Ok((Read::Response(response.clone()), Judged::Before));
         }
         let read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
-        Ok((read, Judged::NotYet(name.clone(), item.content().clone())))
+        let newly = NewlyJudged { name: name.clone(), variant, content: item.content().clone() };
+        Ok((read, Judged::NotYet(newly)))
     }
 
-    fn has_memory_for(&self, meta: &Meta, length: u64) -> bool {
-        let bytes = length.saturating_add(meta.memory_bytes());
-        bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes)
+    /// The length of the body of an item which says this, if there is memory for it.
+    pub(super) fn body_length(&self, response: &ReadResponse, item: &Item) -> Result<u64, Because> {
+        let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
+        if length != response.body_length {
+            return Err(UNREADABLE);
+        }
+        let bytes = length.saturating_add(response.meta.memory_bytes());
+        let has_room = bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
+        if has_room { Ok(length) } else { Err(Because::Reason(Reason::MemoryFull)) }
     }
 }

@@ -53,6 +53,9 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     {
         return Answer::hit(entry, reason, now);
     }
+    if let Some(answer) = hit_in_the_shared_tier(exchange, routed).await {
+        return answer;
+    }
     let request = routed.shared(&exchange.request.head, &exchange.peer);
     let (mut has_changed, mut missed) = (false, Reason::UriMiss);
     for _ in 0..LOST_BODIES_MAX {
@@ -82,6 +85,19 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         (has_changed, missed) = (true, Reason::SendfileChanged);
     }
     alone(exchange, routed, &request, missed).await
+}
+
+/// A hit in the shared tier, without a fill; see [`kasoku_cache::Cache::hit_in_the_shared_tier`].
+async fn hit_in_the_shared_tier(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
+    let worker = &exchange.worker;
+    let items = worker.shared_items.as_ref()?;
+    // See `carry_out`.
+    if matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Pending)) {
+        return None;
+    }
+    let (request, route) = (&exchange.request.head, routed.cache_route(routed.tags(&exchange.request.head)));
+    let (entry, reason) = worker.cache.hit_in_the_shared_tier(request, &route, items, || worker.now()).await?;
+    Some(Answer::hit(entry, reason, worker.now()))
 }
 
 /// Whether the leak guard has found that pages of the request's URL pattern differ by visitor.

@@ -27,6 +27,9 @@ const WAYS: [Way; 7] = [
 /// For how long pages are asked for while servers come back.
 const RETURN_TIME: Duration = Duration::from_millis(2500);
 
+/// How often a page is asked for until it has come from the shared tier twice.
+const TRIES: usize = 20;
+
 /// The pages that are purged in each way.
 const PAGES: usize = 8;
 
@@ -40,6 +43,9 @@ enum Way {
     Site(bool),
     All(bool),
 }
+
+/// Purges a page at a front end.
+type PurgePage = fn(&FrontEnd, &str);
 
 struct Page {
     way: Way,
@@ -89,16 +95,16 @@ impl Batch {
         }
         let mut last = None;
         for page in &self.0 {
-            let group = page.target.split_once("?group=").map(|(_, group)| group);
+            let group = group_of(&page.target);
             let (directory, _) = page.target.rsplit_once('/').unwrap();
-            let is_new = last != group;
-            last = group;
+            let is_new = last != Some(group);
+            last = Some(group);
             match page.way {
                 Way::Key(is_soft) => first.purge(Scope::Key(&page.target), is_soft),
                 Way::Post => assert_eq!(first.ask("POST", &page.target, "Content-Length: 0\r\n").status, 200),
                 // The pages are in a few directories, by kind and length.
                 Way::Prefix(is_soft) => first.purge(Scope::Prefix(&format!("{directory}/")), is_soft),
-                Way::Tag(is_soft) if is_new => first.purge(Scope::Tag(&format!("group-{}", group.unwrap())), is_soft),
+                Way::Tag(is_soft) if is_new => first.purge(Scope::Tag(&format!("group-{group}")), is_soft),
                 Way::Site(is_soft) if is_new => first.purge(Scope::Site, is_soft),
                 Way::All(is_soft) if is_new => first.purge(Scope::All, is_soft),
                 Way::Tag(_) | Way::Site(_) | Way::All(_) => {}
@@ -187,6 +193,39 @@ fn a_purge_holds_at_all_front_ends_in_memory_and_in_the_shared_tier() {
 #[test]
 fn a_purge_holds_at_all_front_ends_that_keep_nothing_in_memory() {
     holds_in_all_tiers(Setup { keeps_in_memory: false, ..Setup::PLAIN });
+}
+
+/// The item itself stays in its server: no front end asks the origin for a newer one before the purge counts.
+#[test]
+fn a_purge_covers_an_item_that_a_front_end_without_memory_has_answered_with() {
+    let fleet = Fleet::start(Setup { keeps_in_memory: false, ..Setup::PATIENT });
+    let [first, second, _] = &*fleet.front_ends else { panic!("three front ends") };
+    let ways: [(&str, PurgePage); 5] = [
+        ("key", |at, target| at.purge(Scope::Key(target), false)),
+        ("key, softly", |at, target| at.purge(Scope::Key(target), true)),
+        ("tag", |at, target| at.purge(Scope::Tag(&format!("group-{}", group_of(target))), false)),
+        ("everything", |at, _| at.purge(Scope::All, false)),
+        ("POST", |at, target| assert_eq!(at.ask("POST", target, "Content-Length: 0\r\n").status, 200)),
+    ];
+    for (number, (way, purge)) in ways.iter().enumerate() {
+        for (by, at) in [("other", first), ("self", second)] {
+            let target = format!("/page/400/purged-by-{by}/{number}?group={by}-{number}");
+            assert_eq!(first.get(&target).version(&target, ""), 1);
+            assert!(fleet.holder(&name_of(&uri(&target)), WRITTEN_MAX).is_some(), "{target}");
+            // The first answer makes the item known, the second one is given because it is known.
+            let shared = (0..TRIES).filter(|_| second.get(&target).is_shared());
+            assert_eq!(shared.take(2).count(), 2, "{target}");
+            fleet.origin.change(&target);
+            purge(at, &target);
+            wait_until(Instant::now() + if std::ptr::eq(at, second) { Duration::ZERO } else { PURGE_BOUND });
+            let version = second.get(&target).version(&target, "");
+            assert!(version > 1, "{target}, purged by {way}, is version {version}");
+        }
+    }
+}
+
+fn group_of(target: &str) -> &str {
+    target.split_once("?group=").map(|(_, group)| group).unwrap()
 }
 
 #[test]

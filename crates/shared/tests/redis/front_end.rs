@@ -109,10 +109,11 @@ impl FrontEnd {
     }
 
     pub(crate) async fn get(&self, uri: &str) -> Option<String> {
-        let item = self.items.get(&self.items.tier().namespace().response(uri)).await.ok()?;
+        let name = self.items.tier().namespace().response(uri);
+        let item = self.items.get(&name).await.ok()?;
         let mut content = item.content().to_vec();
         for number in 1..=item.chunks_left() {
-            content.extend_from_slice(&self.items.chunk(&item, number).await?);
+            content.extend_from_slice(&self.items.chunk(&item, &name, number).await?);
         }
         Some(String::from_utf8(content).unwrap())
     }

@@ -62,8 +62,12 @@ impl Routed {
 
     /// The request whose response may be shared, made for a client that waits for it.
     pub(crate) fn shared(&self, request: &RequestHead, peer: &Peer) -> SharedRequest {
-        let tags = self.pattern(&request.fields).map_or(&[][..], |pattern| &pattern.tags);
-        SharedRequest::new(request, &self.cache_route(tags), peer)
+        SharedRequest::new(request, &self.cache_route(self.tags(request)), peer)
+    }
+
+    /// The tags of the request's URL pattern.
+    pub(crate) fn tags(&self, request: &RequestHead) -> &[String] {
+        self.pattern(&request.fields).map_or(&[], |pattern| &pattern.tags)
     }
 
     /// Scheme and authority, `http://example.org`, and the site.
