@@ -116,6 +116,8 @@ pub struct Entry {
     judged: AtomicU64,
     /// The last purge epoch in which this response was found valid.
     checked: AtomicU64,
+    /// An entry with the same head, for which the head is prepared: see [`Entry::with_head_of`].
+    model: Option<Arc<Entry>>,
     /// The charge for everything but the body.
     charge: Charge,
 }
@@ -141,17 +143,35 @@ const PREPARED_BYTES_MORE: u64 = 128;
 impl Entry {
     /// A response that can be sent, stored under this key.
     pub(crate) fn new(meta: Arc<Meta>, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Self {
-        let charge =
-            budget.charge(meta.memory_bytes() + prepared_bytes(&meta) + key.bytes().len() as u64 + OVERHEAD_BYTES);
+        let charge = budget.charge(Self::head_bytes(&meta, key.uri()));
         let checked = AtomicU64::new(meta.epoch);
         let (prepared, prepared_coded, judged) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-        Self { meta, body, prepared, prepared_coded, judged, checked, charge }
+        Self { meta, body, prepared, prepared_coded, judged, checked, model: None, charge }
+    }
+
+    /// What an entry of its own is charged for everything but the body.
+    pub(crate) fn head_bytes(meta: &Meta, uri: &str) -> u64 {
+        meta.memory_bytes() + prepared_bytes(meta) + uri.len() as u64 + OVERHEAD_BYTES
+    }
+
+    /// A response with the head of `model`, which is prepared there for all such responses. All their bodies have the same length. What
+    /// depends on a body's bytes, as the heads for content codings do, is no other's.
+    pub(crate) fn with_head_of(model: &Arc<Self>, body: Arc<Body>, budget: &Arc<Budget>) -> Self {
+        let charge = budget.charge(OVERHEAD_BYTES);
+        let (meta, checked) = (model.meta.clone(), AtomicU64::new(model.meta.epoch));
+        let (prepared, prepared_coded, judged) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
+        Self { meta, body, prepared, prepared_coded, judged, checked, model: Some(model.clone()), charge }
+    }
+
+    /// The entry that has what depends on the head alone.
+    fn of_head(&self) -> &Self {
+        self.model.as_deref().unwrap_or(self)
     }
 
     /// The part of a whole response's head that is the same for all clients. The first delivery of the response makes it. `mark` stands
     /// for the settings of the deliverer; `None` where the head was made under another mark.
     pub fn prepared_head(&self, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
-        prepared(&self.prepared, mark, make)
+        prepared(&self.of_head().prepared, mark, make)
     }
 
     /// The same for the body in this coding.
@@ -164,12 +184,13 @@ impl Entry {
     pub fn may_be_coded(&self, mark: u64, judge: impl FnOnce() -> bool) -> bool {
         // The lowest bit is the finding. The highest bit tells a finding from 0, which stands for none.
         let of = |finding: bool| mark << 1 | 1 << 63 | u64::from(finding);
-        let judged = self.judged.load(Ordering::Relaxed);
+        let known = &self.of_head().judged;
+        let judged = known.load(Ordering::Relaxed);
         if judged == of(true) || judged == of(false) {
             return judged == of(true);
         }
         let finding = judge();
-        self.judged.store(of(finding), Ordering::Relaxed);
+        known.store(of(finding), Ordering::Relaxed);
         finding
     }
 

@@ -131,12 +131,21 @@ impl Tier {
     /// The server of an item, or the one in its place. `None`: there is none that may be asked.
     pub fn server_of(&self, name: &Name) -> Option<usize> {
         let servers = self.servers();
-        let now_ms = servers.now_ms();
-        let is_away = |server: usize| servers.server(server).is_none_or(|server| !server.health.is_usable(now_ms));
+        let is_away = |server| !self.is_usable(server);
         match self.when_down {
             WhenDown::NextServer => servers.server_without(name.as_bytes(), is_away),
-            WhenDown::Miss => Some(servers.server_of(name.as_bytes())).filter(|server| !is_away(*server)),
+            WhenDown::Miss => Some(self.home_of(name)).filter(|server| !is_away(*server)),
         }
+    }
+
+    /// The server of an item while all are there. It is always the same one.
+    pub fn home_of(&self, name: &Name) -> usize {
+        self.servers().server_of(name.as_bytes())
+    }
+
+    fn is_usable(&self, server: usize) -> bool {
+        let servers = self.servers();
+        servers.server(server).is_some_and(|server| server.health.is_usable(servers.now_ms()))
     }
 
     /// Items that were damaged, forged, or not written by a cache of this version.
@@ -157,6 +166,21 @@ impl Items {
     /// There is none that can be used.
     pub async fn get(&self, name: &Name) -> Result<Item, Missing> {
         let server = self.tier.server_of(name).ok_or(Missing::Away)?;
+        self.get_from(server, name).await
+    }
+
+    /// Reads an item of which the home is known ([`Tier::home_of`]): to find that out costs more than all else that is done to choose a server.
+    ///
+    /// # Errors
+    /// There is none that can be used.
+    pub async fn get_at_home(&self, home: usize, name: &Name) -> Result<Item, Missing> {
+        match self.tier.is_usable(home) {
+            true => self.get_from(home, name).await,
+            false => self.get(name).await,
+        }
+    }
+
+    async fn get_from(&self, server: usize, name: &Name) -> Result<Item, Missing> {
         let sealed = self.client.get(server, name.as_bytes()).await.map_err(|_| Missing::Failed)?;
         let sealed = sealed.ok_or(Missing::Absent)?;
         let content = match self.intact(self.tier.sealer.open(sealed)).ok_or(Missing::Damaged)? {

@@ -24,9 +24,10 @@
 use crate::hex;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
+use memchr::memmem;
 use sha2::{Digest, Sha256};
 use std::fmt;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::xxhash3_128::Hasher;
 
 /// The shortest secret, in bytes.
 pub const SECRET_BYTES_MIN: usize = 16;
@@ -238,7 +239,7 @@ impl Sealer {
             return Err(if is_beginning(MAGIC) { Damaged::Cut } else { Damaged::Foreign });
         };
         let window = rest.get(..FIRST_LINE_BYTES_MAX).unwrap_or(rest);
-        let Some(end) = window.windows(CRLF.len()).position(|two| two == CRLF) else {
+        let Some(end) = memmem::find(window, CRLF) else {
             return Err(if window.len() < FIRST_LINE_BYTES_MAX { Damaged::Cut } else { Damaged::Foreign });
         };
         let (line, content) = rest.split_at_checked(end).unwrap_or((rest, &[]));
@@ -307,9 +308,9 @@ impl Algorithm {
     fn chunk_digest(self, pieces: &[Bytes]) -> String {
         match self {
             Self::Xxh3 => {
-                let mut hash = Xxh3::new();
-                pieces.iter().for_each(|piece| hash.update(piece));
-                format!("{:032x}", hash.digest128())
+                let mut hash = Hasher::new();
+                pieces.iter().for_each(|piece| hash.write(piece));
+                format!("{:032x}", hash.finish_128())
             }
             Self::HmacSha256 => {
                 let hash = pieces.iter().fold(Sha256::new(), |hash, piece| hash.chain_update(piece));
@@ -421,10 +422,10 @@ fn beginning(words: &str) -> [&[u8]; 2] {
 }
 
 fn checksum<'c>(words: &str, content: impl Iterator<Item = &'c [u8]>) -> u128 {
-    let mut hash = Xxh3::new();
-    beginning(words).iter().for_each(|piece| hash.update(piece));
-    content.for_each(|piece| hash.update(piece));
-    hash.digest128()
+    let mut hash = Hasher::new();
+    beginning(words).iter().for_each(|piece| hash.write(piece));
+    content.for_each(|piece| hash.write(piece));
+    hash.finish_128()
 }
 
 fn hmac<'c>(keyed: &Hmac<Sha256>, words: &str, content: impl Iterator<Item = &'c [u8]>) -> Hmac<Sha256> {

@@ -9,11 +9,11 @@
 
 use super::Items;
 use super::judged::Place;
-use super::read::{Judged, SharedResponse, Wanted, hit_reason, judge};
+use super::read::{Wanted, hit_reason, usable_now};
 use crate::lookup::may_hit;
 use crate::shared_request::CacheRoute;
 use crate::tags::Tags;
-use crate::{Cache, Entry};
+use crate::{Body, Cache, Entry};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::is_plain_get;
 use kasoku_semantics::time::Now;
@@ -39,18 +39,20 @@ impl Cache {
         let may_be_here = self.0.disk.is_none() && self.0.hit_for_miss.passes(key.hash(), now()).is_none();
         let may_answer = is_plain_get(received) && !received.fields.contains("range") && may_hit(received);
         let known = judged.get(Place { uri: key.uri(), variant: &[] }).filter(|_| may_be_here && may_answer)?;
-        let item = items.get(known.name()).await.ok()?;
+        let item = known.read(items).await.ok()?;
         let now = now();
         let response = known.says(item.content(), policy, now)?.clone();
         if item.chunks_left() != 0 || !response.meta.nominated.is_empty() {
             return None;
         }
         self.body_length(&response, &item).ok()?;
-        let body = vec![item.content().slice(response.body_begins..)];
-        let found = SharedResponse { server: item.server, response, body, judged: Judged::Before };
+        let body = item.content().slice(response.body_begins..);
+        let born = items.born(item.server, response.generation, self)?;
         let tags = Tags::of(key, route.read_target, policy, route.tags);
         let wanted = Wanted { request: received, key, policy };
-        let entry = judge(self, wanted, tags, found, items, now).ok()?;
+        let usable = usable_now(self, wanted, (response, tags, born), now).ok()?;
+        let body = Body::whole(&[body]).charged(&self.0.budget);
+        let entry = known.entry(usable, body, key, &self.0.budget);
         Some((Arc::new(entry), hit_reason(items.tier())))
     }
 }

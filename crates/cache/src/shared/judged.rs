@@ -8,11 +8,15 @@
 //! Only a cache that keeps no responses in memory has this: elsewhere, what is requested again is in memory.
 
 use super::content::{AHEAD_MS_MAX, ReadResponse};
+use super::read::Usable;
 use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
+use crate::sync::{Mutex, PoisonError};
+use crate::{Body, Entry, Key, Meta};
 use bytes::Bytes;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
 use kasoku_shared::names::Name;
+use kasoku_shared::{Item, Items, Missing};
 use kasoku_store::INDEX_BYTES_PER_ENTRY;
 use quick_cache::sync::Cache;
 use quick_cache::{Equivalent, Weighter};
@@ -23,6 +27,9 @@ const MEMORY_SHARE: u64 = 64;
 
 /// An item with more bytes before its body is not remembered.
 const FRONT_BYTES_MAX: usize = 16 << 10;
+
+/// How far the two clocks may have moved apart since a head was made, in milliseconds, for the head to be used again.
+const CLOCKS_APART_MS_MAX: u64 = 100;
 
 /// What an item takes as a rule, in bytes: the number of items that the table expects depends on it.
 const USUAL_BYTES: u64 = 2 << 10;
@@ -60,13 +67,20 @@ impl Equivalent<OwnedPlace> for Place<'_> {
 /// An item that was judged.
 pub(super) struct JudgedItem {
     name: Name,
+    /// The server that has the name while all are there.
+    home: usize,
     /// The item's bytes up to its body.
     front: Box<[u8]>,
     /// What they say.
     response: Arc<ReadResponse>,
     /// The rules that allow it to answer plain GETs.
     policy: Arc<Policy>,
-    charge: Charge,
+    /// The last response that was made of it, without its body.
+    model: Mutex<Option<Arc<Entry>>>,
+    /// The bytes of all this, the model included.
+    weight: u64,
+    /// The charge for everything but the model.
+    _charge: Charge,
 }
 
 #[derive(Clone)]
@@ -74,14 +88,14 @@ struct ByWeight;
 
 impl Weighter<OwnedPlace, Arc<JudgedItem>> for ByWeight {
     fn weight(&self, _: &OwnedPlace, item: &Arc<JudgedItem>) -> u64 {
-        item.charge.bytes()
+        item.weight
     }
 }
 
 impl JudgedItem {
-    /// The name of the item.
-    pub(super) fn name(&self) -> &Name {
-        &self.name
+    /// Reads the item as it is now.
+    pub(super) async fn read(&self, items: &Items) -> Result<Item, Missing> {
+        items.get_at_home(self.home, &self.name).await
     }
 
     /// What these bytes say, if they begin as the item that was judged, under these rules. The time of receipt is not newer than an item's may be.
@@ -92,6 +106,25 @@ impl JudgedItem {
         let received_ms = self.response.meta.freshness.response_time.unix_ms;
         (is_same && received_ms <= now.unix_ms.saturating_add(AHEAD_MS_MAX)).then_some(&self.response)
     }
+
+    /// The response that this item is, with this body. The head is that of the last one, unless the purges or tags are other ones, or one of the
+    /// clocks was set.
+    pub(super) fn entry(&self, usable: Usable, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Entry {
+        let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*model {
+            Some(model) if is_as(&model.meta, &usable) => Entry::with_head_of(model, body, budget),
+            _ => {
+                let made = Arc::new(Entry::new(Arc::new(usable.meta()), Arc::default(), key, budget));
+                Entry::with_head_of(model.insert(made), body, budget)
+            }
+        }
+    }
+}
+
+/// Whether a head says what is usable now, its age in seconds included. The wall clock and the monotonic one tick in different milliseconds.
+fn is_as(meta: &Meta, usable: &Usable) -> bool {
+    let [made_ms, now_ms] = [meta.freshness, usable.freshness].map(|freshness| freshness.response_time.mono_ms);
+    made_ms.abs_diff(now_ms) <= CLOCKS_APART_MS_MAX && meta.epoch == usable.born && meta.tags == usable.tags
 }
 
 impl JudgedItems {
@@ -109,7 +142,7 @@ impl JudgedItems {
 
     /// The item of that name says this, and these rules allow it to answer any plain GET for its key.
     pub(super) fn remember(&self, judged: &NewlyJudged, response: &Arc<ReadResponse>, policy: &Arc<Policy>) {
-        let NewlyJudged { name, variant, content } = judged;
+        let NewlyJudged { name, home, variant, content } = judged;
         let Some(front) = content.get(..response.body_begins).filter(|front| front.len() <= FRONT_BYTES_MAX) else {
             return;
         };
@@ -119,15 +152,22 @@ impl JudgedItems {
         let own = size_of::<JudgedItem>() + size_of::<ReadResponse>() + ALLOCATIONS * ALLOCATION_BYTES;
         let texts = name.as_str().len() + front.len() + 2 * response.key.len() + variant.len();
         let charge = self.budget.charge((own + texts) as u64 + INDEX_BYTES_PER_ENTRY + response.meta.memory_bytes());
+        let weight = charge.bytes() + Entry::head_bytes(&response.meta, &response.key);
         let place = OwnedPlace { uri: response.key.as_str().into(), variant: variant.as_slice().into() };
         let (name, response, policy) = (name.clone(), response.clone(), policy.clone());
-        self.items.insert(place, Arc::new(JudgedItem { name, front: front.into(), response, policy, charge }));
+        let (front, home, model) = (front.into(), *home, Mutex::default());
+        self.items.insert(
+            place,
+            Arc::new(JudgedItem { name, home, front, response, policy, model, weight, _charge: charge }),
+        );
     }
 }
 
 /// An item that was read and judged anew.
 pub(super) struct NewlyJudged {
     pub(super) name: Name,
+    /// See [`Tier::home_of`](kasoku_shared::Tier::home_of).
+    pub(super) home: usize,
     pub(super) variant: Vec<u8>,
     pub(super) content: Bytes,
 }
@@ -175,7 +215,7 @@ mod tests {
 
     fn newly(content: &[u8]) -> NewlyJudged {
         let name = Namespace::default().response("http://a.test/");
-        NewlyJudged { name, variant: Vec::new(), content: content.to_vec().into() }
+        NewlyJudged { name, home: 0, variant: Vec::new(), content: content.to_vec().into() }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::content::{self, Read, ReadResponse};
 use super::judged::{NewlyJudged, Place};
 use super::usable::may_be_used;
 use super::{Items, Tier};
-use crate::generations::Validity;
+use crate::generations::{Epoch, Validity};
 use crate::tags::Tags;
 use crate::verdict::{FetchPurpose, FillWriter};
 use crate::{Body, Cache, Entry, Key, Meta, SharedRequest};
@@ -39,8 +39,8 @@ pub struct SharedResponse {
 pub(super) enum Judged {
     /// It is remembered that they do.
     Before,
-    /// It is not known.
-    NotYet(NewlyJudged),
+    /// It is not known. If they do, this is remembered.
+    NotYet(Option<NewlyJudged>),
 }
 
 /// Whose request is answered from the shared tier.
@@ -131,7 +131,7 @@ async fn find_from(
     let wanted = Wanted::by(request);
     let uri = wanted.key.uri();
     let mut item = items.get(name).await.map_err(missing)?;
-    let (mut read, mut judged) = cache.read(wanted, name, Vec::new(), &item, now)?;
+    let (mut read, mut judged) = cache.read(wanted, items, (name, Vec::new()), &item, now)?;
     if let Read::Nominated(varies) = &read {
         if varies.key != uri {
             return Err(UNREADABLE);
@@ -143,7 +143,7 @@ async fn find_from(
         variant_key(&varies.nominated, &request.head().fields, request.policy(), &mut variant);
         *name = items.tier().namespace().variant(uri, &variant);
         item = items.get(name).await.map_err(missing)?;
-        (read, judged) = cache.read(wanted, name, variant, &item, now)?;
+        (read, judged) = cache.read(wanted, items, (name, variant), &item, now)?;
     }
     let Read::Response(response) = read else { return Err(UNREADABLE) };
     let length = cache.body_length(&response, &item)?;
@@ -175,23 +175,52 @@ pub(super) fn judge(
     now: Now,
 ) -> Result<Entry, Because> {
     let SharedResponse { server, response, body, judged } = found;
-    let Wanted { request, key, policy } = wanted;
-    let ReadResponse { meta, key: of, generation, .. } = &*response;
-    if of != key.uri() {
+    if response.key != wanted.key.uri() {
         return Err(UNREADABLE);
     }
     if let Judged::NotYet(newly) = judged {
-        may_be_used(&response, request, policy).map_err(Because::Reason)?;
-        if let Some(judged) = cache.0.judged.as_ref().filter(|_| is_plain_get(request)) {
-            judged.remember(&newly, &response, policy);
+        may_be_used(&response, wanted.request, wanted.policy).map_err(Because::Reason)?;
+        if let (Some(judged), Some(newly)) = (&cache.0.judged, newly) {
+            judged.remember(&newly, &response, wanted.policy);
         }
     }
+    let born = items.born(server, response.generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
+    let usable = usable_now(cache, wanted, (response, tags, born), now)?;
+    let body = Body::whole(&body).charged(&cache.0.budget);
+    Ok(Entry::new(Arc::new(usable.meta()), body, wanted.key, &cache.0.budget))
+}
+
+/// A response that the rules allow, and which may answer a request now.
+pub(super) struct Usable {
+    response: Arc<ReadResponse>,
+    pub(super) freshness: Freshness,
+    pub(super) tags: Option<Arc<Tags>>,
+    pub(super) born: Epoch,
+}
+
+impl Usable {
+    /// The head of the response that is delivered.
+    pub(super) fn meta(self) -> Meta {
+        let Self { response, freshness, tags, born } = self;
+        Meta { freshness, tags, epoch: born, ..Arc::unwrap_or_clone(response).meta }
+    }
+}
+
+/// Whether a response that the rules allow may answer this request now: as for what its bytes do not say. The epoch is that in which its
+/// origin was asked.
+pub(super) fn usable_now(
+    cache: &Cache,
+    wanted: Wanted<'_>,
+    (response, tags, born): (Arc<ReadResponse>, Option<Arc<Tags>>, Epoch),
+    now: Now,
+) -> Result<Usable, Because> {
+    let Wanted { request, key, policy } = wanted;
+    let meta = &response.meta;
     // What was judged before was read at another time.
     let freshness = Freshness { response_time: now.when(meta.freshness.response_time.unix_ms), ..meta.freshness };
     if !meta.is_selected_by(&request.fields, policy) {
         return Err(Because::Reason(Reason::VaryMiss));
     }
-    let born = items.born(server, *generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
     if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
         return Err(Because::Reason(Reason::Purged));
     }
@@ -204,9 +233,7 @@ pub(super) fn judge(
             return Err(Because::Reason(Reason::Stale));
         }
     }
-    let meta = Meta { freshness, tags, epoch: born, ..Arc::unwrap_or_clone(response).meta };
-    let body = Body::whole(&body).charged(&cache.0.budget);
-    Ok(Entry::new(Arc::new(meta), body, key, &cache.0.budget))
+    Ok(Usable { response, freshness, tags, born })
 }
 
 impl Cache {
@@ -214,8 +241,8 @@ impl Cache {
     fn read(
         &self,
         wanted: Wanted<'_>,
-        name: &Name,
-        variant: Vec<u8>,
+        items: &Items,
+        (name, variant): (&Name, Vec<u8>),
         item: &Item,
         now: Now,
     ) -> Result<(Read, Judged), Because> {
@@ -225,8 +252,11 @@ impl Cache {
             return Ok((Read::Response(response.clone()), Judged::Before));
         }
         let read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
-        let newly = NewlyJudged { name: name.clone(), variant, content: item.content().clone() };
-        Ok((read, Judged::NotYet(newly)))
+        let to_be_remembered = judged.map(|_| {
+            let home = items.tier().home_of(name);
+            NewlyJudged { name: name.clone(), home, variant, content: item.content().clone() }
+        });
+        Ok((read, Judged::NotYet(to_be_remembered)))
     }
 
     /// The length of the body of an item which says this, if there is memory for it.
