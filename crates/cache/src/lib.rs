@@ -31,6 +31,7 @@
 //! | `possible_changes` | drops the tags of pages that may have changed, at most once a second |
 //! | [`inspect`], [`refusals`] | explain why a request gets what it gets, without changing anything |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
+//! | [`data`] | beside the HTTP cache: a cache for an application's own values, made of the same parts |
 
 pub mod body;
 pub mod body_writer;
@@ -38,6 +39,7 @@ pub mod budget;
 pub mod coding;
 mod collapse;
 mod completed;
+pub mod data;
 pub mod disk;
 pub mod entry;
 pub mod external_body;

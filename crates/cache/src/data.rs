@@ -1,0 +1,314 @@
+//! A cache for an application's own values: rows, rendered fragments, answers of other services.
+//!
+//! [`DataCache::load`] returns the stored value of a key or loads it, once for all callers that ask meanwhile. It shares its parts with the
+//! HTTP cache: the index of the memory tier with its eviction, and the purges by tag and prefix that never scan. It spawns nothing, starts
+//! no thread, and runs on any runtime and on several threads.
+//!
+//! ```
+//! use kasoku_cache::data::{DataCache, Loaded};
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! # struct Post { title: String }
+//! # async fn query(id: u64) -> Result<Post, std::io::Error> { Ok(Post { title: format!("Post {id}") }) }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Arc<std::io::Error>> {
+//!
+//! // 64 MiB, weighed by what a post holds in memory.
+//! let posts = DataCache::builder(64 << 20, |post: &Arc<Post>| size_of::<Post>() + post.title.len())
+//!     .stale_while_revalidate(Duration::from_secs(5))
+//!     .stale_if_error(Duration::from_secs(3600))
+//!     .build();
+//!
+//! // One query, however many ask at once. The tag drops the post when it is edited.
+//! let load = || async { Ok(Loaded::new(Arc::new(query(7).await?)).tags(["post-7"])) };
+//! let post = posts.load("post/7", Duration::from_secs(60), load).await?;
+//! assert_eq!(post.title, "Post 7");
+//!
+//! posts.purge_tag("post-7");
+//! assert!(posts.get("post/7").is_none());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Lifetimes
+//!
+//! A value is fresh for its lifetime, which begins when its load ends. Afterwards:
+//!
+//! - Within [`stale_while_revalidate`](Builder::stale_while_revalidate), one caller loads it anew, and the others get the expired value at
+//!   once.
+//! - Within [`stale_if_error`](Builder::stale_if_error), callers wait for a load, and get the expired value if that fails.
+//! - After a failed load, an expired value that may still answer does so at once, and no load is tried until a
+//!   [back-off](Builder::back_off_max) is over. So a database that is down is not asked by each request.
+//!
+//! Where no expired value may answer, each caller of the failed load gets its error, and the next call loads again. "Not found" is stored
+//! as well, with a lifetime of its own: see [`DataCache::load_optional`].
+//!
+//! # Purges
+//!
+//! A value can be dropped by its key ([`remove`](DataCache::remove)), by a tag ([`purge_tag`](DataCache::purge_tag)), by the beginning of
+//! its key ([`purge_prefix`](DataCache::purge_prefix)), or with all others ([`purge_all`](DataCache::purge_all)). A purge also covers the
+//! loads that run: the callers that wait for them get their values, but these are not stored, and calls that come after the purge load
+//! again. So purge after the change is committed. Since tags are only known when a load has ended, no call joins a load that began before
+//! a purge of any tag; what that load brings is stored all the same if it has none of the purged tags.
+//!
+//! Purges by tag and prefix only leave a mark, and their number is bounded (65,536 tags, 1,024 prefixes). At the bound the older marks are
+//! widened to all values that were loaded before them, so more values are dropped than were named, never fewer. The memory of purged
+//! values is freed when they are asked for or evicted.
+//!
+//! # Bounds
+//!
+//! The values together weigh at most the memory of the builder; the least useful ones are evicted. Only the weights that the application
+//! states are known, so it should count what its values hold. Values that callers still use after eviction, and values that are being
+//! loaded, are not counted.
+//!
+//! No wait here has a deadline. Bound it where you call: a `load` under a timeout of your runtime may be dropped at any time.
+
+mod builder;
+mod flight;
+mod load;
+mod loaded;
+mod stats;
+mod stored;
+
+pub use builder::Builder;
+pub use loaded::Loaded;
+pub use stats::Stats;
+
+use crate::generations::{Epoch, Generations, Purge, PurgeScope};
+use crate::tags::{Tags, of_site, of_tag};
+use builder::{Options, ms};
+use flight::Flights;
+use kasoku_semantics::time::Now;
+use kasoku_store::{KeyHash, Memory};
+use load::Present;
+use loaded::SITE;
+use stats::{Answered, Counters};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use stored::{Age, DataKey, StoredValue};
+
+/// A cache of values of one type, under keys that are strings. Cheap to clone; clones share the values. See the [module](self).
+///
+/// Each hit clones the value, so a large one is best an `Arc<T>` or `Bytes`.
+pub struct DataCache<V>(Arc<Shared<V>>);
+
+struct Shared<V> {
+    memory: Memory<Arc<StoredValue<V>>>,
+    flights: Flights<V>,
+    generations: Generations,
+    counters: Counters,
+    options: Options<V>,
+}
+
+impl<V: Clone + Send + Sync + 'static> DataCache<V> {
+    /// The options of a cache whose values weigh at most `memory_bytes_max` bytes together. `weigh` returns the bytes of memory that a
+    /// value holds; what the cache itself needs for a value is added.
+    pub fn builder(memory_bytes_max: u64, weigh: impl Fn(&V) -> usize + Send + Sync + 'static) -> Builder<V> {
+        Builder::new(memory_bytes_max, Box::new(weigh))
+    }
+
+    fn with(options: Options<V>) -> Self {
+        let value_bytes_max = options.value_bytes_max.min(options.memory_bytes_max);
+        Self(Arc::new(Shared {
+            memory: Memory::new(options.memory_bytes_max, value_bytes_max),
+            flights: Flights::new(),
+            generations: Generations::new(),
+            counters: Counters::default(),
+            options,
+        }))
+    }
+
+    /// The value of `key`: the stored one, or the one that `load` returns, which is then fresh for `ttl`.
+    ///
+    /// Of callers that ask at once, one loads and the others wait for its outcome. If that caller is dropped, or its loader panics, another
+    /// one loads, with its own `load`. The load goes on only while its caller is polled; to finish it whatever becomes of the caller, spawn
+    /// the call.
+    ///
+    /// A loader may return a [`Loaded`], with tags and a lifetime of its own. It must not load the same key again: it would wait for itself.
+    /// A stored "not found" of [`DataCache::load_optional`] is no value here, so it is loaded.
+    ///
+    /// ```
+    /// # use kasoku_cache::data::DataCache;
+    /// # use std::{sync::Arc, time::Duration};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Arc<std::num::ParseIntError>> {
+    /// let numbers = DataCache::builder(1 << 20, |_: &u64| 0).build();
+    /// let number = numbers.load("answer", Duration::from_secs(60), || async { "42".parse::<u64>() }).await?;
+    /// assert_eq!(number, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The error of the loader, where no expired value may answer. All who waited for the load share it. A caller with another type of
+    /// error than that of the load it waited for loads itself.
+    pub async fn load<F, Fut, L, E>(&self, key: &str, ttl: Duration, load: F) -> Result<V, Arc<E>>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<L, E>>,
+        L: Into<Loaded<V>>,
+        E: Send + Sync + 'static,
+    {
+        let load = || async { Ok(load().await?.into().map(Present)) };
+        let Present(value) = self.answer(key, ttl, load).await?;
+        Ok(value)
+    }
+
+    /// As [`DataCache::load`], for what may not exist: `None` is stored as well, so that the next caller does not ask again.
+    ///
+    /// `None` is remembered for the [`negative_ttl`](Builder::negative_ttl), unless the loader says otherwise. Give it the tag that a
+    /// later creation purges.
+    ///
+    /// ```
+    /// # use kasoku_cache::data::{DataCache, Loaded};
+    /// # use std::{convert::Infallible, sync::Arc, time::Duration};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Arc<Infallible>> {
+    /// let users = DataCache::builder(1 << 20, |name: &Arc<str>| name.len()).build();
+    /// let nobody = || async {
+    ///     Ok::<_, Infallible>(Loaded::new(None).ttl(Duration::from_secs(5)).tags(["user-9"]))
+    /// };
+    /// assert_eq!(users.load_optional("user/9", Duration::from_secs(60), nobody).await?, None);
+    /// assert_eq!(users.load_optional("user/9", Duration::from_secs(60), nobody).await?, None);
+    /// assert_eq!((users.stats().loads, users.stats().negative_hits), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`DataCache::load`].
+    pub async fn load_optional<F, Fut, L, E>(&self, key: &str, ttl: Duration, load: F) -> Result<Option<V>, Arc<E>>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<L, E>>,
+        L: Into<Loaded<Option<V>>>,
+        E: Send + Sync + 'static,
+    {
+        self.answer(key, ttl, || async { Ok(load().await?.into()) }).await
+    }
+
+    /// The value of `key`, if it is fresh. Neither loads nor waits.
+    pub fn get(&self, key: &str) -> Option<V> {
+        let hash = self.hash(key);
+        let fresh = self.stored(hash, key).filter(|stored| self.age(stored) == Age::Fresh);
+        self.0.counters.count(hash, fresh.as_ref().map_or(Answered::Miss, |stored| stored.answers_fresh()));
+        fresh?.value.clone()
+    }
+
+    /// Stores a value, which is then fresh for `ttl`. It outweighs the loads of this key that run: they began before it.
+    pub fn insert(&self, key: &str, ttl: Duration, value: impl Into<Loaded<V>>) {
+        // Read first: a purge that comes while the value is stored drops it.
+        let epoch = self.0.generations.epoch();
+        let hash = self.hash(key);
+        let value = self.storable(DataKey::new(key), value.into().map(Some), ttl, epoch);
+        self.0.flights.outdate(hash, key);
+        self.replace(hash, key, |_| value.clone());
+    }
+
+    /// Drops the value of `key`, and keeps the loads of this key that run from being stored. Returns the value if it was fresh.
+    pub fn remove(&self, key: &str) -> Option<V> {
+        let hash = self.hash(key);
+        // The order matters: a load that ends in between is not stored, or what it stored is removed.
+        self.0.flights.outdate(hash, key);
+        let removed = self.replace(hash, key, |_| None)?;
+        let is_fresh = removed.holds(&self.0.generations) && self.age(&removed) == Age::Fresh;
+        removed.value.clone().filter(|_| is_fresh)
+    }
+
+    /// Drops all values with this tag.
+    pub fn purge_tag(&self, tag: &str) {
+        let tags = Tags::of_hashes(of_site(SITE), [of_tag(SITE, tag)].into(), false);
+        self.0.generations.change(&tags, self.now());
+    }
+
+    /// Drops all values whose keys begin with `prefix`.
+    pub fn purge_prefix(&self, prefix: &str) {
+        let prefix = DataKey::new(prefix);
+        if self.0.generations.purge(PurgeScope::Prefix(prefix.uri()), Purge::Hard, self.now()).is_err() {
+            // It is a complete prefix. If the rules for prefixes change, too much is dropped rather than too little.
+            self.0.generations.drop_everything(self.now());
+        }
+    }
+
+    /// Drops all values.
+    pub fn purge_all(&self) {
+        if self.0.generations.purge(PurgeScope::All, Purge::Hard, self.now()).is_err() {
+            self.0.generations.drop_everything(self.now());
+        }
+    }
+
+    /// What the cache has done so far, and what it holds.
+    pub fn stats(&self) -> Stats {
+        let Shared { memory, flights, counters, .. } = &*self.0;
+        counters.read(flights.running(), memory.evicted(), memory.len(), memory.used_bytes())
+    }
+
+    /// What is stored under a key, unless a purge has dropped it.
+    fn stored(&self, hash: KeyHash, key: &str) -> Option<Arc<StoredValue<V>>> {
+        let stored = self.0.memory.value(hash, key.as_bytes())?;
+        if stored.holds(&self.0.generations) {
+            return Some(stored);
+        }
+        // Frees its memory, unless another value has taken its place.
+        self.replace(hash, key, |present| present.filter(|present| !Arc::ptr_eq(present, &stored)));
+        None
+    }
+
+    /// A value as it is stored; `None` where it could not answer at any time.
+    fn storable(
+        &self,
+        key: DataKey,
+        loaded: Loaded<Option<V>>,
+        ttl: Duration,
+        epoch: Epoch,
+    ) -> Option<Arc<StoredValue<V>>> {
+        let Loaded { value, ttl: own_ttl, tags, weight_bytes } = loaded;
+        let Options { negative_ttl, stale_for, weigh, .. } = &self.0.options;
+        let ttl = own_ttl.or(negative_ttl.filter(|_| value.is_none())).unwrap_or(ttl);
+        let weight_bytes = weight_bytes.unwrap_or_else(|| value.as_ref().map_or(0, weigh));
+        let now_ms = self.0.options.now_ms();
+        let stored = StoredValue::new(key, value, weight_bytes, tags, epoch, now_ms.saturating_add(ms(ttl)));
+        (stored.age(*stale_for, now_ms) != Age::Expired).then(|| Arc::new(stored))
+    }
+
+    /// Changes what is stored under a key, and returns what was stored before.
+    fn replace(
+        &self,
+        hash: KeyHash,
+        key: &str,
+        change: impl FnOnce(Option<Arc<StoredValue<V>>>) -> Option<Arc<StoredValue<V>>>,
+    ) -> Option<Arc<StoredValue<V>>> {
+        let mut before = None;
+        // What is replaced or evicted is dropped after the lock of the key is released: the value's `Drop` is the application's.
+        self.0.memory.update(hash, key.as_bytes(), |present| {
+            before.clone_from(&present);
+            change(present)
+        });
+        before
+    }
+
+    fn age(&self, stored: &StoredValue<V>) -> Age {
+        stored.age(self.0.options.stale_for, self.0.options.now_ms())
+    }
+
+    fn hash(&self, key: &str) -> KeyHash {
+        self.0.memory.hash(key.as_bytes())
+    }
+
+    fn now(&self) -> Now {
+        Now { unix_ms: 0, mono_ms: self.0.options.now_ms() }
+    }
+}
+
+impl<V> Clone for DataCache<V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<V> fmt::Debug for DataCache<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataCache").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,176 @@
+//! Single flight: the running loads of a data cache, and those who wait for them.
+//!
+//! The caller that begins a load runs its own loader; the others wait for the outcome. Nothing is spawned, so a load goes on only while
+//! its caller polls it. A caller that goes away, or whose loader panics, drops its [`Loading`]: that wakes the waiting callers, and one of
+//! them begins a load of its own.
+//!
+//! A flight stays in the registry until it has ended, also where no further caller may join it. So a purge of its key finds it, and what
+//! it brings is not stored. It leaves the registry before its outcome is told, so nobody joins a flight that has ended.
+
+use super::loaded::SITE;
+use super::stored::DataKey;
+use crate::generations::{Epoch, Generations, Validity};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::tags::{Tags, of_site};
+use kasoku_store::KeyHash;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Parts of the registry, each under a lock of its own.
+const SHARDS: usize = 16;
+
+/// The outcome of a flight.
+#[derive(Clone)]
+pub(super) enum Outcome<V> {
+    /// A value, or the news that there is none.
+    Loaded(Option<V>),
+    /// The error of the loader.
+    Failed(Arc<dyn Any + Send + Sync>),
+    /// The caller that ran the load went away, or found a value after all. The others decide anew.
+    Abandoned,
+}
+
+/// A running load.
+pub(super) struct Flight<V> {
+    hash: KeyHash,
+    pub(super) key: DataKey,
+    /// The purge epoch in which it began.
+    pub(super) epoch: Epoch,
+    /// Its key was purged, or got another value, since it began.
+    is_outdated: AtomicBool,
+    outcome: Mutex<Option<Outcome<V>>>,
+    ended: Notify,
+}
+
+impl<V: Clone> Flight<V> {
+    /// Waits for the end of the load.
+    pub(super) async fn outcome(&self) -> Outcome<V> {
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            // Registered before the look, so that an end between look and wait is not missed.
+            ended.as_mut().enable();
+            if let Some(outcome) = &*locked(&self.outcome) {
+                return outcome.clone();
+            }
+            ended.await;
+        }
+    }
+}
+
+impl<V> Flight<V> {
+    /// Whether its key was purged, or got another value, since it began. Purges of many keys do not count here.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.is_outdated.load(Ordering::SeqCst)
+    }
+
+    /// Whether a purge of many keys since it began covers a value with these tags.
+    pub(super) fn is_purged(&self, tags: Option<&Tags>, generations: &Generations) -> bool {
+        generations.validity(self.key.uri().as_bytes(), tags, self.epoch) != Validity::Valid
+    }
+}
+
+type Shard<V> = HashMap<KeyHash, Vec<Arc<Flight<V>>>>;
+
+/// The registry of running loads.
+pub(super) struct Flights<V> {
+    shards: [Mutex<Shard<V>>; SHARDS],
+    /// The tags of a load that has not ended: any may come.
+    not_known: Tags,
+}
+
+/// The result of [`Flights::join_or_begin`].
+pub(super) enum Joined<'c, V> {
+    /// Another caller loads.
+    Running(Arc<Flight<V>>),
+    /// The caller must load.
+    Begun(Loading<'c, V>),
+}
+
+impl<V> Flights<V> {
+    pub(super) fn new() -> Self {
+        let not_known = Tags::of_hashes(of_site(SITE), Box::default(), true);
+        Self { shards: std::array::from_fn(|_| Mutex::default()), not_known }
+    }
+
+    /// Joins the running load of a key, or begins one. A load that began before a purge that may cover its value is not joined.
+    pub(super) fn join_or_begin(&self, hash: KeyHash, key: &str, generations: &Generations) -> Joined<'_, V> {
+        let mut shard = self.shard(hash);
+        let may_join = |flight: &&Arc<Flight<V>>| {
+            let is_current = !flight.is_outdated() && !flight.is_purged(Some(&self.not_known), generations);
+            flight.key.is(key.as_bytes()) && is_current
+        };
+        let of_key = shard.entry(hash).or_default();
+        if let Some(flight) = of_key.iter().find(may_join) {
+            return Joined::Running(flight.clone());
+        }
+        let flight = Arc::new(Flight {
+            hash,
+            key: DataKey::new(key),
+            epoch: generations.epoch(),
+            is_outdated: AtomicBool::new(false),
+            outcome: Mutex::new(None),
+            ended: Notify::new(),
+        });
+        of_key.push(flight.clone());
+        Joined::Begun(Loading { flights: self, flight, outcome: Outcome::Abandoned })
+    }
+
+    /// Keeps what the running loads of a key bring from being stored, and later callers from joining them.
+    pub(super) fn outdate(&self, hash: KeyHash, key: &str) {
+        let shard = self.shard(hash);
+        for flight in shard.get(&hash).into_iter().flatten().filter(|flight| flight.key.is(key.as_bytes())) {
+            flight.is_outdated.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// The number of running loads.
+    pub(super) fn running(&self) -> usize {
+        self.shards.iter().map(|shard| locked(shard).values().map(Vec::len).sum::<usize>()).sum()
+    }
+
+    fn end(&self, flight: &Arc<Flight<V>>) {
+        let mut shard = self.shard(flight.hash);
+        if let Some(of_key) = shard.get_mut(&flight.hash) {
+            of_key.retain(|other| !Arc::ptr_eq(other, flight));
+            if of_key.is_empty() {
+                shard.remove(&flight.hash);
+            }
+        }
+    }
+
+    fn shard(&self, hash: KeyHash) -> MutexGuard<'_, Shard<V>> {
+        let [first, ..] = &self.shards;
+        locked(self.shards.get(hash.spread(SHARDS)).unwrap_or(first))
+    }
+}
+
+/// The duty to load. Dropping it ends the flight.
+pub(super) struct Loading<'c, V> {
+    flights: &'c Flights<V>,
+    pub(super) flight: Arc<Flight<V>>,
+    outcome: Outcome<V>,
+}
+
+impl<V> Loading<'_, V> {
+    /// Ends the flight with an outcome for those who wait.
+    pub(super) fn end(mut self, outcome: Outcome<V>) {
+        self.outcome = outcome;
+    }
+}
+
+impl<V> Drop for Loading<'_, V> {
+    fn drop(&mut self) {
+        self.flights.end(&self.flight);
+        let outcome = std::mem::replace(&mut self.outcome, Outcome::Abandoned);
+        *locked(&self.flight.outcome) = Some(outcome);
+        self.flight.ended.notify_waiters();
+    }
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change under the lock is complete in itself, so a panic elsewhere leaves a state that can be read.
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,177 @@
+//! The way of one call: a stored value answers, or another caller's load, or a load of its own.
+
+use super::DataCache;
+use super::flight::{Flight, Joined, Loading, Outcome};
+use super::loaded::Loaded;
+use super::stats::{Answered, add};
+use super::stored::Age;
+use kasoku_store::KeyHash;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a look-up found for an answer of the type `A`.
+enum Look<A> {
+    /// The answer.
+    Answer(A, Answered),
+    /// Nothing that may answer without a load. Where another caller loads already, this expired value answers.
+    Load(Option<A>),
+}
+
+/// The two types of answers: a value, and a value or nothing.
+pub(super) trait Answer<V>: Clone {
+    /// The answer that a stored value gives, if it gives any.
+    fn of(stored: Option<V>) -> Option<Self>;
+
+    fn into_stored(self) -> Option<V>;
+}
+
+/// A value: "not found" is no answer.
+#[derive(Clone)]
+pub(super) struct Present<V>(pub(super) V);
+
+impl<V: Clone> Answer<V> for Present<V> {
+    fn of(stored: Option<V>) -> Option<Self> {
+        stored.map(Self)
+    }
+
+    fn into_stored(self) -> Option<V> {
+        Some(self.0)
+    }
+}
+
+impl<V: Clone> Answer<V> for Option<V> {
+    fn of(stored: Option<V>) -> Option<Self> {
+        Some(stored)
+    }
+
+    fn into_stored(self) -> Option<V> {
+        self
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static> DataCache<V> {
+    /// Finds the answer for a key, waits for it, or loads it.
+    pub(super) async fn answer<A, F, Fut, E>(&self, key: &str, ttl: Duration, load: F) -> Result<A, Arc<E>>
+    where
+        A: Answer<V>,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Loaded<A>, E>>,
+        E: Send + Sync + 'static,
+    {
+        let hash = self.hash(key);
+        let counted = |answer: A, answered| {
+            self.0.counters.count(hash, answered);
+            Ok(answer)
+        };
+        loop {
+            let meanwhile = match self.look(hash, key) {
+                Look::Answer(answer, answered) => return counted(answer, answered),
+                Look::Load(meanwhile) => meanwhile,
+            };
+            match self.0.flights.join_or_begin(hash, key, &self.0.generations) {
+                Joined::Running(flight) => {
+                    if let Some(stale) = meanwhile {
+                        return counted(stale, Answered::Stale);
+                    }
+                    add(&self.0.counters.waits);
+                    match flight.outcome().await {
+                        Outcome::Loaded(value) => {
+                            if let Some(answer) = A::of(value) {
+                                return counted(answer, Answered::Miss);
+                            }
+                        }
+                        Outcome::Failed(error) => {
+                            if let Ok(error) = error.downcast() {
+                                return self.on_error(hash, key, error);
+                            }
+                        }
+                        Outcome::Abandoned => {}
+                    }
+                }
+                Joined::Begun(loading) => {
+                    // Another load may have ended between the look and the beginning of this one.
+                    if let Look::Answer(answer, answered) = self.look(hash, key) {
+                        return counted(answer, answered);
+                    }
+                    return self.run(hash, key, ttl, loading, load).await;
+                }
+            }
+        }
+    }
+
+    /// Loads a value, and tells those who wait.
+    async fn run<A, F, Fut, E>(
+        &self,
+        hash: KeyHash,
+        key: &str,
+        ttl: Duration,
+        loading: Loading<'_, V>,
+        load: F,
+    ) -> Result<A, Arc<E>>
+    where
+        A: Answer<V>,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Loaded<A>, E>>,
+        E: Send + Sync + 'static,
+    {
+        add(&self.0.counters.loads);
+        match load().await {
+            Ok(loaded) => {
+                let answer = loaded.value.clone();
+                let loaded = loaded.map(A::into_stored);
+                let value = loaded.value.clone();
+                self.keep(hash, key, &loading.flight, loaded, ttl);
+                loading.end(Outcome::Loaded(value));
+                self.0.counters.count(hash, Answered::Miss);
+                Ok(answer)
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                add(&self.0.counters.load_errors);
+                // Before the others are told: who asks next finds the back-off.
+                if let Some(stored) = self.stored(hash, key).filter(|stored| self.age(stored) != Age::Fresh) {
+                    stored.back_off(self.0.options.back_off_max_ms, self.0.options.now_ms());
+                }
+                loading.end(Outcome::Failed(error.clone()));
+                self.on_error(hash, key, error)
+            }
+        }
+    }
+
+    /// What a caller gets of a failed load: what is stored, if it may answer, or else the error.
+    fn on_error<A: Answer<V>, E>(&self, hash: KeyHash, key: &str, error: Arc<E>) -> Result<A, Arc<E>> {
+        let found = self.stored(hash, key).and_then(|stored| {
+            let answered = match self.age(&stored) {
+                Age::Fresh => stored.answers_fresh(),
+                Age::Stale | Age::StaleIfError => Answered::Stale,
+                Age::Expired => return None,
+            };
+            Some((A::of(stored.value.clone())?, answered))
+        });
+        self.0.counters.count(hash, found.as_ref().map_or(Answered::Miss, |(_, answered)| *answered));
+        found.map(|(answer, _)| answer).ok_or(error)
+    }
+
+    fn look<A: Answer<V>>(&self, hash: KeyHash, key: &str) -> Look<A> {
+        let Some(stored) = self.stored(hash, key) else { return Look::Load(None) };
+        let Some(answer) = A::of(stored.value.clone()) else { return Look::Load(None) };
+        let now_ms = self.0.options.now_ms();
+        match stored.age(self.0.options.stale_for, now_ms) {
+            Age::Fresh => Look::Answer(answer, stored.answers_fresh()),
+            Age::Stale | Age::StaleIfError if stored.is_backing_off(now_ms) => Look::Answer(answer, Answered::Stale),
+            Age::Stale => Look::Load(Some(answer)),
+            Age::StaleIfError | Age::Expired => Look::Load(None),
+        }
+    }
+
+    /// Stores what a load has brought, unless a purge or another value has come since it began.
+    fn keep(&self, hash: KeyHash, key: &str, flight: &Flight<V>, loaded: Loaded<Option<V>>, ttl: Duration) {
+        let value = self.storable(flight.key.clone(), loaded, ttl, flight.epoch);
+        self.replace(hash, key, |present| {
+            let is_outdone = present.as_ref().is_some_and(|present| present.epoch > flight.epoch);
+            let tags = value.as_ref().and_then(|value| value.tags.as_ref());
+            let is_current = !flight.is_outdated() && !flight.is_purged(tags, &self.0.generations);
+            if is_current && !is_outdone { value.clone() } else { present }
+        });
+    }
+}
