@@ -13,19 +13,20 @@ const PCT_DEPTH: usize = 3;
 /// A coroutine's stack, in bytes: an unoptimised build needs more than shuttle's 32 KiB to parse a head.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Runs `model` in many schedules, the same ones each time.
-pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
+/// Runs `model` in many schedules, the same ones each time. Returns their number.
+pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> usize {
     if let Ok(schedule) = env::var("MODEL_REPLAY") {
         let scheduler = shuttle::scheduler::ReplayScheduler::new_from_encoded(&schedule);
         Runner::new(scheduler, config()).run(model);
-        return;
+        return 1;
     }
     let schedules = number("MODEL_SCHEDULES").unwrap_or(SCHEDULES) as usize;
     let seed = number("MODEL_SEED").unwrap_or(0);
     let model = std::sync::Arc::new(model);
     let again = model.clone();
-    Runner::new(RandomScheduler::new_from_seed(seed, schedules.div_ceil(2)), config()).run(move || model());
-    Runner::new(PctScheduler::new_from_seed(seed, PCT_DEPTH, schedules.div_ceil(2)), config()).run(move || again());
+    let random = RandomScheduler::new_from_seed(seed, schedules.div_ceil(2));
+    let few_preemptions = PctScheduler::new_from_seed(seed, PCT_DEPTH, schedules.div_ceil(2));
+    Runner::new(random, config()).run(move || model()) + Runner::new(few_preemptions, config()).run(move || again())
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 use crate::explore::explore;
 use kasoku_store::{KeyHash, Memory, Weigh};
+use shuttle::sync::atomic::AtomicBool;
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -113,4 +114,52 @@ fn a_value_that_is_evicted_lives_while_it_is_read_and_the_account_is_right_in_th
         }
         assert_eq!((index.used_bytes(), alive.load(Ordering::SeqCst)), (0, 0), "bytes used, values alive");
     });
+}
+
+#[test]
+fn a_value_that_was_evicted_is_written_elsewhere_only_if_its_key_was_not_invalidated_since() {
+    // Over all schedules: how often a value was written, and how often not. A sample of this many has both.
+    const SCHEDULES_MIN: usize = 1000;
+    let tried = [Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0))];
+    let [written, refused] = tried.clone();
+    let schedules = explore(move || {
+        let (index, alive) = (Arc::new(Index::new(BYTES_MAX, VALUE_BYTES_MAX)), Alive::default());
+        let insert = |number: usize| {
+            let (hash, key) = key(&index, number);
+            index.update(hash, &key, |_| Some(Value::new(&key, 0, 1000, &alive)))
+        };
+        // The last of the values that fit is the first to be evicted.
+        assert!([1, 2, 3, 0].iter().all(|number| insert(*number).is_empty()));
+        let (hash, invalidated) = key(&index, 0);
+        // Whether a tier below has the value of that key.
+        let is_below = Arc::new(AtomicBool::new(false));
+        let evicting = {
+            let (index, alive, is_below) = (index.clone(), alive.clone(), is_below.clone());
+            let (invalidated, written, refused) = (invalidated.clone(), written.clone(), refused.clone());
+            move || {
+                let (hash, key) = key(&index, 4);
+                for evicted in index.update(hash, &key, |_| Some(Value::new(&key, 0, 1000, &alive))) {
+                    let mut count = &refused;
+                    index.unless_changed(&evicted, |value| {
+                        // The invalidation reads the value first. An eviction that comes next finds it requested, and takes another one.
+                        if value.key == invalidated {
+                            is_below.store(true, Ordering::SeqCst);
+                        }
+                        count = &written;
+                    });
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        };
+        let evicting = thread::spawn(evicting);
+        index.update(hash, &invalidated, |_| {
+            is_below.store(false, Ordering::SeqCst);
+            None
+        });
+        evicting.join().unwrap();
+        assert!(!is_below.load(Ordering::SeqCst), "what was invalidated came back");
+    });
+    let [written, refused] = tried.map(|count| count.load(Ordering::SeqCst));
+    let has_both = written > 0 && refused > 0;
+    assert!(has_both || schedules < SCHEDULES_MIN, "written {written} times, refused {refused} times");
 }

@@ -109,6 +109,35 @@ fn a_writer_that_goes_away_at_any_point_leaves_no_reader_waiting_and_nothing_beh
 }
 
 #[test]
+fn a_client_that_asks_again_gets_the_whole_though_writers_go_away_at_any_point() {
+    explore(|| {
+        let site = Site::new();
+        let leavers: Vec<_> = (0..CLIENTS - 1)
+            .map(|_| {
+                spawn(&site, |site| {
+                    let Lookup::Fill(writer, _) = site.look_up(&get(), NOW) else { return };
+                    site.origin();
+                    if thread_rng().r#gen() {
+                        push(&mut begin(writer, &ok()), "0:fir".into()).unwrap();
+                    }
+                })
+            })
+            .collect();
+        let stayer = spawn(&site, |site| {
+            // Each writer that goes away costs it one more request.
+            (0..CLIENTS).map(|_| site.visit(NOW)).find(|got| matches!(got, Got::Whole(_)))
+        });
+        assert_eq!(stayer.join().unwrap(), Some(Got::Whole(page(0))));
+        for leaver in leavers {
+            leaver.join().unwrap();
+        }
+        assert!(matches!(site.look_up(&get(), NOW), Lookup::Hit(..)), "not stored");
+        assert!(site.times_asked() <= CLIENTS, "{} requests at the origin", site.times_asked());
+        site.assert_idle();
+    });
+}
+
+#[test]
 fn readers_that_leave_at_any_point_do_not_disturb_the_others() {
     explore(|| {
         let site = Site::new();

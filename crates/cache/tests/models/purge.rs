@@ -1,9 +1,10 @@
-//! Models of a purge at any point of a fill, of the one key or of a prefix: no request that comes after the purge gets a response that
+//! Models of a purge at any point of a fill, of the one key, a tag or a prefix: no request that comes after the purge gets a response that
 //! the origin made before it.
 
 use crate::explore::explore;
-use crate::site::{Got, NOW, Site, get, spawn, version};
+use crate::site::{Got, NOW, SITE, Site, TAG, get, spawn, version};
 use kasoku_cache::{Lookup, Purge, PurgeScope};
+use kasoku_semantics::tags::Tagged;
 use kasoku_semantics::time::Now;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -27,6 +28,16 @@ fn by_key(site: &Site) {
 
 fn by_prefix(site: &Site) {
     let _ = site.cache.purge_all_of(PurgeScope::Prefix("http://a.example/p"), Purge::Hard, NOW).unwrap();
+}
+
+fn by_tag(site: &Site) {
+    let _ = site.cache.purge_all_of(PurgeScope::Tag(SITE, TAG), Purge::Hard, NOW).unwrap();
+}
+
+/// A write drops the tags of the pages that it has changed.
+fn by_change(site: &Site) {
+    let changed = Tagged { tags: vec![TAG.to_owned()], is_all_known: true };
+    let _ = site.cache.drop_changed_tags(SITE, &changed, NOW);
 }
 
 /// After a soft purge the response is validated before it is used again, so the client gets the origin's current version.
@@ -102,6 +113,16 @@ fn a_purge_of_many_during_a_fill_keeps_its_response_from_being_found_afterwards(
 }
 
 #[test]
+fn a_purge_of_a_tag_during_a_fill_keeps_its_response_from_being_found_afterwards() {
+    during_a_fill(by_tag);
+}
+
+#[test]
+fn a_change_during_a_fill_keeps_its_response_from_being_found_afterwards() {
+    during_a_fill(by_change);
+}
+
+#[test]
 fn a_purge_during_a_validation_keeps_the_old_response_from_being_found_afterwards() {
     during_a_validation(by_key);
 }
@@ -112,6 +133,11 @@ fn a_purge_of_many_during_a_validation_keeps_the_old_response_from_being_found_a
 }
 
 #[test]
+fn a_change_during_a_validation_keeps_the_old_response_from_being_found_afterwards() {
+    during_a_validation(by_change);
+}
+
+#[test]
 fn a_purge_of_what_is_stored_removes_it_for_all_who_ask_afterwards() {
     of_what_is_stored(by_key);
 }
@@ -119,6 +145,11 @@ fn a_purge_of_what_is_stored_removes_it_for_all_who_ask_afterwards() {
 #[test]
 fn a_purge_of_many_removes_what_is_stored_for_all_who_ask_afterwards() {
     of_what_is_stored(by_prefix);
+}
+
+#[test]
+fn a_purge_of_a_tag_removes_what_is_stored_for_all_who_ask_afterwards() {
+    of_what_is_stored(by_tag);
 }
 
 #[test]

@@ -10,12 +10,17 @@ use kasoku_cache::{
 use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::tags::TagTemplate;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
 use shuttle::future::block_on;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread::{self, JoinHandle};
 use std::sync::Arc;
+
+/// The site's name, and the tag of its page.
+pub(crate) const SITE: &str = "a.example";
+pub(crate) const TAG: &str = "page";
 
 pub(crate) const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
 
@@ -53,10 +58,13 @@ impl Site {
     pub(crate) fn with_limits(limits: CacheLimits) -> Arc<Self> {
         let cache = Cache::new(limits);
         let key = cache.key("http://a.example/page");
+        let mut policy = Policy::new(Profile::Safe);
+        policy.tags.site = SITE.to_owned();
+        policy.tags.templates = vec![TagTemplate::parse(TAG).unwrap()];
         Arc::new(Self {
             cache,
             key,
-            policy: Arc::new(Policy::new(Profile::Safe)),
+            policy: Arc::new(policy),
             asked: AtomicUsize::new(0),
             version: AtomicUsize::new(0),
         })
