@@ -61,7 +61,21 @@
 //! states are known, so it should count what its values hold. Values that callers still use after eviction, and values that are being
 //! loaded, are not counted.
 //!
-//! No wait here has a deadline. Bound it where you call: a `load` under a timeout of your runtime may be dropped at any time.
+//! No wait here has a deadline. A call may be dropped at any time, for example by a timeout of your runtime around it. Put the deadline of
+//! a query into the loader: then the query that takes too long is an error, for which an expired value can answer.
+//!
+//! ```
+//! # use kasoku_cache::data::DataCache;
+//! # use std::{sync::Arc, time::Duration};
+//! # async fn query() -> u64 { 42 }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Arc<tokio::time::error::Elapsed>> {
+//! let numbers = DataCache::builder(1 << 20, |_: &u64| 0).stale_if_error(Duration::from_secs(3600)).build();
+//! let within_a_second = || tokio::time::timeout(Duration::from_secs(1), query());
+//! assert_eq!(numbers.load("answer", Duration::from_secs(60), within_a_second).await?, 42);
+//! # Ok(())
+//! # }
+//! ```
 
 mod builder;
 mod flight;

@@ -435,6 +435,20 @@ async fn a_value_that_is_too_heavy_is_returned_and_not_stored_nor_is_the_one_tha
 }
 
 #[tokio::test]
+async fn a_cache_may_have_no_memory_or_any_amount() {
+    for (memory_bytes_max, value_bytes_max) in [(0, u64::MAX), (1, 1), (u64::MAX, 0), (u64::MAX, u64::MAX)] {
+        let cache =
+            DataCache::builder(memory_bytes_max, |_: &Text| usize::MAX).value_bytes_max(value_bytes_max).build();
+        let load = || async { Ok::<_, Infallible>(Loaded::new(text(7)).weight_bytes(100)) };
+        assert_eq!(cache.load("k", TTL, load).await, Ok(text(7)));
+        let is_stored = memory_bytes_max == u64::MAX && value_bytes_max == u64::MAX;
+        assert_eq!(cache.get("k").is_some(), is_stored, "{memory_bytes_max} {value_bytes_max}");
+        cache.insert("k", TTL, text(8));
+        assert_eq!(cache.get("k"), None, "a weight of {} bytes", usize::MAX);
+    }
+}
+
+#[tokio::test]
 async fn a_purge_drops_what_it_covers_and_nothing_else() {
     let app = App::new();
     for (key, tags) in [("post/1", ["p1", "all"]), ("post/2", ["p2", "all"]), ("user/1", ["u1", ""])] {
