@@ -1,5 +1,5 @@
 //! A fill: a response in progress that one task writes and any number of requests read, on any core. What a request that joins does with
-//! a fill: `join` in `engine/src/cache/lookup.rs`. How the bytes reach it: `filling` in `engine/src/deliver/mod.rs`.
+//! a fill: `course`. How the bytes reach it: `filling` in `engine/src/deliver/mod.rs`.
 //!
 //! ```text
 //! Waiting --release--> Released   each waiter asks for itself

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`key`], `shared_request`, `query` | the input of a look-up: a request as its origin sees it |
 //! | [`lookup`] | the decision: hit, join, fill, pass |
+//! | [`course`] | the steps from a look-up to an answer: joins, a second try after a failure, a fetch of its own |
 //! | [`fill`], `collapse`, `pieces` | a response that one task writes and many requests read; the registry of such fills; their bytes |
 //! | `selection` | tells the fills of one key apart: by variant or range, and by the kind of client for which the origin is asked |
 //! | `failing` | recent failed fetches, and what they mean for the next request |
@@ -39,6 +40,7 @@ pub mod budget;
 pub mod coding;
 mod collapse;
 mod completed;
+pub mod course;
 pub mod data;
 pub mod disk;
 pub mod entry;

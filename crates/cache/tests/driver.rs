@@ -1,23 +1,24 @@
-//! A minimal host of the cache, on many threads and without the engine: it looks up, fills, joins, and answers ranges and conditions.
+//! A minimal host of the cache, on many threads and without the engine: it looks up, fills, joins, passes, and answers ranges and conditions.
 //!
 //! It shows how little a host has to do: it asks the origin when the cache says so, hands the origin's answer to the cache, and sends
 //! what the cache selects. The cache and the crates below it decide what may be shared, what the origin sees, what is fresh and what a
 //! client gets.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
+use kasoku_cache::course::{Outcome, Step};
 use kasoku_cache::represent::{HeadContext, Multipart, Representations, Selected};
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{
-    Cache, CacheLimits, CacheRoute, Entry, FillEvent, FillReader, FillWriter, Joined, Lookup, Meta, SharedRequest,
-    Verdict,
+    Cache, CacheLimits, CacheRoute, Entry, FillEvent, FillReader, FillWriter, Joined, Meta, SharedRequest, Verdict,
 };
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::effective_uri::RequestedUri;
 use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::target::write_authority;
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -38,6 +39,8 @@ struct Host {
     answers: Semaphore,
     now_ms: AtomicU64,
     asked: AtomicUsize,
+    /// How many of the next requests the origin leaves without a response.
+    failures: AtomicUsize,
     /// The last request that reached the origin, by target.
     seen: Mutex<HashMap<String, RequestHead>>,
 }
@@ -51,6 +54,7 @@ impl Host {
             answers: Semaphore::new(Semaphore::MAX_PERMITS),
             now_ms: AtomicU64::new(0),
             asked: AtomicUsize::new(0),
+            failures: AtomicUsize::new(0),
             seen: Mutex::default(),
         })
     }
@@ -71,20 +75,57 @@ impl Host {
             return self.stored(&received, &entry);
         }
         let request = SharedRequest::new(&received, &route, &Peer::UNKNOWN);
-        match self.cache.look_up(&request, self.now()) {
-            Lookup::Hit(entry, _, refresh) => {
-                if let Some(writer) = refresh {
-                    self.fill(writer);
+        match self.course(&request).await {
+            Outcome::Stored(entry, _) => self.stored(&received, &entry),
+            Outcome::Filling(meta, reader, _) => self.streamed(&received, &meta, reader).await,
+            Outcome::Fill(writer, _) | Outcome::Alone(writer, _) => self.first(&received, writer).await,
+            Outcome::AloneIfRoom(..) => self.first(&received, self.cache.fill_alone(&request, self.now())).await,
+            Outcome::Pass(_) | Outcome::PassAsVisitor(_) => self.passed(&received).await,
+            Outcome::Failed(..) => failed(),
+            Outcome::Unavailable(..) => (ResponseHead::new(StatusCode::GATEWAY_TIMEOUT), Bytes::new()),
+        }
+    }
+
+    /// Does what the cache says until it is decided how the request is answered. This host bounds no wait.
+    async fn course(self: &Arc<Self>, request: &SharedRequest) -> Outcome {
+        let mut step = self.cache.first_step(request, None, self.now());
+        loop {
+            step = match step {
+                Step::Recall(recalling) => {
+                    recalling.wait().await;
+                    recalling.go_on(self.now())
                 }
-                self.stored(&received, &entry)
-            }
-            Lookup::Join(reader, _) => self.joined(&received, &request, reader).await,
-            Lookup::Fill(writer, _) => match self.fill(writer).await.unwrap() {
-                Filled::Shared(reader) => self.joined(&received, &request, reader).await,
-                Filled::Stored(entry) => self.stored(&received, &entry),
-                Filled::Private(head, body) => (head, body),
+                Step::Begin(writer, then) => {
+                    drop(self.fill(writer));
+                    *then
+                }
+                Step::Wait(waiting) => {
+                    let came = waiting.head().await;
+                    waiting.go_on(Some(came), self.now())
+                }
+                Step::Decided(outcome) => return outcome,
+            };
+        }
+    }
+
+    /// Asks the origin for a fill, and answers the request that began it.
+    async fn first(self: &Arc<Self>, received: &RequestHead, writer: FillWriter) -> (ResponseHead, Bytes) {
+        match self.fill(writer).await {
+            Ok(Filled::Shared(reader)) => match reader.head().await {
+                Joined::Streaming(meta) => self.streamed(received, &meta, reader).await,
+                Joined::Settled(entry, _) => self.stored(received, &entry),
+                Joined::Released(_) | Joined::Failed(_) => failed(),
             },
-            _ => panic!("this host passes nothing"),
+            Ok(Filled::Stored(entry)) => self.stored(received, &entry),
+            Ok(Filled::Private(head, body)) => (head, body),
+            Err(_) => failed(),
+        }
+    }
+
+    async fn passed(&self, received: &RequestHead) -> (ResponseHead, Bytes) {
+        match self.ask(received).await {
+            Some((head, body)) => (head, Bytes::from(body)),
+            None => failed(),
         }
     }
 
@@ -93,63 +134,70 @@ impl Host {
         let (filled, receiver) = oneshot::channel();
         let host = self.clone();
         tokio::spawn(async move {
-            let request_time = host.now();
-            let request = writer.prepare();
-            let (head, body) = host.ask(&request).await;
-            let verdict = writer.on_response(&OriginExchange {
-                response: &head,
-                request_time,
-                response_time: host.now(),
-                body_length: Some(body.len() as u64),
-                is_file: false,
-            });
-            match verdict {
-                Verdict::Write(mut writer) => {
-                    let _ = filled.send(Filled::Shared(writer.reader()));
-                    for piece in body.as_bytes().chunks(3) {
-                        writer.push(Bytes::copy_from_slice(piece)).await.unwrap();
-                        tokio::task::yield_now().await;
+            // The cache asks again where a part did not fit.
+            for _ in 0..2 {
+                let request_time = host.now();
+                let request = writer.prepare();
+                let Some((head, body)) = host.ask(&request).await else {
+                    if let Ok((entry, _)) = writer.on_failure(Reason::OriginClosedEarly, host.now()) {
+                        let _ = filled.send(Filled::Stored(entry));
                     }
-                    writer.finish(None);
-                }
-                Verdict::Settled(entry, _) => drop(filled.send(Filled::Stored(entry))),
-                Verdict::Private(_) => drop(filled.send(Filled::Private(head, body.into()))),
-                _ => panic!("neither files nor parts"),
+                    return;
+                };
+                let verdict = writer.on_response(&OriginExchange {
+                    response: &head,
+                    request_time,
+                    response_time: host.now(),
+                    body_length: Some(body.len() as u64),
+                    is_file: false,
+                });
+                let _ = match verdict {
+                    Verdict::Write(mut writer) => {
+                        let _ = filled.send(Filled::Shared(writer.reader()));
+                        for piece in body.as_bytes().chunks(3) {
+                            if writer.push(Bytes::copy_from_slice(piece)).await.is_err() {
+                                return;
+                            }
+                            tokio::task::yield_now().await;
+                        }
+                        writer.finish(None);
+                        return;
+                    }
+                    Verdict::Settled(entry, _) => filled.send(Filled::Stored(entry)),
+                    Verdict::Private(_) | Verdict::External { .. } => filled.send(Filled::Private(head, body.into())),
+                    Verdict::AskAgain(again) => {
+                        writer = again;
+                        continue;
+                    }
+                };
+                return;
             }
         });
         receiver
     }
 
-    async fn ask(&self, request: &RequestHead) -> (ResponseHead, &'static str) {
+    async fn ask(&self, request: &RequestHead) -> Option<(ResponseHead, &'static str)> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.seen.lock().unwrap().insert(request.target.clone(), request.clone());
         self.answers.acquire().await.unwrap().forget();
+        let fails = |failures: usize| failures.checked_sub(1);
+        if self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails).is_ok() {
+            return None;
+        }
         let (head, body) = (self.page)(request);
-        if head.status == StatusCode::NOT_MODIFIED { (head, "") } else { (head, body) }
+        Some(if head.status == StatusCode::NOT_MODIFIED { (head, "") } else { (head, body) })
     }
 
     /// What a request gets of a fill.
-    async fn joined(
-        &self,
-        received: &RequestHead,
-        request: &SharedRequest,
-        mut reader: FillReader,
-    ) -> (ResponseHead, Bytes) {
-        match reader.head().await {
-            Joined::Streaming(meta) if self.cache.may_share(request, &meta, self.now()) => {
-                let mut body = Vec::new();
-                loop {
-                    match reader.next().await {
-                        FillEvent::Chunk(piece) => body.extend_from_slice(&piece),
-                        FillEvent::End(_) => return (self.filling(received, &meta), body.into()),
-                        FillEvent::Spooled(_) | FillEvent::Cut => panic!("cut"),
-                    }
-                }
+    async fn streamed(&self, received: &RequestHead, meta: &Meta, mut reader: FillReader) -> (ResponseHead, Bytes) {
+        let mut body = Vec::new();
+        loop {
+            match reader.next().await {
+                FillEvent::Chunk(piece) => body.extend_from_slice(&piece),
+                FillEvent::End(_) => return (self.filling(received, meta), body.into()),
+                // This host has no disk.
+                FillEvent::Spooled(_) | FillEvent::Cut => return failed(),
             }
-            Joined::Settled(entry, _) if self.cache.may_share(request, &entry.meta, self.now()) => {
-                self.stored(received, &entry)
-            }
-            _ => panic!("not for this request"),
         }
     }
 
@@ -182,7 +230,8 @@ impl Host {
                 context.unsatisfiable(length, &mut head);
                 Vec::new()
             }
-            Selected::Incomplete => panic!("the look-up has seen to it"),
+            // Only for a body outside of the cache, and this host has none.
+            Selected::Incomplete => return failed(),
         };
         (head, body.into())
     }
@@ -205,6 +254,10 @@ impl Host {
     fn times_asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
+}
+
+fn failed() -> (ResponseHead, Bytes) {
+    (ResponseHead::new(StatusCode::BAD_GATEWAY), Bytes::new())
 }
 
 /// What the client that began a fill gets.
@@ -341,4 +394,57 @@ async fn variants_are_told_apart() {
         assert_eq!(&*body, b"english");
     }
     assert_eq!(host.times_asked(), 2);
+}
+
+/// Answers so many requests for a page at the same time, and counts the answers by status.
+async fn visitors(host: &Arc<Host>, count: usize) -> HashMap<StatusCode, usize> {
+    let visits: Vec<_> = (0..count)
+        .map(|_| {
+            let host = host.clone();
+            tokio::spawn(async move { host.serve(get("/page")).await })
+        })
+        .collect();
+    let mut answers = HashMap::new();
+    for visit in visits {
+        let (head, body) = visit.await.unwrap();
+        assert_eq!(body.is_empty(), head.status != StatusCode::OK);
+        *answers.entry(head.status).or_default() += 1;
+    }
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_response_for_one_client_sends_the_others_to_the_origin() {
+    let host = Host::new(|_| (ResponseHead::new(StatusCode::OK).with("Cache-Control", "private"), TEXT));
+    assert_eq!(visitors(&host, 8).await, HashMap::from([(StatusCode::OK, 8)]));
+    assert_eq!(host.times_asked(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn after_a_failure_one_more_request_is_sent_for_all_others() {
+    let host = Host::new(page);
+    host.failures.store(1, Ordering::SeqCst);
+    assert_eq!(visitors(&host, 8).await, HashMap::from([(StatusCode::BAD_GATEWAY, 1), (StatusCode::OK, 7)]));
+    assert_eq!(host.times_asked(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_origin_that_fails_again_is_left_alone() {
+    let host = Host::new(page);
+    host.failures.store(usize::MAX, Ordering::SeqCst);
+    let all_fail = HashMap::from([(StatusCode::BAD_GATEWAY, 8)]);
+    assert_eq!(visitors(&host, 8).await, all_fail);
+    let asked = host.times_asked();
+    assert!((2..8).contains(&asked), "{asked}");
+    assert_eq!(visitors(&host, 8).await, all_fail);
+    assert_eq!(host.times_asked(), asked, "the failure of a moment ago answers");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_origin_is_not_asked_for_a_client_that_wants_a_stored_response_only() {
+    let host = Host::new(page);
+    let (head, _) = host.serve(get("/page").with("Cache-Control", "only-if-cached")).await;
+    assert_eq!((head.status, host.times_asked()), (StatusCode::GATEWAY_TIMEOUT, 0));
+    host.serve(RequestHead { method: Method::HEAD, ..get("/page") }).await;
+    assert_eq!(host.times_asked(), 1, "a HEAD that misses passes");
 }

@@ -24,6 +24,46 @@ pub enum Fwd {
 }
 
 impl Fwd {
+    /// The kind of reason for which a request is forwarded.
+    fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::UriMiss
+            | Reason::Purged
+            | Reason::Invalidated
+            | Reason::KeepExceeded
+            | Reason::RulesChanged
+            | Reason::SendfileChanged
+            | Reason::HitForMiss => Self::UriMiss,
+            Reason::VaryMiss => Self::VaryMiss,
+            Reason::PartialMiss => Self::Partial,
+            Reason::Stale | Reason::StaleNoCache | Reason::StaleMustRevalidate | Reason::NoLifetime => Self::Stale,
+            Reason::ClientNoCache
+            | Reason::ClientMaxAge
+            | Reason::ClientMinFresh
+            | Reason::RequestNoStore
+            | Reason::OriginCondition
+            | Reason::IfRangeMiss
+            | Reason::RequestBodyOnGet
+            | Reason::HeadOnly => Self::Request,
+            Reason::Method => Self::Method,
+            Reason::PassRule
+            | Reason::PassUrl
+            | Reason::PassParameter
+            | Reason::PassTagValue
+            | Reason::PageTextMissing
+            | Reason::PersonalPage
+            | Reason::EndlessStream
+            | Reason::LeakGuard
+            | Reason::LeakGuardPending
+            | Reason::PassSession
+            | Reason::PassCredentialInUrl
+            | Reason::PassAuthorization
+            | Reason::PassCookie
+            | Reason::Upgrade => Self::Bypass,
+            _ => Self::Miss,
+        }
+    }
+
     /// The token of RFC 9211.
     pub fn token(self) -> &'static str {
         match self {
@@ -59,6 +99,21 @@ pub struct CacheStatus {
 }
 
 impl CacheStatus {
+    /// The status of a request that a stored response answers without the origin, for this reason. `ttl`: the freshness left, in seconds.
+    pub fn of_hit(reason: Reason, ttl: i64) -> Self {
+        Self { hit: true, ttl: Some(ttl), detail: Some(reason), ..Self::default() }
+    }
+
+    /// The status of a request for which the origin is asked, for this reason.
+    pub fn forwarded(reason: Reason) -> Self {
+        Self { fwd: Some(Fwd::of(reason)), detail: Some(reason), ..Self::default() }
+    }
+
+    /// The status of a request that waits for another request's fill. `reason`: why no stored response answers it.
+    pub fn joined(reason: Reason) -> Self {
+        Self { collapsed: true, detail: Some(Reason::Collapsed), ..Self::forwarded(reason) }
+    }
+
     /// Appends the member, as `cache_name` (a token): `kasoku; hit; ttl=12; detail=hit`.
     pub fn write(&self, cache_name: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(cache_name.as_bytes());

@@ -18,12 +18,12 @@ use crate::observe::timing::OriginTime;
 use crate::origin::fetch_context::FetchContext;
 use crate::origin_client::Response;
 use crate::request::forward::Audience;
-use crate::request::respond::forwarded;
 use crate::request::route::Routed;
 use crate::visitors::session;
 use fill_task::FillTask;
 pub(crate) use fill_task::is_of_a_long_file;
 use http::StatusCode;
+use kasoku_cache::course::settled;
 use kasoku_cache::{FillWriter, Joined};
 use kasoku_origin::Interim;
 use kasoku_semantics::cache_status::CacheStatus;
@@ -52,10 +52,10 @@ pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWrite
             biased;
             Some(head) = interim.recv() => to_client.interim(head).await,
             event = &mut events => break event,
-            () = exchange.gone() => return Answer::ClientGone(forwarded(miss), IntendedUse::Cacheable),
+            () = exchange.gone() => return Answer::ClientGone(CacheStatus::forwarded(miss), IntendedUse::Cacheable),
         }
     };
-    let status = forwarded(miss);
+    let status = CacheStatus::forwarded(miss);
     match event {
         Ok(event) => answer(exchange, routed, event, status).await,
         Err(_) => Answer::Synthetic(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
@@ -78,18 +78,13 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
                 Answer::Synthetic(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
             }
         },
-        FirstClientEvent::Stored(
-            entry,
-            reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected | Reason::HitMemcached | Reason::HitRedis),
-        ) => Answer::hit(entry, reason, exchange.worker.now()),
-        // A 304 that opens a session, while the visitor's own was set aside. That session is in the head, for this client alone.
-        FirstClientEvent::Stored(entry, _) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {
-            Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
-        }
         FirstClientEvent::Stored(entry, reason) => {
-            status.fwd_status = Some(304);
-            let stored = reason == Reason::Revalidated;
-            Answer::Stored(entry, CacheStatus { detail: Some(reason), stored, ..status })
+            let status = settled(&entry, reason, status, exchange.worker.now());
+            // A 304 that opens a session, while the visitor's own was set aside. That session is in the head, for this client alone.
+            if !status.hit && session::opens_another(exchange, routed, &entry.meta.head.fields) {
+                return Box::pin(pass(exchange, routed, None, Reason::PassSession)).await;
+            }
+            Answer::Stored(entry, status)
         }
         FirstClientEvent::PrivateWithStoredCopy(response, stored) => {
             Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { stored, ..status })

@@ -18,7 +18,6 @@ use crate::exchange::Exchange;
 use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
 use crate::exchange::delivered::Delivered;
 use crate::origin_client::{Body, Response};
-use crate::request::respond::forwarded;
 use http::{Method, StatusCode};
 use kasoku_cache::represent::Representations;
 use kasoku_cache::{FillEvent, FillReader, Meta};
@@ -249,7 +248,7 @@ async fn switched(exchange: &Exchange, response: Response) -> Delivered {
     exchange.door.complete(&mut head, Follows::Protocol, false);
     let written = send_head(exchange, head).await;
     let tunnel = response.body.into_tunnel().filter(|_| written.is_ok());
-    let cache = Some(forwarded(Reason::Upgrade));
+    let cache = Some(CacheStatus::forwarded(Reason::Upgrade));
     Delivered { tunnel, is_whole: written.is_ok(), cache, ..Delivered::cut(code) }
 }
 

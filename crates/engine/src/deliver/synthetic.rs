@@ -5,7 +5,6 @@ use crate::door::{Follows, HeadWriter};
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
-use crate::request::respond::forwarded;
 use http::{Method, StatusCode};
 use kasoku_cache::represent::HeadSink;
 use kasoku_semantics::cache_status::CacheStatus;
@@ -60,6 +59,6 @@ pub(crate) async fn options(exchange: &Exchange) -> Delivered {
     let mut head = exchange.head().of(StatusCode::OK);
     head.date_unless_in(&Fields::new(), exchange.worker.now());
     head.field("Allow", ALLOWED);
-    let status = CacheStatus { fwd: None, ..forwarded(Reason::Method) };
+    let status = CacheStatus { fwd: None, ..CacheStatus::forwarded(Reason::Method) };
     Outgoing::begin(exchange, head, StatusCode::OK, Follows::Length(0), status).all(iter::empty()).await
 }

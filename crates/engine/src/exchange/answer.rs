@@ -3,7 +3,6 @@
 use crate::error::Fault;
 use crate::exchange::open_entry::OpenEntry;
 use crate::origin_client::Response;
-use crate::request::respond;
 use http::StatusCode;
 use kasoku_cache::{Entry, FillReader, Meta};
 use kasoku_semantics::cache_status::CacheStatus;
@@ -55,6 +54,6 @@ impl Answer {
     /// A hit with a stored response, for this reason.
     pub(crate) fn hit(entry: Arc<Entry>, reason: Reason, now: Now) -> Self {
         let remaining = entry.meta.freshness.remaining(now);
-        Self::Stored(entry, respond::hit(reason, remaining))
+        Self::Stored(entry, CacheStatus::of_hit(reason, remaining))
     }
 }

@@ -4,59 +4,9 @@ use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
 use kasoku_semantics::reason::Reason;
 
-/// The status of a request that was answered without the origin.
-pub(crate) fn hit(reason: Reason, ttl: i64) -> CacheStatus {
-    CacheStatus { hit: true, ttl: Some(ttl), detail: Some(reason), ..CacheStatus::default() }
-}
-
-/// The status of a request for which the origin was asked, for that reason.
-pub(crate) fn forwarded(reason: Reason) -> CacheStatus {
-    CacheStatus { fwd: Some(fwd(reason)), detail: Some(reason), ..CacheStatus::default() }
-}
-
 /// The status of a request that is refused: neither the cache nor an origin was asked.
 pub(crate) fn refused() -> CacheStatus {
     CacheStatus { detail: Some(Reason::RefusedUrl), ..CacheStatus::default() }
-}
-
-/// The kind of reason for which a request is forwarded (RFC 9211 section 2.2).
-pub(crate) fn fwd(reason: Reason) -> Fwd {
-    match reason {
-        Reason::UriMiss
-        | Reason::Purged
-        | Reason::Invalidated
-        | Reason::KeepExceeded
-        | Reason::RulesChanged
-        | Reason::SendfileChanged
-        | Reason::HitForMiss => Fwd::UriMiss,
-        Reason::VaryMiss => Fwd::VaryMiss,
-        Reason::PartialMiss => Fwd::Partial,
-        Reason::Stale | Reason::StaleNoCache | Reason::StaleMustRevalidate | Reason::NoLifetime => Fwd::Stale,
-        Reason::ClientNoCache
-        | Reason::ClientMaxAge
-        | Reason::ClientMinFresh
-        | Reason::RequestNoStore
-        | Reason::OriginCondition
-        | Reason::IfRangeMiss
-        | Reason::RequestBodyOnGet
-        | Reason::HeadOnly => Fwd::Request,
-        Reason::Method => Fwd::Method,
-        Reason::PassRule
-        | Reason::PassUrl
-        | Reason::PassParameter
-        | Reason::PassTagValue
-        | Reason::PageTextMissing
-        | Reason::PersonalPage
-        | Reason::EndlessStream
-        | Reason::LeakGuard
-        | Reason::LeakGuardPending
-        | Reason::PassSession
-        | Reason::PassCredentialInUrl
-        | Reason::PassAuthorization
-        | Reason::PassCookie
-        | Reason::Upgrade => Fwd::Bypass,
-        _ => Fwd::Miss,
-    }
 }
 
 /// Fields of a cache between us and the origin that our own fields replace. (Cache-Status is a list: each cache adds to it.)

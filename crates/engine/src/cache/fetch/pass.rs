@@ -17,7 +17,6 @@ use crate::origin_client::Response;
 use crate::request::changing;
 use crate::request::forward::{Audience, forward};
 use crate::request::request_id::{self, RequestIdDigits};
-use crate::request::respond::forwarded;
 use crate::request::route::{Routed, canonical};
 use crate::sites::ActiveRoute;
 use crate::visitors::session;
@@ -48,7 +47,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     if audience == Audience::OneClient {
         outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut RequestIdDigits::default()));
     }
-    let status = forwarded(reason);
+    let status = CacheStatus::forwarded(reason);
     let fresh = tokio::select! {
         biased;
         fresh = own_link(exchange, routed, upgrade) => fresh,
@@ -239,7 +238,7 @@ fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: 
 
 /// Stores the answer to a POST for later GETs, while the client reads it.
 fn store_beside(exchange: &Exchange, writer: FillWriter, response: Response, request_time: Now) -> Answer {
-    let mut status = forwarded(Reason::Method);
+    let mut status = CacheStatus::forwarded(Reason::Method);
     let response_time = exchange.worker.now();
     let verdict = writer.on_response(&OriginExchange {
         response: &response.head,

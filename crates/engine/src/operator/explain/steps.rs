@@ -5,7 +5,7 @@ use crate::operator::explain::shown::{self, ConfigName, Point, printable};
 use crate::operator::explain::{Explanation, OriginSample, RoutedQuestion, SharedLookup, Stored, StoredEntry};
 use crate::request::changing;
 use crate::request::notes::{DroppedCookies, Notes, list_of};
-use crate::request::respond::{self, forwarded};
+use crate::request::respond;
 use crate::sites::{ActiveRoute, ActiveRule, ActiveSite};
 use kasoku_cache::inspect::{Inspection, LookupOutcome, Tier};
 use kasoku_cache::{Body, Cache, SharedRequest};
@@ -152,13 +152,15 @@ impl Explaining<'_> {
         let status = match self.inspection.outcome {
             LookupOutcome::Hit(reason) => {
                 let ttl = self.inspection.entry.as_ref().map(|entry| entry.meta.freshness.remaining(self.now));
-                return respond::hit(reason, ttl.unwrap_or_default());
+                return CacheStatus::of_hit(reason, ttl.unwrap_or_default());
             }
-            LookupOutcome::Failed(why, miss) => return CacheStatus { fwd: None, detail: Some(why), ..forwarded(miss) },
-            LookupOutcome::Unavailable(reason) => return CacheStatus { fwd: None, ..forwarded(reason) },
-            LookupOutcome::Pass(reason) => return forwarded(reason),
+            LookupOutcome::Failed(why, miss) => {
+                return CacheStatus { fwd: None, detail: Some(why), ..CacheStatus::forwarded(miss) };
+            }
+            LookupOutcome::Unavailable(reason) => return CacheStatus { fwd: None, ..CacheStatus::forwarded(reason) },
+            LookupOutcome::Pass(reason) => return CacheStatus::forwarded(reason),
             LookupOutcome::Refused(_) => return respond::refused(),
-            LookupOutcome::Ask(reason) => forwarded(reason),
+            LookupOutcome::Ask(reason) => CacheStatus::forwarded(reason),
         };
         match answer {
             None => status,
