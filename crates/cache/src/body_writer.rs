@@ -8,6 +8,7 @@ use crate::disk::{DiskPart, Spool, Spooled};
 use crate::fill::{Fill, FillPhase, FillReader};
 use crate::pieces::Placement;
 use crate::refusals::StoreRefusal;
+use crate::represent::shared_head;
 use crate::save::{Finished, PartOf, Saved};
 use crate::{Cache, Entry, Meta, SharedRequest};
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::reuse::OriginFailure;
 use kasoku_semantics::time::Now;
 use kasoku_store::disk::LargeError;
-use kasoku_wire::Fields;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::sync::Arc;
 
 /// How far a reader of a body that can't be stored may fall behind the fastest reader, in bytes beyond the largest object.
@@ -121,6 +122,16 @@ impl BodyWriter {
             self.remember_refusal(budget.is_full());
         }
         if is_storable { Ok(()) } else { self.keep_pace().await }
+    }
+
+    /// The head for the client that began the fill: the origin's own, with the fields that are not stored. `sent`: the request that the
+    /// origin got.
+    pub fn first_head(&self, sent: &RequestHead, response: &ResponseHead) -> ResponseHead {
+        // The client gets the whole, and the origin's head is that of a part.
+        if self.completes() {
+            return self.meta.head.clone();
+        }
+        shared_head(sent, response, &self.meta, self.request.policy())
     }
 
     /// The length of a part, as its Content-Range says.

@@ -16,7 +16,8 @@
 mod head;
 mod multipart;
 
-pub use head::{HeadContext, HeadSink, date_unless_in, fields_where, via};
+pub(crate) use head::shared_head;
+pub use head::{HeadContext, HeadSink, date_unless_in, fields_where, own_head, via};
 pub use multipart::Multipart;
 
 use crate::{Body, Entry, Meta};
@@ -72,6 +73,16 @@ pub enum Selected<'e> {
     Unsatisfiable(u64),
     /// The body is external, or some of the requested bytes are not stored. A hit covers the request, so only the first occurs after one.
     Incomplete,
+}
+
+/// What a client gets of a response that a fill brings.
+pub enum SelectedFilling {
+    /// A 304: the client has this representation.
+    NotModified(Representation),
+    /// The whole, or the part that the origin has sent.
+    Whole,
+    /// This part of the whole (206).
+    Part(ByteRange),
 }
 
 impl Representations {
@@ -139,6 +150,22 @@ impl Representations {
                 _ => Selected::Parts(ranges),
             },
             RangeOutcome::Unsatisfiable => Selected::Unsatisfiable(length),
+        }
+    }
+
+    /// What the request gets of a response that a fill brings, by its conditions and its range. `length` is the length of the whole, where it
+    /// is known.
+    pub fn select_filling(&self, request: &RequestHead, meta: &Meta, length: Option<u64>, now: Now) -> SelectedFilling {
+        if let Some(representation) = self.known(request, meta, now) {
+            return SelectedFilling::NotModified(representation);
+        }
+        // A fill of a 206 goes out as it is.
+        let is_whole = meta.head.status == StatusCode::OK;
+        match length.filter(|_| is_whole).map(|length| self.range(request, meta, length)) {
+            Some(RangeOutcome::Ranges(ranges)) if ranges.len() == 1 => {
+                ranges.first().map_or(SelectedFilling::Whole, |range| SelectedFilling::Part(*range))
+            }
+            _ => SelectedFilling::Whole,
         }
     }
 

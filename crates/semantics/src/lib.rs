@@ -16,7 +16,7 @@
 //! | how does the cache validate it, and what does the origin's answer change? | [`validation`] |
 //! | may the origin's answer be stored, and which of its fields? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`], [`media_type`] |
 //! | for how long, by the operator's grant, and on which condition? | [`grant`], [`effective`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
-//! | is a page the same for all visitors? | [`difference`] |
+//! | is a page the same for all visitors? does its URL belong to one? | [`difference`], [`url_credentials`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
 //! | what is the client told about it? | [`downstream`], [`cache_status`], [`our_name`], [`reason`] |
 //! | what is the operator told about it, line by line, and what would help? | [`evidence`], [`ground`], [`mod@advice`], [`suggestion`] |
@@ -75,6 +75,7 @@ pub mod suggestion;
 pub mod tags;
 pub mod time;
 pub mod unkeyed;
+pub mod url_credentials;
 pub mod url_path;
 pub mod validation;
 pub mod validators;

@@ -8,11 +8,14 @@ use http::{StatusCode, Version};
 use kasoku_semantics::Validators;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, Representation, coded_tag, goes_with_coded, lacks_vary};
-use kasoku_semantics::downstream::confinement;
+use kasoku_semantics::downstream::{announce_lifetime, confinement};
+use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::our_name::via_member;
+use kasoku_semantics::policy::Policy;
 use kasoku_semantics::precondition::goes_into_not_modified;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::time::Now;
+use kasoku_semantics::validators::withhold;
 use kasoku_wire::field::content_range::ContentRange;
 use kasoku_wire::field::date;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -234,6 +237,29 @@ fn vary_by_coding(fields: &Fields, to: &mut impl HeadSink) {
     if lacks_vary(fields) {
         to.field(b"Vary", b"Accept-Encoding");
     }
+}
+
+/// The origin's head as the client that asked gets it: without the fields about the connection, and without Age, which is written anew.
+pub fn own_head(head: &ResponseHead) -> ResponseHead {
+    let mut head = head.clone();
+    strip_hop_by_hop(&mut head.fields);
+    head.fields.remove("age");
+    head
+}
+
+/// The same for a response that others get as well, as `meta`. Where a lifetime is granted, the first client gets what they get: no
+/// cookies, since the operator ignores them, and the lifetime as clients are told it.
+pub(crate) fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, policy: &Policy) -> ResponseHead {
+    let mut head = own_head(head);
+    if policy.grant.is_granting() {
+        head.fields.remove("set-cookie");
+        head.fields.remove("set-cookie2");
+        announce_lifetime(request, &mut head, &meta.freshness, policy);
+    }
+    if meta.validators() == Validators::OwnTag {
+        withhold(request, &mut head, meta.freshness.response_time);
+    }
+    head
 }
 
 /// Writes Date, where the message has none.

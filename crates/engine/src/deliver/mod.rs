@@ -19,7 +19,7 @@ use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
 use crate::exchange::delivered::Delivered;
 use crate::origin_client::{Body, Response};
 use http::{Method, StatusCode};
-use kasoku_cache::represent::Representations;
+use kasoku_cache::represent::{Representations, SelectedFilling};
 use kasoku_cache::{FillEvent, FillReader, Meta};
 use kasoku_metrics::Counter;
 use kasoku_options::HitHeaders;
@@ -30,7 +30,7 @@ use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::downstream::confine;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::precondition::{Precondition, precondition};
-use kasoku_semantics::range::{ByteRange, RangeOutcome};
+use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::passing;
 use kasoku_wire::ResponseHead;
@@ -80,16 +80,14 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let representations = Representations::of_filling(&request.fields, codings, meta, length);
     let context = head_context(exchange, &representations);
     let mut head = exchange.head();
-    if let Some(representation) = representations.known(request, meta, exchange.now()) {
-        context.not_modified(meta, representation, None, &mut head);
-        let out = Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Follows::Nothing, status);
-        return out.all(iter::empty()).await;
-    }
-    // A fill of a 206 goes out as it is.
-    let is_whole = meta.head.status == StatusCode::OK;
-    let wanted = match length.filter(|_| is_whole).map(|length| representations.range(request, meta, length)) {
-        Some(RangeOutcome::Ranges(ranges)) => ranges.first().copied().filter(|_| ranges.len() == 1),
-        _ => None,
+    let wanted = match representations.select_filling(request, meta, length, exchange.now()) {
+        SelectedFilling::NotModified(representation) => {
+            context.not_modified(meta, representation, None, &mut head);
+            let out = Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Follows::Nothing, status);
+            return out.all(iter::empty()).await;
+        }
+        SelectedFilling::Part(range) => Some(range),
+        SelectedFilling::Whole => None,
     };
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
     context.filling(meta, (wanted, length), &status, &mut head);

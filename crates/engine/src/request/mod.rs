@@ -6,7 +6,6 @@
 //! | `message`, `peer` | the request as it was sent, and the peer of its connection |
 //! | `route` | trusted proxies, effective URI, site, rule, key |
 //! | `path` | a path as applications read it, for finding the rule |
-//! | `url_credentials` | URLs that pass, since they hold a credential |
 //! | `changing` | what the request changes, by the configuration |
 //! | `passes` | which requests pass without a look-up, and why |
 //! | `forward` | the request as it goes to the origin |
@@ -23,4 +22,3 @@ pub(crate) mod peer;
 pub(crate) mod request_id;
 pub(crate) mod respond;
 pub(crate) mod route;
-pub(crate) mod url_credentials;

@@ -10,7 +10,6 @@ mod routed;
 use crate::error::Fault;
 use crate::recycle::BufferPool;
 use crate::request::path::PathReader;
-use crate::request::url_credentials;
 use crate::sites::{ActiveRoute, ActiveSite};
 pub(crate) use authority::KnownAuthority;
 use find::{TargetParts, find, stands_for};
@@ -19,6 +18,7 @@ use kasoku_options::UrlPattern;
 use kasoku_semantics::effective_uri::{RequestedUri, UriParts, split, without_path_parameters, write_normalised};
 use kasoku_semantics::invalidation::location_target;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::url_credentials;
 use kasoku_wire::target::write_authority;
 use kasoku_wire::{Fields, RequestHead};
 use proxied::Proxied;
@@ -194,8 +194,8 @@ fn route_in(
 /// Why a request passes for its URL, if it does: for a credential, or for a parameter or value that the pages of the route don't take.
 fn passes_by_query(target: &str, read: &str, route: &ActiveRoute) -> Option<Reason> {
     let is_short = !std::ptr::eq(target, read);
-    let credential = url_credentials::passes(target, route);
-    let credential = credential.or_else(|| is_short.then(|| url_credentials::passes(read, route)).flatten());
+    let by_credential = |target| url_credentials::passes(target, &route.policy, &route.session.cookies);
+    let credential = by_credential(target).or_else(|| if is_short { by_credential(read) } else { None });
     credential.or_else(|| parameters::passes(read, route))
 }
 

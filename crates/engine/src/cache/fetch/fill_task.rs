@@ -20,17 +20,15 @@ use crate::visitors::session;
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_cache::verdict::OriginExchange;
-use kasoku_cache::{ExternalBody, FillWriter, Meta, Verdict};
+use kasoku_cache::{ExternalBody, FillWriter, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Error, Interim, NoUpload};
 use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::freshness::freshness;
-use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
-use kasoku_semantics::validators::{Validators, withhold};
 use kasoku_visitors::anonymous_cookies;
 use kasoku_visitors::leak_guard::{Comparison, ComparisonTicket, FetchedPage, check, is_to_be_compared};
 use kasoku_visitors::pattern::Pattern;
@@ -110,11 +108,7 @@ impl FillTask {
                 Verdict::Write(body) => {
                     // The client that began the fill may have left; others may wait, and the response is worth storing.
                     let dropped = DroppedCookies::of(&request, &response.head, &body.meta().freshness, &self.route);
-                    let head = match body.completes() {
-                        // The client gets the whole, and the origin's head is that of a part.
-                        true => body.meta().head.clone(),
-                        false => shared_head(&request, &response.head, body.meta(), &self.route),
-                    };
+                    let head = body.first_head(&request, &response.head);
                     let _ = events.send(FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
                     return pump(self.worker, response, body, self.fetch_context.time, lease).await;
                 }
@@ -364,29 +358,6 @@ pub(crate) fn is_of_a_long_file(route: &ActiveRoute, response: &Response) -> boo
         _ => response.body.length(),
     };
     complete > Some(route.file_stored_bytes_max) && !route.compression.apply_to(&response.head)
-}
-
-/// The origin's head as the client that asked gets it: without the fields about the connection, and without Age, which is written anew.
-pub(super) fn own_head(head: &ResponseHead) -> ResponseHead {
-    let mut head = head.clone();
-    strip_hop_by_hop(&mut head.fields);
-    head.fields.remove("age");
-    head
-}
-
-/// The same for a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookies,
-/// since the operator ignores them, and the lifetime as clients are told it.
-fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, route: &ActiveRoute) -> ResponseHead {
-    let mut head = own_head(head);
-    if route.policy.grant.is_granting() {
-        head.fields.remove("set-cookie");
-        head.fields.remove("set-cookie2");
-        announce_lifetime(request, &mut head, &meta.freshness, &route.policy);
-    }
-    if meta.validators() == Validators::OwnTag {
-        withhold(request, &mut head, meta.freshness.response_time);
-    }
-    head
 }
 
 /// Hands interim responses to the task of the client that began the fill.

@@ -3,7 +3,6 @@
 
 use crate::cache::changes::Changing;
 use crate::cache::fetch::fill_body::pump;
-use crate::cache::fetch::fill_task::own_head;
 use crate::cache::fetch::fresh_link::{self, VisitorLink};
 use crate::cache::fetch::to_client::{ToClient, failed};
 use crate::exchange::Exchange;
@@ -21,6 +20,7 @@ use crate::request::route::{Routed, canonical};
 use crate::sites::ActiveRoute;
 use crate::visitors::session;
 use http::{Method, StatusCode};
+use kasoku_cache::represent::own_head;
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{FillWriter, SharedRequest, Verdict};
 use kasoku_metrics::Counter;

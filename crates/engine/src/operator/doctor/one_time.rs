@@ -3,8 +3,8 @@
 //! It looks for words in the path and in the names of parameters. A word that is there by chance (`keyboard`) costs a proposal,
 //! and a missed word may cost a visitor their link. So a word counts anywhere in the text.
 
-use crate::request::url_credentials;
 use kasoku_semantics::query::{any_pair, name_and_value, path_and_query, read_name};
+use kasoku_semantics::url_credentials;
 use percent_encoding::percent_decode_str;
 
 /// Words in such links, in lower case.

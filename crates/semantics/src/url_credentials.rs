@@ -13,10 +13,10 @@
 //!
 //! In profile `rfc` this holds only where a lifetime is granted: without a grant, an application that says `public` is believed.
 
-use crate::sites::ActiveRoute;
-use kasoku_semantics::policy::Profile;
-use kasoku_semantics::query::{any_pair, name_and_value, pairs, path_and_query, read_name};
-use kasoku_semantics::reason::Reason;
+use crate::glob::is_match;
+use crate::policy::Policy;
+use crate::query::{any_pair, name_and_value, pairs, path_and_query, read_name};
+use crate::reason::Reason;
 
 /// Names of parameters that are credentials, as [`folded`] writes them.
 const NAMES: [&str; 66] = [
@@ -97,15 +97,14 @@ const ODD: [u8; 5] = *b";(%+[";
 /// Beginnings of names, as [`folded`] writes them. Each server adds something to ASP's; OpenID and HybridAuth have many names with theirs.
 const BEGINNINGS: [&str; 3] = ["aspsessionid", "openid_", "hauth_"];
 
-/// Why a request for that target passes because of a credential in its URL, if it does.
-pub(crate) fn passes(target: &str, route: &ActiveRoute) -> Option<Reason> {
-    let policy = &route.policy;
-    let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
-    (is_guarded && are_in(target, &route.session.cookies)).then_some(Reason::PassCredentialInUrl)
+/// Why a request for that target passes because of a credential in its URL, if it does. `sessions`: globs over the names of the site's
+/// session cookies.
+pub fn passes(target: &str, policy: &Policy, sessions: &[String]) -> Option<Reason> {
+    (policy.protects_visitors() && are_in(target, sessions)).then_some(Reason::PassCredentialInUrl)
 }
 
 /// Whether a target has a credential. `sessions`: globs over the names of the site's session cookies.
-pub(crate) fn are_in(target: &str, sessions: &[String]) -> bool {
+pub fn are_in(target: &str, sessions: &[String]) -> bool {
     let (path, query) = path_and_query(target);
     let mut answer = AuthorizationResponse::default();
     if is_plain(target.as_bytes()) {
@@ -166,7 +165,7 @@ fn is_credential_as_read(pair: &str, sessions: &[String], answer: &mut Authoriza
 }
 
 fn is_credential(name: &str, value: &str, sessions: &[String]) -> bool {
-    let is_session = || sessions.iter().any(|glob| kasoku_options::glob::matches(glob, name));
+    let is_session = || sessions.iter().any(|glob| is_match(glob.as_bytes(), name.as_bytes()));
     // CAS: a service ticket.
     let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
     is_named(name) || is_session() || is_ticket()
@@ -223,18 +222,15 @@ fn may_be_named(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasoku_options as options;
-    use std::sync::Arc;
+    use crate::policy::Profile;
 
-    fn route(profile: Profile) -> ActiveRoute {
-        let mut route = options::Route::new(profile, Vec::new());
-        Arc::make_mut(&mut route.session).cookies.push("G5SESS*".to_owned());
-        ActiveRoute::of(route, "", 0)
+    fn passes(target: &str, policy: &Policy) -> Option<Reason> {
+        super::passes(target, policy, &["G5SESS*".to_owned()])
     }
 
     #[test]
     fn what_is_named_like_a_credential_passes() {
-        let safe = route(Profile::Safe);
+        let safe = Policy::new(Profile::Safe);
         for target in [
             "/?PHPSESSID=1",
             "/x?a=1&sid=2",
@@ -292,9 +288,9 @@ mod tests {
 
     #[test]
     fn by_the_rfc_only_what_is_granted_is_guarded() {
-        let mut rfc = route(Profile::Rfc);
+        let mut rfc = Policy::new(Profile::Rfc);
         assert_eq!(passes("/?sid=1", &rfc), None);
-        Arc::make_mut(&mut rfc.policy).grant.ttl_seconds = 1;
+        rfc.grant.ttl_seconds = 1;
         assert_eq!(passes("/?sid=1", &rfc), Some(Reason::PassCredentialInUrl));
     }
 
