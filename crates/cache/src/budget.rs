@@ -29,13 +29,21 @@ pub(crate) struct Budget {
     /// The part of `held` that spare charges hold.
     spare: AtomicU64,
     bytes_max: u64,
+    /// What the host's own form of a stored head costs for each field, in bytes.
+    pub(crate) host_field_bytes: u64,
     /// Wakes the writers that wait because memory was full.
     pub(crate) freed: Notify,
 }
 
 impl Budget {
     pub(crate) fn new(bytes_max: u64) -> Arc<Self> {
-        Arc::new(Self { held: AtomicU64::new(0), spare: AtomicU64::new(0), bytes_max, freed: Notify::new() })
+        Self::for_host(bytes_max, 0)
+    }
+
+    /// A budget that charges each stored head for the form in which the host keeps it ([`Entry::host_value`](crate::Entry::host_value)).
+    pub(crate) fn for_host(bytes_max: u64, host_field_bytes: u64) -> Arc<Self> {
+        let (held, spare, freed) = (AtomicU64::new(0), AtomicU64::new(0), Notify::new());
+        Arc::new(Self { held, spare, bytes_max, host_field_bytes, freed })
     }
 
     /// The most bytes that the memory tier may have.

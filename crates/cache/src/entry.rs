@@ -16,6 +16,7 @@ use kasoku_semantics::validators::restore;
 use kasoku_semantics::vary::variant_key;
 use kasoku_store::INDEX_BYTES_PER_ENTRY;
 use kasoku_wire::{Fields, ResponseHead};
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -112,6 +113,8 @@ pub struct Entry {
     prepared: PreparedHead,
     /// The head for each content coding, in the order of [`Coding::ALL`].
     prepared_coded: OnceLock<Box<[PreparedHead; Coding::ALL.len()]>>,
+    /// See [`Entry::host_value`].
+    host: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// The finding of [`Entry::may_be_coded`] and the mark of the rules under which it was made. 0: not judged yet.
     judged: AtomicU64,
     /// The last purge epoch in which this response was found valid.
@@ -143,24 +146,26 @@ const PREPARED_BYTES_MORE: u64 = 128;
 impl Entry {
     /// A response that can be sent, stored under this key.
     pub(crate) fn new(meta: Arc<Meta>, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Self {
-        let charge = budget.charge(Self::head_bytes(&meta, key.uri()));
-        let checked = AtomicU64::new(meta.epoch);
-        let (prepared, prepared_coded, judged) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-        Self { meta, body, prepared, prepared_coded, judged, checked, model: None, charge }
+        let charge = budget.charge(Self::head_bytes(&meta, key.uri(), budget));
+        Self::charged(meta, body, charge, None)
     }
 
     /// What an entry of its own is charged for everything but the body.
-    pub(crate) fn head_bytes(meta: &Meta, uri: &str) -> u64 {
-        meta.memory_bytes() + prepared_bytes(meta) + uri.len() as u64 + OVERHEAD_BYTES
+    pub(crate) fn head_bytes(meta: &Meta, uri: &str, budget: &Budget) -> u64 {
+        let of_host = (meta.head.fields.len() as u64).saturating_mul(budget.host_field_bytes);
+        meta.memory_bytes() + prepared_bytes(meta) + of_host + uri.len() as u64 + OVERHEAD_BYTES
     }
 
     /// A response with the head of `model`, which is prepared there for all such responses. All their bodies have the same length. What
     /// depends on a body's bytes, as the heads for content codings do, is no other's.
     pub(crate) fn with_head_of(model: &Arc<Self>, body: Arc<Body>, budget: &Arc<Budget>) -> Self {
-        let charge = budget.charge(OVERHEAD_BYTES);
-        let (meta, checked) = (model.meta.clone(), AtomicU64::new(model.meta.epoch));
-        let (prepared, prepared_coded, judged) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-        Self { meta, body, prepared, prepared_coded, judged, checked, model: Some(model.clone()), charge }
+        Self::charged(model.meta.clone(), body, budget.charge(OVERHEAD_BYTES), Some(model.clone()))
+    }
+
+    fn charged(meta: Arc<Meta>, body: Arc<Body>, charge: Charge, model: Option<Arc<Self>>) -> Self {
+        let checked = AtomicU64::new(meta.epoch);
+        let (prepared, prepared_coded, host) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { meta, body, prepared, prepared_coded, host, judged: AtomicU64::new(0), checked, model, charge }
     }
 
     /// The entry that has what depends on the head alone.
@@ -177,6 +182,12 @@ impl Entry {
     /// The same for the body in this coding.
     pub fn prepared_coded_head(&self, coding: Coding, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
         prepared(self.prepared_coded.get_or_init(Box::default).get(coding as usize)?, mark, make)
+    }
+
+    /// The head in the host's own form, for a host that sends no bytes: made once, by the first delivery of the response. What it may cost
+    /// is said when the cache is made ([`Cache::for_host`](crate::Cache::for_host)).
+    pub fn host_value(&self, make: impl FnOnce() -> Arc<dyn Any + Send + Sync>) -> &(dyn Any + Send + Sync) {
+        self.of_head().host.get_or_init(make).as_ref()
     }
 
     /// Whether content codings may be made of this response, by the rules that `mark` stands for. `judge` is called once, and again when

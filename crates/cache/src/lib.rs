@@ -158,7 +158,14 @@ struct SharedCache {
 impl Cache {
     /// An empty cache in memory.
     pub fn new(limits: CacheLimits) -> Self {
-        match Self::build::<Infallible>(limits, true, None, |_, _| Ok(None)) {
+        Self::for_host(limits, 0)
+    }
+
+    /// The same for a host that keeps the heads of stored responses in a form of its own ([`Entry::host_value`]), which costs
+    /// `host_field_bytes` for each field.
+    pub fn for_host(limits: CacheLimits, host_field_bytes: u64) -> Self {
+        let budget = Budget::for_host(limits.memory_bytes_max, host_field_bytes);
+        match Self::build::<Infallible>(limits, budget, true, None, |_, _| Ok(None)) {
             Ok(cache) => cache,
             Err(never) => match never {},
         }
@@ -179,18 +186,19 @@ impl Cache {
     pub fn with_tiers(limits: CacheLimits, tiers: Tiers, clock: Clock) -> io::Result<Self> {
         let Tiers { keeps_in_memory, disk, exchange } = tiers;
         let others = exchange.clone().map(|exchange| OtherCaches::new(exchange, clock.clone()));
-        Self::build(limits, keeps_in_memory, others, |generations, memory| {
+        let budget = Budget::new(limits.memory_bytes_max);
+        Self::build(limits, budget, keeps_in_memory, others, |generations, memory| {
             disk.map(|options| DiskTier::start(limits, options, (clock, exchange), generations, memory)).transpose()
         })
     }
 
     fn build<E>(
         limits: CacheLimits,
+        budget: Arc<Budget>,
         keeps_in_memory: bool,
         others: Option<OtherCaches>,
         disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
     ) -> Result<Self, E> {
-        let budget = Budget::new(limits.memory_bytes_max);
         let generations = Arc::new(Generations::new());
         let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
         let memory = Arc::new(Memory::new(budget.tier_bytes_max(), resource_bytes_max));

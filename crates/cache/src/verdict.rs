@@ -57,6 +57,8 @@ pub struct FillWriter {
     kept: Vec<String>,
     /// The tag templates whose exception text occurs in the page.
     excepted: Excepted,
+    /// See [`FillWriter::pass_if_private`].
+    passes_if_private: bool,
 }
 
 /// Why the fill asks the origin.
@@ -112,7 +114,7 @@ impl FillWriter {
         purpose: FetchPurpose,
     ) -> Self {
         let (fill, kept, excepted) = (Some(fill), Vec::new(), Excepted::default());
-        Self { cache, fill, request, sent: None, base, purpose, kept, excepted }
+        Self { cache, fill, request, sent: None, base, purpose, kept, excepted, passes_if_private: false }
     }
 
     /// Makes it a probe: of the client's fields it sends only `kept`.
@@ -125,6 +127,12 @@ impl FillWriter {
     pub(crate) fn in_the_background(mut self, stale: &Meta) -> Self {
         self.request = self.request.to_refresh(stale);
         self
+    }
+
+    /// The request lacks what its client sent about itself, so the client asks once more if the response may not be shared. Then requests for
+    /// the key pass for a minute, so that the origin is not always asked twice.
+    pub fn pass_if_private(&mut self) {
+        self.passes_if_private = true;
     }
 
     /// The request that this fill is for.
@@ -545,7 +553,8 @@ impl FillWriter {
         }
         // Where no lifetime is granted, Accept may select the stream, and other clients ask for a page at the same URL.
         let is_stream = reason == Reason::EndlessStream && self.policy().grant.is_granting();
-        if is_stream || matches!(reason, Reason::PageTextMissing | Reason::PersonalPage) {
+        let is_no_page = matches!(reason, Reason::PageTextMissing | Reason::PersonalPage);
+        if is_stream || is_no_page || self.passes_if_private && !has_credentials {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
             known.remember_no_page(self.key().hash(), reason, self.epoch(), now);
         }

@@ -45,10 +45,12 @@ struct Host {
     seen: Mutex<HashMap<String, RequestHead>>,
 }
 
+const LIMITS: CacheLimits = CacheLimits { memory_bytes_max: 64 << 20, object_bytes_max: 8 << 20 };
+
 impl Host {
     fn new(page: Page) -> Arc<Self> {
         Arc::new(Self {
-            cache: Cache::new(CacheLimits { memory_bytes_max: 64 << 20, object_bytes_max: 8 << 20 }),
+            cache: Cache::new(LIMITS),
             policy: Arc::new(Policy::new(Profile::Safe)),
             page,
             answers: Semaphore::new(Semaphore::MAX_PERMITS),
@@ -447,4 +449,19 @@ async fn the_origin_is_not_asked_for_a_client_that_wants_a_stored_response_only(
     assert_eq!((head.status, host.times_asked()), (StatusCode::GATEWAY_TIMEOUT, 0));
     host.serve(RequestHead { method: Method::HEAD, ..get("/page") }).await;
     assert_eq!(host.times_asked(), 1, "a HEAD that misses passes");
+}
+
+#[tokio::test]
+async fn the_form_in_which_the_host_keeps_a_head_is_charged() {
+    let used_bytes = async |host_field_bytes| {
+        let cache = Cache::for_host(LIMITS, host_field_bytes);
+        let host = Arc::new(Host { cache, ..Arc::into_inner(Host::new(page)).unwrap() });
+        host.serve(get("/page")).await;
+        while host.cache.fills_running() > 0 {
+            tokio::task::yield_now().await;
+        }
+        host.cache.used_bytes()
+    };
+    let fields = (used_bytes(1_000).await - used_bytes(0).await) / 1_000;
+    assert!(fields >= 2, "Cache-Control and ETag: {fields}");
 }

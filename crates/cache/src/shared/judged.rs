@@ -152,7 +152,7 @@ impl JudgedItems {
         let own = size_of::<JudgedItem>() + size_of::<ReadResponse>() + ALLOCATIONS * ALLOCATION_BYTES;
         let texts = name.as_str().len() + front.len() + 2 * response.key.len() + variant.len();
         let charge = self.budget.charge((own + texts) as u64 + INDEX_BYTES_PER_ENTRY + response.meta.memory_bytes());
-        let weight = charge.bytes() + Entry::head_bytes(&response.meta, &response.key);
+        let weight = charge.bytes() + Entry::head_bytes(&response.meta, &response.key, &self.budget);
         let place = OwnedPlace { uri: response.key.as_str().into(), variant: variant.as_slice().into() };
         let (name, response, policy) = (name.clone(), response.clone(), policy.clone());
         let (front, home, model) = (front.into(), *home, Mutex::default());
