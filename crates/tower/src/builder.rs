@@ -1,0 +1,293 @@
+//! Takes what an application says about itself, and makes a layer of it.
+
+use crate::clock::{self, Clock};
+use crate::handle::CacheHandle;
+use crate::rules::{Authorities, Client, Identify, KeepExtension, Rules, Scheme, TagsOf, Visitor};
+use crate::service::CacheLayer;
+use crate::shared::Shared;
+use http::{Extensions, HeaderName, request};
+use kasoku_cache::{Cache, CacheLimits};
+use kasoku_semantics::effective_uri::QueryKey;
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::time::Now;
+use kasoku_wire::target::authority;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The memory of a cache whose builder is told nothing.
+const MEMORY_BYTES: u64 = 64 << 20;
+
+/// The least memory of a cache.
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
+
+/// The largest response is this part of the memory, if it is not set.
+const OBJECT_SHARE: u64 = 16;
+
+/// What one field of a stored head costs in the map that each hit copies, in bytes, besides the text that the cache charges anyway: 112 for its
+/// place, and for name and value an allocation each and its count of references.
+const MAPPED_FIELD_BYTES: u64 = 112 + 2 * 56;
+
+/// Why no layer can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// Neither [`CacheBuilder::authority`] nor [`CacheBuilder::authorities`] was called, or with an empty list.
+    #[error("the cache has to know for which scheme and authority the application answers")]
+    NoAuthority,
+    /// An authority that is no host with an optional port.
+    #[error("{0:?} is no host with an optional port")]
+    InvalidAuthority(String),
+    /// Less memory than a cache can work with.
+    #[error("a cache needs at least {MEMORY_BYTES_MIN} bytes of memory")]
+    TooLittleMemory,
+    /// [`CacheBuilder::key_cookies`] or [`CacheBuilder::key_fields`] without [`CacheBuilder::ttl`]: the application's `Vary` decides there.
+    #[error("cookies and fields can be in the key only where a lifetime is granted; elsewhere, Vary names them")]
+    KeyWithoutTtl,
+    /// A name that is no name of a field.
+    #[error("{0:?} is no name of a field")]
+    InvalidField(String),
+}
+
+/// Makes a [`CacheLayer`] and its [`CacheHandle`]: see [`CacheLayer::builder`].
+#[must_use]
+pub struct CacheBuilder {
+    memory_bytes: u64,
+    object_bytes_max: Option<u64>,
+    scheme: Scheme,
+    authorities: Vec<String>,
+    is_listed: bool,
+    policy: Policy,
+    query: QueryKey,
+    identify: Option<Identify>,
+    client: Option<Client>,
+    tags: Option<TagsOf>,
+    kept: Vec<KeepExtension>,
+    writes_cache_status: bool,
+    clock: Clock,
+}
+
+impl CacheLayer {
+    /// Begins to make a layer.
+    pub fn builder() -> CacheBuilder {
+        CacheBuilder::new()
+    }
+}
+
+impl CacheBuilder {
+    fn new() -> Self {
+        Self {
+            memory_bytes: MEMORY_BYTES,
+            object_bytes_max: None,
+            scheme: Scheme::Https,
+            authorities: Vec::new(),
+            is_listed: false,
+            policy: Policy::new(Profile::Safe),
+            query: QueryKey::default(),
+            identify: None,
+            client: None,
+            tags: None,
+            kept: Vec::new(),
+            writes_cache_status: true,
+            clock: clock::system(),
+        }
+    }
+
+    /// The memory that all responses may hold together, in bytes: stored ones, those on their way, and evicted ones that clients still read.
+    /// Default 64 MiB, at least 1 MiB.
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+
+    /// The largest response that is stored, in bytes of head and body. Default: a sixteenth of the memory.
+    pub fn object_bytes_max(mut self, bytes: u64) -> Self {
+        self.object_bytes_max = Some(bytes);
+        self
+    }
+
+    /// The rules where the RFCs leave a shared cache room to do harm. Default [`Profile::Safe`].
+    pub fn profile(mut self, profile: Profile) -> Self {
+        let Policy { grant, grace_seconds, negative_ttl_seconds, .. } = self.policy;
+        self.policy = Policy { grant, grace_seconds, negative_ttl_seconds, ..Policy::new(profile) };
+        self
+    }
+
+    /// The application answers for this scheme and authority alone: `Host` is not looked at, and a shared request has this one.
+    pub fn authority(mut self, scheme: Scheme, authority: impl Into<String>) -> Self {
+        (self.scheme, self.authorities, self.is_listed) = (scheme, vec![authority.into()], false);
+        self
+    }
+
+    /// The application answers for these authorities, and the request says for which: in its URI, or in its `Host`. Requests for another one
+    /// pass.
+    pub fn authorities<A: Into<String>>(mut self, scheme: Scheme, authorities: impl IntoIterator<Item = A>) -> Self {
+        self.authorities = authorities.into_iter().map(Into::into).collect();
+        (self.scheme, self.is_listed) = (scheme, true);
+        self
+    }
+
+    /// Says of each request whether its visitor is anonymous, for example by looking for a session. Without this, each request with `Cookie`
+    /// or `Authorization` passes, and each other one is taken for anonymous.
+    ///
+    /// A visitor who is known by anything else has to be told from an anonymous one here: by a client's certificate, an extension, a field of
+    /// another name.
+    ///
+    /// ```
+    /// use http::header::COOKIE;
+    /// use kasoku_tower::{CacheLayer, Visitor};
+    ///
+    /// let builder = CacheLayer::builder().identify(|request| {
+    ///     let cookies = request.headers.get_all(COOKIE);
+    ///     let has_session = cookies.iter().any(|value| value.as_bytes().windows(4).any(|part| part == b"sid="));
+    ///     if has_session { Visitor::Member } else { Visitor::Anonymous }
+    /// });
+    /// # let _ = builder;
+    /// ```
+    pub fn identify(mut self, identify: impl Fn(&request::Parts) -> Visitor + Send + Sync + 'static) -> Self {
+        self.identify = Some(Arc::new(identify));
+        self
+    }
+
+    /// Tells the client's address. A shared request has it in `X-Forwarded-For`, where no lifetime is granted. What clients themselves have
+    /// written there does not reach the application in a shared request.
+    pub fn client(mut self, client: impl Fn(&request::Parts) -> Option<IpAddr> + Send + Sync + 'static) -> Self {
+        self.client = Some(Arc::new(client));
+        self
+    }
+
+    /// The tags of the response to a request: [`CacheHandle::purge_tag`] drops all responses with a tag.
+    ///
+    /// ```
+    /// use kasoku_tower::CacheLayer;
+    ///
+    /// let builder = CacheLayer::builder().tags(|request| {
+    ///     let path = request.uri.path();
+    ///     path.strip_prefix("/posts/").map(|id| format!("post-{id}")).into_iter().collect()
+    /// });
+    /// # let _ = builder;
+    /// ```
+    pub fn tags(mut self, tags: impl Fn(&request::Parts) -> Vec<String> + Send + Sync + 'static) -> Self {
+        self.tags = Some(Arc::new(tags));
+        self
+    }
+
+    /// Copies the extension of this type into shared requests. All visitors get what is rendered by it: so it must be the same for all.
+    pub fn keep_extension<T: Clone + Send + Sync + 'static>(mut self) -> Self {
+        self.kept.push(copy::<T>);
+        self
+    }
+
+    /// The lifetime of responses that state none. Then the application gets no field and no cookie of a client in a shared request but those
+    /// in the key: see [`CacheBuilder::key_cookies`] and [`CacheBuilder::key_fields`].
+    pub fn ttl(mut self, lifetime: Duration) -> Self {
+        self.policy.grant.ttl_seconds = lifetime.as_secs();
+        self
+    }
+
+    /// Cookies that reach the application in a shared request and are in the key, where a lifetime is granted: globs over names.
+    pub fn key_cookies<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.policy.grant.key_cookies.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same for header fields.
+    pub fn key_fields<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.policy.grant.key_fields.extend(names.into_iter().map(|name| name.into().to_ascii_lowercase()));
+        self
+    }
+
+    /// How long past its lifetime a response may be served while it is refreshed in the background, and instead of an error, if it does not
+    /// say so itself (`stale-while-revalidate` and `stale-if-error`, RFC 5861). Default: not at all.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.policy.grace_seconds = grace.as_secs();
+        self
+    }
+
+    /// The lifetime of a 404, 405, 410, 414 or 501 that states none. Default: none.
+    pub fn negative_ttl(mut self, lifetime: Duration) -> Self {
+        self.policy.negative_ttl_seconds = lifetime.as_secs();
+        self
+    }
+
+    /// Parameters of the query that are in no key and reach no handler in a shared request: globs over names, like `utm_*`.
+    pub fn ignore_query<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.query.ignore.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sorts the parameters of the query by name, in the key and for the application.
+    pub fn sort_query(mut self) -> Self {
+        self.query.sort = true;
+        self
+    }
+
+    /// Whether responses say in `Cache-Status` (RFC 9211) what the cache did, and why. Default true.
+    pub fn cache_status(mut self, is_written: bool) -> Self {
+        self.writes_cache_status = is_written;
+        self
+    }
+
+    /// For tests: another clock.
+    #[doc(hidden)]
+    pub fn clock(mut self, clock: impl Fn() -> Now + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Makes the layer, and the handle by which responses are purged.
+    ///
+    /// # Errors
+    /// The application has not said what the cache must know, or has said what can't be.
+    pub fn build(self) -> Result<(CacheLayer, CacheHandle), BuildError> {
+        let authorities = self.spelled_authorities()?;
+        if self.memory_bytes < MEMORY_BYTES_MIN {
+            return Err(BuildError::TooLittleMemory);
+        }
+        let grant = &self.policy.grant;
+        let has_key = !grant.key_cookies.is_empty() || !grant.key_fields.is_empty();
+        if has_key && !grant.is_granting() {
+            return Err(BuildError::KeyWithoutTtl);
+        }
+        let is_invalid = |name: &&String| HeaderName::from_bytes(name.as_bytes()).is_err();
+        if let Some(name) = grant.key_fields.iter().find(is_invalid) {
+            return Err(BuildError::InvalidField(name.clone()));
+        }
+        let limits = CacheLimits {
+            memory_bytes_max: self.memory_bytes,
+            object_bytes_max: self.object_bytes_max.unwrap_or(self.memory_bytes / OBJECT_SHARE).min(self.memory_bytes),
+        };
+        let rules = Rules {
+            scheme: self.scheme,
+            authorities,
+            policy: self.policy,
+            query: self.query,
+            identify: self.identify,
+            client: self.client,
+            tags: self.tags,
+            kept: self.kept,
+            writes_cache_status: self.writes_cache_status,
+        };
+        let cache = Cache::for_host(limits, MAPPED_FIELD_BYTES);
+        let shared = Arc::new(Shared::new(cache, rules, self.clock));
+        Ok((CacheLayer::new(shared.clone()), CacheHandle::new(shared)))
+    }
+
+    fn spelled_authorities(&self) -> Result<Authorities, BuildError> {
+        let spell = |one: &String| {
+            authority(one.as_bytes(), self.scheme.default_port()).map_err(|_| BuildError::InvalidAuthority(one.clone()))
+        };
+        let spelled = self.authorities.iter().map(spell).collect::<Result<Vec<_>, _>>()?;
+        match spelled.as_slice() {
+            [] => Err(BuildError::NoAuthority),
+            [one] if !self.is_listed => Ok(Authorities::One(one.clone())),
+            _ => Ok(Authorities::Listed(spelled)),
+        }
+    }
+}
+
+/// Copies an extension, and says whether there was one.
+fn copy<T: Clone + Send + Sync + 'static>(from: &Extensions, to: &mut Extensions) -> bool {
+    let Some(extension) = from.get::<T>() else { return false };
+    to.insert(extension.clone());
+    true
+}

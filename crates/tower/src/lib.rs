@@ -1,0 +1,89 @@
+//! An HTTP cache for applications in Rust, as a Tower layer: for axum, hyper, and any other service of HTTP requests.
+//!
+//! [`CacheLayer`] answers what it has stored in the task of its caller, without a call to the application. It is a shared cache by RFC 9111,
+//! with collapsed misses (a hundred requests for a page that is not stored call the application once), refreshes in the background
+//! (RFC 5861), `Vary`, conditions, ranges, bounded memory, and purges by URI, prefix or tag.
+//!
+//! ```
+//! use axum::{Router, body::Body, http::header::CACHE_CONTROL, response::Response, routing::get};
+//! use kasoku_tower::{CacheLayer, Scheme};
+//! use tower::{ServiceBuilder, make::Shared};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let (cache, handle) = CacheLayer::builder()
+//!     .memory_bytes(256 << 20)
+//!     .authority(Scheme::Https, "blog.example")
+//!     .build()?;
+//! let pages = Router::new().route("/", get(|| async { ([(CACHE_CONTROL, "max-age=60")], "the front page") }));
+//! // Around the whole router, and not by `Router::layer`: see below.
+//! let blog = ServiceBuilder::new().map_response(|page: Response<_>| page.map(Body::new)).layer(cache).service(pages);
+//!
+//! // When the front page has changed:
+//! handle.purge("/")?;
+//! # if false {
+//!
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
+//! axum::serve(listener, Shared::new(blog)).await?;
+//! # }
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(run()).unwrap();
+//! ```
+//!
+//! # What the layer asks for, and does not guess
+//!
+//! - **Scheme and authority**: [`CacheBuilder::authority`] for an application with one name, [`CacheBuilder::authorities`] for one with
+//!   several. A `Host` that is not listed can't enter a key.
+//! - **Who asks**: without [`CacheBuilder::identify`], each request with `Cookie` or `Authorization` passes: it goes to the application as it
+//!   is, and its response is neither stored nor taken from what is stored. With it, the application says for each request whether its
+//!   visitor is anonymous.
+//! - **The client's address**: [`CacheBuilder::client`].
+//!
+//! # What the application sees
+//!
+//! A request that passes arrives unchanged, with its extensions.
+//!
+//! A response that may be shared is rendered for all visitors. So its request is made anew, as by a proxy that is a cache: its target and
+//! `Host` are those of the key, fields by which clients address proxies and frameworks are removed, the body is empty, and there are **no
+//! extensions**, except those of [`CacheBuilder::keep_extension`]: sessions, users and addresses are in extensions, and one visitor's must
+//! not render the page of all. If the response to such a request may not be shared, and something of the visitor's was kept back, the
+//! visitor's own request is sent to the application as it came.
+//!
+//! Other fields of the visitor do reach the application. As with any cache, a response that depends on one says so in `Vary`, or is
+//! `private`.
+//!
+//! This is why the layer belongs around the whole [`Router`](https://docs.rs/axum/0.8/axum/struct.Router.html), and not into it by
+//! `Router::layer`: there, the router has already put the parameters of the path into extensions of its own. Extensions that all requests get,
+//! like a pool of connections, are added inside of the cache.
+//!
+//! Each call of [`Layer::layer`](tower_layer::Layer::layer) makes a service of another application: its responses are never used for the
+//! service of another call, though they share the memory and the handle. Layer once, and clone the service.
+//!
+//! # The runtime
+//!
+//! Misses and refreshes run in tasks of tokio's runtime, which must have its timer enabled. A client that leaves does not end them. A handler
+//! that never answers keeps its task, as it does without the layer: put a timeout inside of the cache.
+
+mod body;
+mod builder;
+mod clock;
+mod counts;
+mod fetch;
+mod future;
+mod handle;
+mod message;
+mod pass;
+mod respond;
+mod route;
+mod rules;
+mod service;
+mod shared;
+mod visit;
+
+pub use body::{BoxError, CacheBody};
+pub use builder::{BuildError, CacheBuilder};
+pub use future::ResponseFuture;
+pub use handle::{CacheHandle, PurgeError, Statistics};
+pub use kasoku_semantics::policy::Profile;
+pub use rules::{Scheme, Visitor};
+pub use service::{CacheLayer, CacheService};

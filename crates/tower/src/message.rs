@@ -1,0 +1,84 @@
+//! Heads between the two libraries of types: `http` outside, `kasoku-wire` in the cache.
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::request;
+use http::{Extensions, Request, StatusCode, Uri, Version, response};
+use kasoku_cache::represent::HeadSink;
+use kasoku_semantics::our_name::via_member;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// The fields of a message.
+pub(crate) fn fields(headers: &HeaderMap) -> Fields {
+    let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    let mut fields = Fields::with_capacity(bytes, headers.len());
+    for (name, value) in headers {
+        fields.push(name.as_str(), value);
+    }
+    fields
+}
+
+/// The request as it was received. In HTTP/2, the authority stands in the place of `Host`.
+pub(crate) fn received(parts: &request::Parts) -> RequestHead {
+    let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
+    RequestHead { method: parts.method.clone(), target, version: Version::HTTP_11, fields: fields(&parts.headers) }
+}
+
+/// The head of an answer of the application.
+pub(crate) fn response_head(parts: &response::Parts) -> ResponseHead {
+    ResponseHead { fields: fields(&parts.headers), ..ResponseHead::new(parts.status) }
+}
+
+/// The length of the body, where the head states one.
+pub(crate) fn content_length(head: &ResponseHead) -> Option<u64> {
+    std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
+}
+
+/// A request that the cache has made, for the application. `None`: it can't be written as a request of that type.
+pub(crate) fn outgoing<B: Default>(head: &RequestHead, extensions: &Extensions) -> Option<Request<B>> {
+    let mut request = Request::new(B::default());
+    *request.method_mut() = head.method.clone();
+    *request.uri_mut() = Uri::try_from(head.target.as_str()).ok()?;
+    *request.headers_mut() = headers(&head.fields);
+    *request.extensions_mut() = extensions.clone();
+    Some(request)
+}
+
+/// Fields as a map. Fields that can't stand in one do not occur in messages of HTTP.
+pub(crate) fn headers(fields: &Fields) -> HeaderMap {
+    let mut map = HeaderMap::with_capacity(fields.len());
+    fields.iter().for_each(|(name, value)| append(&mut map, name, value));
+    map
+}
+
+fn append(map: &mut HeaderMap, name: &[u8], value: &[u8]) {
+    if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+        map.append(name, value);
+    }
+}
+
+/// The head of an answer, as the cache writes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+}
+
+impl HeadSink for Head {
+    fn status(&mut self, status: StatusCode, _: &[u8]) {
+        self.status = status;
+    }
+
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        // The application answers itself: there is no message that was received, so the cache's own member of Via has no place here.
+        let is_own_via = name == b"Via" && value == via_member(Version::HTTP_11).as_bytes();
+        if !is_own_via {
+            append(&mut self.headers, name, value);
+        }
+    }
+
+    fn number(&mut self, name: &str, value: u64) {
+        if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
+            self.headers.append(name, HeaderValue::from(value));
+        }
+    }
+}

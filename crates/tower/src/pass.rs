@@ -1,0 +1,63 @@
+//! A request that passes: it goes to the application as it came. An unsafe one drops what it makes invalid.
+
+use crate::body::CacheBody;
+use crate::counts::Count;
+use crate::fetch::call;
+use crate::message::fields;
+use crate::shared::Shared;
+use http::{Method, Request, Response};
+use kasoku_cache::Key;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::reason::Reason;
+use std::sync::Arc;
+use tower_service::Service;
+
+/// Sends the request to the application. `reason`: why it passes.
+pub(crate) async fn pass<S, B, R>(
+    shared: &Arc<Shared>,
+    service: S,
+    request: Request<B>,
+    key: Option<Key>,
+    reason: Reason,
+) -> Result<Response<CacheBody<R>>, S::Error>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+{
+    shared.counts.add(Count::Passes);
+    let change =
+        key.map(|key| Change { shared: shared.clone(), key, method: request.method().clone(), is_over: false });
+    let mut response = call(service, request).await?;
+    if let Some(change) = change {
+        change.has_answer(&response);
+    }
+    shared.write_status(&CacheStatus::forwarded(reason), response.headers_mut());
+    Ok(response.map(CacheBody::own))
+}
+
+/// An unsafe request that the application is handling. If it ends without an answer, since its client has left or the application has
+/// failed, it may have changed the page all the same.
+struct Change {
+    shared: Arc<Shared>,
+    key: Key,
+    method: Method,
+    is_over: bool,
+}
+
+impl Change {
+    fn has_answer<R>(mut self, response: &Response<R>) {
+        self.is_over = true;
+        let Shared { cache, rules, .. } = &*self.shared;
+        let canonical = |uri| rules.canonical(uri);
+        let said = fields(response.headers());
+        // In memory alone, what is dropped is gone at once.
+        let _ = cache.on_unsafe_response(&self.method, &self.key, response.status(), &said, canonical, None);
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = self.shared.cache.invalidate(&self.key);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Makes the response that a client gets. `kasoku_cache::represent` decides what that is, and writes its head.
+
+use crate::body::CacheBody;
+use crate::message::{Head, content_length, response_head};
+use crate::shared::Shared;
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Response, StatusCode};
+use kasoku_cache::represent::{HeadContext, Multipart, Representations, Selected, SelectedFilling};
+use kasoku_cache::{Entry, FillReader, Meta};
+use kasoku_semantics::Validators;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::our_name::NAME;
+use kasoku_semantics::precondition::{Precondition, precondition};
+use kasoku_semantics::range::ByteRange;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_wire::RequestHead;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+thread_local! {
+    /// Where members of Cache-Status are written.
+    static MEMBER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Answers one request.
+pub(crate) struct Responder<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) received: &'a RequestHead,
+    pub(crate) now: Now,
+}
+
+impl Responder<'_> {
+    /// A stored response, or what the request's condition or range makes of it.
+    pub(crate) fn stored<B>(&self, entry: &Arc<Entry>, mut status: CacheStatus) -> Response<CacheBody<B>> {
+        let representations = Representations::of_stored(&self.received.fields, None, entry);
+        let (context, meta) = (self.context(&representations), &entry.meta);
+        let mut head = Head::default();
+        let body = match representations.select(self.received, entry, self.now) {
+            Selected::NotModified(representation) => {
+                let age = meta.freshness.age_field(&status, self.now);
+                context.not_modified(meta, representation, age, &mut head);
+                CacheBody::empty()
+            }
+            Selected::Whole(..) => {
+                head = whole_head(&context, entry);
+                context.rest(meta, &status, &mut head);
+                CacheBody::whole(entry)
+            }
+            Selected::Part(range) => {
+                let complete = entry.body.complete_length().unwrap_or_default();
+                context.part(meta, range, complete, &status, &mut head);
+                set_length(&mut head.headers, range.length());
+                CacheBody::stored(entry, entry.body.slice(range))
+            }
+            Selected::Parts(ranges) => {
+                let (complete, content_type) = (entry.body.complete_length(), meta.head.fields.first("content-type"));
+                let parts = Multipart::new(complete, &ranges, content_type);
+                context.parts(meta, &parts.content_type, &status, &mut head);
+                set_length(&mut head.headers, parts.length());
+                CacheBody::stored(entry, parts.pieces(&entry.body))
+            }
+            Selected::Unsatisfiable(complete) => {
+                context.unsatisfiable(complete, &mut head);
+                status.detail = Some(Reason::RangeUnsatisfiable);
+                CacheBody::empty()
+            }
+            // The look-up has made sure that all bytes are here. If one is missing after all, a part must not go out as the whole.
+            Selected::Incomplete => return self.failed(CacheStatus { detail: Some(Reason::PartialMiss), ..status }),
+        };
+        self.respond(head, body, &status)
+    }
+
+    /// What a fill brings.
+    pub(crate) fn filling<B>(
+        &self,
+        meta: &Meta,
+        mut reader: FillReader,
+        status: &CacheStatus,
+    ) -> Response<CacheBody<B>> {
+        let length = content_length(&meta.head);
+        let representations = Representations::of_filling(&self.received.fields, None, meta, length);
+        let (context, mut head) = (self.context(&representations), Head::default());
+        let part = match representations.select_filling(self.received, meta, length, self.now) {
+            SelectedFilling::NotModified(representation) => {
+                context.not_modified(meta, representation, None, &mut head);
+                return self.respond(head, CacheBody::empty(), status);
+            }
+            SelectedFilling::Part(range) => Some(range),
+            SelectedFilling::Whole => None,
+        };
+        context.filling(meta, (part, length), status, &mut head);
+        let length = part.map(ByteRange::length).or(length).filter(|_| head.status != StatusCode::NO_CONTENT);
+        if let Some(length) = length {
+            set_length(&mut head.headers, length);
+        }
+        reader.skip(part.map_or(0, |part| part.first));
+        let body = CacheBody::filling(reader, part.map_or(u64::MAX, ByteRange::length), length);
+        self.respond(head, body, status)
+    }
+
+    /// A response of the application that is for this client alone, although its request was one for a shared response: so the client's
+    /// conditions did not reach the application.
+    pub(crate) fn private<B>(&self, response: Response<B>, status: &CacheStatus) -> Response<CacheBody<B>> {
+        let (parts, body) = response.into_parts();
+        if matches!(parts.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
+            let said = response_head(&parts);
+            let known = precondition(self.received, &said, Validators::Any, self.now, self.now);
+            if known == Precondition::NotModified {
+                let mut head = Head::default();
+                self.context(&Representations::default()).not_modified_origin(&said, &mut head);
+                return self.respond(head, CacheBody::empty(), status);
+            }
+        }
+        let mut response = Response::from_parts(parts, CacheBody::own(body));
+        self.shared.write_status(status, response.headers_mut());
+        response
+    }
+
+    /// The application gave no response.
+    pub(crate) fn failed<B>(&self, status: CacheStatus) -> Response<CacheBody<B>> {
+        self.synthetic(StatusCode::INTERNAL_SERVER_ERROR, &status)
+    }
+
+    /// The client wants a stored response only, and there is none.
+    //= RFC 9111 section 5.2.1.7
+    //# The only-if-cached request directive indicates that the client only wishes to obtain a stored response.  Caches that
+    //# honor this request directive SHOULD, upon receiving it, respond with either a stored response consistent with the other
+    //# constraints of the request or a 504 (Gateway Timeout) status code.
+    pub(crate) fn unavailable<B>(&self, status: &CacheStatus) -> Response<CacheBody<B>> {
+        self.synthetic(StatusCode::GATEWAY_TIMEOUT, status)
+    }
+
+    fn synthetic<B>(&self, code: StatusCode, status: &CacheStatus) -> Response<CacheBody<B>> {
+        let mut head = Head { status: code, ..Head::default() };
+        set_length(&mut head.headers, 0);
+        self.respond(head, CacheBody::empty(), status)
+    }
+
+    fn respond<B>(&self, head: Head, body: CacheBody<B>, status: &CacheStatus) -> Response<CacheBody<B>> {
+        let body = if self.received.method == Method::HEAD { CacheBody::empty() } else { body };
+        let mut response = Response::new(body);
+        (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
+        self.shared.write_status(status, response.headers_mut());
+        response
+    }
+
+    fn context(&self, representations: &Representations) -> HeadContext<'_> {
+        let (request, varies) = (self.received, representations.varies);
+        HeadContext { request, has_session: false, replaced: &[], varies, now: self.now }
+    }
+}
+
+impl Shared {
+    /// Says what the cache did.
+    pub(crate) fn write_status(&self, status: &CacheStatus, headers: &mut HeaderMap) {
+        if !self.rules.writes_cache_status {
+            return;
+        }
+        MEMBER.with_borrow_mut(|member| {
+            member.clear();
+            status.write(NAME, member);
+            if let Ok(value) = HeaderValue::from_bytes(member) {
+                headers.append(CACHE_STATUS, value);
+            }
+        });
+    }
+}
+
+/// The part of a whole response's head that is the same for all clients: made by the first hit, and copied by the others.
+fn whole_head(context: &HeadContext<'_>, entry: &Entry) -> Head {
+    let make = || {
+        let mut head = Head::default();
+        context.whole(entry, &mut head);
+        head
+    };
+    match entry.host_value(|| Arc::new(make())).downcast_ref::<Head>() {
+        Some(prepared) => prepared.clone(),
+        None => make(),
+    }
+}
+
+fn set_length(headers: &mut HeaderMap, length: u64) {
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+}

@@ -1,0 +1,161 @@
+//! Decides of a request, before the look-up: whether it passes, and if not, its key and what of it the cache gets to see.
+
+use crate::message;
+use crate::rules::{Authorities, Rules, Visitor};
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
+use http::{Extensions, Method, request};
+use kasoku_cache::{Cache, CacheRoute, Key};
+use kasoku_semantics::client_address::Peer;
+use kasoku_semantics::effective_uri::{RequestedUri, split, write_normalised};
+use kasoku_semantics::grant::{Grant, GrantRefusal};
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::url_credentials;
+use kasoku_wire::RequestHead;
+use kasoku_wire::target::write_authority;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What is to be done with a request.
+pub(crate) enum Routed {
+    /// It is looked up.
+    LookUp(Asked),
+    /// It goes to the application as it came. An unsafe request has a key, whose responses it may make invalid.
+    Pass(Option<Key>, Reason),
+}
+
+/// A request that is looked up.
+pub(crate) struct Asked {
+    pub(crate) key: Key,
+    /// The request, without what the application wants to be kept back.
+    pub(crate) received: RequestHead,
+    /// Whether credentials were kept back.
+    has_withheld: bool,
+}
+
+/// What a request needs besides, if it is no hit.
+pub(crate) struct Missed {
+    pub(crate) asked: Asked,
+    pub(crate) peer: Peer,
+    pub(crate) tags: Vec<String>,
+    pub(crate) kept: Extensions,
+    /// Whether the shared request lacks something that could name the visitor: credentials or extensions.
+    pub(crate) is_set_aside: bool,
+}
+
+impl Missed {
+    pub(crate) fn route<'a>(&'a self, policy: &'a Arc<Policy>) -> CacheRoute<'a> {
+        CacheRoute { tags: &self.tags, ..CacheRoute::new(&self.asked.key, policy) }
+    }
+}
+
+impl Rules {
+    /// `has_body`: whether the request brings a body.
+    pub(crate) fn route(&self, cache: &Cache, parts: &request::Parts, has_body: bool) -> Routed {
+        let method = &parts.method;
+        if !method.is_safe() {
+            return Routed::Pass(self.key(cache, parts, &message::received(parts)), Reason::Method);
+        }
+        if parts.headers.contains_key(UPGRADE) {
+            return Routed::Pass(None, Reason::Upgrade);
+        }
+        if method != Method::GET && method != Method::HEAD {
+            return Routed::Pass(None, Reason::Method);
+        }
+        if has_body || promises_body(parts) {
+            return Routed::Pass(None, Reason::RequestBodyOnGet);
+        }
+        let mut received = message::received(parts);
+        let has_withheld = match self.withhold(parts, &mut received) {
+            Ok(has_withheld) => has_withheld,
+            Err(reason) => return Routed::Pass(None, reason),
+        };
+        let Some(key) = self.key(cache, parts, &received) else { return Routed::Pass(None, Reason::PassRule) };
+        let target = split(key.uri()).map_or("", |parts| parts.target);
+        if let Some(reason) = url_credentials::passes(target, &self.policy, &[]) {
+            return Routed::Pass(None, reason);
+        }
+        Routed::LookUp(Asked { key, received, has_withheld })
+    }
+
+    /// What the shared request of a request that missed is made of.
+    pub(crate) fn missed(&self, parts: &request::Parts, asked: Asked) -> Missed {
+        let mut kept = Extensions::new();
+        let copied = self.kept.iter().filter(|keep| keep(&parts.extensions, &mut kept)).count();
+        let is_set_aside = asked.has_withheld || parts.extensions.len() > copied;
+        let address = self.client.as_ref().and_then(|client| client(parts));
+        let peer = Peer { address: address.map(|ip| SocketAddr::new(ip, 0)), is_trusted: false };
+        let tags = self.tags.as_ref().map(|tags| tags(parts)).unwrap_or_default();
+        Missed { asked, peer, tags, kept, is_set_aside }
+    }
+
+    /// Removes the credentials of a visitor who is anonymous all the same. Returns whether there were any.
+    ///
+    /// # Errors
+    /// The request passes, since its answer may be for one visitor.
+    fn withhold(&self, parts: &request::Parts, received: &mut RequestHead) -> Result<bool, Reason> {
+        let grant = &self.policy.grant;
+        let visitor = self.identify.as_ref().map(|identify| identify(parts));
+        match visitor {
+            Some(Visitor::Member) => Err(Reason::PassSession),
+            Some(Visitor::Anonymous) => {
+                let mut removed = received.fields.remove("authorization");
+                // Where a lifetime is granted, the application gets the cookies of the key and no others.
+                if grant.is_granting() {
+                    removed += usize::from(grant.refuses(&received.fields, |_| false).is_some());
+                } else {
+                    removed += received.fields.remove("cookie");
+                }
+                Ok(removed > 0)
+            }
+            Some(Visitor::Unknown) if !grant.is_granting() => Ok(false),
+            Some(Visitor::Unknown) | None => {
+                let nothing_in_key = Grant::default();
+                let grant = if grant.is_granting() { grant } else { &nothing_in_key };
+                match grant.refuses(&received.fields, |_| false) {
+                    None => Ok(false),
+                    Some(GrantRefusal::Authorization) => Err(Reason::PassAuthorization),
+                    Some(GrantRefusal::Cookie(_)) => Err(Reason::PassCookie),
+                    Some(GrantRefusal::Session(_)) => Err(Reason::PassSession),
+                }
+            }
+        }
+    }
+
+    /// The key of a request; `None` where its URI is none of the application's.
+    fn key(&self, cache: &Cache, parts: &request::Parts, received: &RequestHead) -> Option<Key> {
+        let asked = RequestedUri::of(received).ok()?;
+        let mut uri = String::with_capacity(64 + asked.target.len());
+        uri.push_str(self.scheme.name());
+        uri.push_str("://");
+        match &self.authorities {
+            Authorities::One(authority) => uri.push_str(authority),
+            Authorities::Listed(listed) => {
+                let start = uri.len();
+                write_authority(host(parts)?, self.scheme.default_port(), &mut uri).ok()?;
+                let is_listed = listed.iter().any(|one| uri.get(start..) == Some(one));
+                is_listed.then_some(())?;
+            }
+        }
+        write_normalised(&asked.target, &self.query, &mut uri);
+        Some(cache.key(uri))
+    }
+}
+
+/// The host that a request names: by its URI, or by its one `Host`.
+fn host(parts: &request::Parts) -> Option<&[u8]> {
+    if let Some(authority) = parts.uri.authority() {
+        return Some(authority.as_str().as_bytes());
+    }
+    let mut named = parts.headers.get_all(HOST).iter();
+    match (named.next(), named.next()) {
+        (Some(only), None) => Some(only.as_bytes()),
+        _ => None,
+    }
+}
+
+/// Whether the head says that a body follows.
+fn promises_body(parts: &request::Parts) -> bool {
+    let is_none = |length: &http::HeaderValue| length.as_bytes() == b"0";
+    parts.headers.contains_key(TRANSFER_ENCODING) || !parts.headers.get_all(CONTENT_LENGTH).iter().all(is_none)
+}

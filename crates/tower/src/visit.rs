@@ -1,0 +1,169 @@
+//! Answers a request that is no hit: does what the cache says, until it is decided how the request is answered, and answers it.
+
+use crate::body::{BoxError, CacheBody};
+use crate::counts::Count;
+use crate::fetch::{Fetch, FirstClientEvent};
+use crate::pass::pass;
+use crate::respond::Responder;
+use crate::route::Missed;
+use crate::shared::{FILL_WAIT_MAX, Shared};
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body::Body;
+use kasoku_cache::course::{Outcome, Step, settled};
+use kasoku_cache::{FillWriter, Joined, SharedRequest};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::reason::Reason;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use tokio::time::timeout;
+use tower_service::Service;
+
+/// A request that is no hit.
+pub(crate) struct Visit<S, B> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) service: S,
+    pub(crate) policy: Arc<Policy>,
+    /// The request as it came, for the case that it passes after all.
+    pub(crate) original: Request<B>,
+    pub(crate) missed: Missed,
+}
+
+type Answered<R, E> = Result<Response<CacheBody<R>>, E>;
+
+impl<S, B, R> Visit<S, B>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    B: Default + Send + 'static,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    // No reference to the visit is held across a wait, except a mutable one: so neither the service nor the body has to be Sync.
+    pub(crate) async fn run(mut self) -> Answered<R, S::Error> {
+        let (shared, is_set_aside) = (self.shared.clone(), self.missed.is_set_aside);
+        let Shared { cache, counts, .. } = &*shared;
+        if let Some(reason) = self.part_passes() {
+            return self.pass(reason).await;
+        }
+        let request =
+            SharedRequest::new(&self.missed.asked.received, &self.missed.route(&self.policy), &self.missed.peer);
+        // The application must be able to get it.
+        if Uri::try_from(request.head().target.as_str()).is_err() {
+            return self.pass(Reason::PassUrl).await;
+        }
+        match self.course(&request).await {
+            Outcome::Stored(entry, status) => {
+                counts.add(if status.collapsed { Count::Collapsed } else { Count::Hits });
+                Ok(self.responder().stored(&entry, status))
+            }
+            Outcome::Filling(meta, reader, status) => {
+                counts.add(Count::Collapsed);
+                Ok(self.responder().filling(&meta, reader, &status))
+            }
+            Outcome::Fill(writer, miss) => self.first(writer, miss).await,
+            // The shared response is not for all, or there is none: so each visitor gets what its own request brings.
+            Outcome::Alone(writer, miss) if is_set_aside => {
+                writer.release(miss);
+                self.pass(miss).await
+            }
+            Outcome::Alone(writer, miss) => self.first(writer, miss).await,
+            Outcome::AloneIfRoom(why, status) => match shared.uncollapsed.try_acquire() {
+                Ok(_room) if is_set_aside => self.pass(why).await,
+                Ok(_room) => self.first(cache.fill_alone(&request, shared.now()), Reason::HitForMiss).await,
+                Err(_) => Ok(self.responder().failed(status)),
+            },
+            Outcome::Pass(reason) | Outcome::PassAsVisitor(reason) => self.pass(reason).await,
+            Outcome::Failed(_, status) => Ok(self.responder().failed(status)),
+            Outcome::Unavailable(_, status) => Ok(self.responder().unavailable(&status)),
+        }
+    }
+
+    /// Does what the cache says until it is decided how the request is answered.
+    async fn course(&mut self, request: &SharedRequest) -> Outcome {
+        let mut step = self.shared.cache.first_step(request, None, self.shared.now());
+        loop {
+            step = match step {
+                // Not without a disk.
+                Step::Recall(recalling) => {
+                    recalling.give_up();
+                    recalling.go_on(self.shared.now())
+                }
+                Step::Begin(writer, then) => {
+                    self.shared.counts.add(Count::Refreshes);
+                    drop(self.fetch().spawn(writer));
+                    *then
+                }
+                Step::Wait(waiting) => {
+                    let came = timeout(FILL_WAIT_MAX, waiting.head()).await.ok();
+                    waiting.go_on(came, self.shared.now())
+                }
+                Step::Decided(outcome) => return outcome,
+            };
+        }
+    }
+
+    /// Calls the application for a fill, and answers the request that began it. `miss`: why.
+    async fn first(self, writer: FillWriter, miss: Reason) -> Answered<R, S::Error> {
+        self.shared.counts.add(Count::Misses);
+        let (event, status) = (self.fetch().spawn(writer).await, CacheStatus::forwarded(miss));
+        let failed = |reason| CacheStatus { detail: Some(reason), ..status };
+        match event {
+            Ok(FirstClientEvent::Shared(reader, head)) => match reader.head().await {
+                Joined::Streaming(meta) => {
+                    let status = CacheStatus { stored: true, ..status };
+                    Ok(self.responder().filling(&meta.with_head(*head), reader, &status))
+                }
+                // Parts that were combined: the whole is stored by now.
+                Joined::Settled(entry, _) => {
+                    Ok(self.responder().stored(&entry, CacheStatus { stored: true, ..status }))
+                }
+                Joined::Failed(reason) | Joined::Released(reason) => Ok(self.responder().failed(failed(reason))),
+            },
+            Ok(FirstClientEvent::Stored(entry, reason)) => {
+                let status = settled(&entry, reason, status, self.shared.now());
+                Ok(self.responder().stored(&entry, status))
+            }
+            // The answer to the request without credentials and extensions need not be the answer for this visitor.
+            Ok(FirstClientEvent::Private(response, reason)) if self.missed.is_set_aside => {
+                drop(response);
+                self.pass(reason).await
+            }
+            Ok(FirstClientEvent::Private(response, reason)) => {
+                Ok(self.responder().private(*response, &CacheStatus { detail: Some(reason), ..status }))
+            }
+            Ok(FirstClientEvent::Failed(error)) if !self.missed.is_set_aside => Err(error),
+            Ok(FirstClientEvent::Failed(_)) => self.pass(Reason::OriginClosedEarly).await,
+            Err(_) => Ok(self.responder().failed(failed(Reason::OriginClosedEarly))),
+        }
+    }
+
+    async fn pass(self, reason: Reason) -> Answered<R, S::Error> {
+        let Self { shared, service, original, .. } = self;
+        pass(&shared, service, original, None, reason).await
+    }
+
+    /// Why a request for a part passes, if it does: where a lifetime is granted, the application would be asked for the whole for each part,
+    /// and the whole is known to be too large to be stored.
+    fn part_passes(&self) -> Option<Reason> {
+        let is_part = self.policy.grant.is_granting() && self.missed.asked.received.fields.contains("range");
+        let is_too_large = || self.shared.cache.is_known_too_large(&self.missed.asked.key, self.shared.now());
+        (is_part && is_too_large()).then_some(Reason::ObjectTooLarge)
+    }
+
+    fn fetch(&self) -> Fetch<S, B> {
+        Fetch {
+            shared: self.shared.clone(),
+            service: self.service.clone(),
+            kept: self.missed.kept.clone(),
+            is_set_aside: self.missed.is_set_aside,
+            body: PhantomData,
+        }
+    }
+
+    fn responder(&self) -> Responder<'_> {
+        Responder { shared: &self.shared, received: &self.missed.asked.received, now: self.shared.now() }
+    }
+}
