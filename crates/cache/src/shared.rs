@@ -28,6 +28,7 @@ mod usable;
 mod write;
 
 use crate::Cache;
+pub use hit::SharedHit;
 pub use inspect::SharedPlace;
 pub(crate) use judged::JudgedItems;
 use kasoku_shared::PurgeExchange;

@@ -23,7 +23,7 @@
 //!
 //! ```text
 //! client/accept -> client/http1/connection -> client/http1/parse -> pipeline -> request/route
-//!   a hit:   cache/lookup (hit_at_once)                                             -> deliver/stored -> operator/log
+//!   a hit:   cache/lookup (hit_at_once, hit_in_the_shared_tier)                     -> deliver/stored -> operator/log
 //!   a miss:  cache/lookup -> cache/fetch/fill_task -> origin/send    -> visitors/   -> deliver        -> operator/log
 //!   a pass:  cache/fetch/pass                      -> origin/send                   -> deliver        -> operator/log
 //! ```

@@ -79,6 +79,14 @@ pub(crate) struct ReadResponse {
     pub(crate) body_length: u64,
 }
 
+impl ReadResponse {
+    /// Its freshness by the clocks of this moment. It may have been read at another one.
+    pub(crate) fn freshness_at(&self, now: Now) -> Freshness {
+        let freshness = self.meta.freshness;
+        Freshness { response_time: now.when(freshness.response_time.unix_ms), ..freshness }
+    }
+}
+
 /// The fields by which the responses of a URI vary.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReadNominated {

@@ -2,57 +2,104 @@
 //!
 //! A fill collapses requests and asks the origin. A request for an item that is remembered needs neither as a rule, and a fill costs more than
 //! the conversation with the server (bench/reports/memcached.md). So concurrent requests for the same page are not collapsed here, as they are
-//! not in nginx. If the item has changed, is stale or gone, [`Cache::look_up`] decides, and collapses them.
+//! not in nginx. An item that can't answer is not asked for, and one that has changed, or is gone, is forgotten: then [`Cache::look_up`]
+//! decides, and collapses them.
 //!
 //! Nothing poisons this look-up, as an invalidation poisons a fill: an item is compared with the purges after it was read, and nothing is
 //! stored.
 
 use super::Items;
-use super::judged::Place;
-use super::read::{Wanted, hit_reason, usable_now};
+use super::judged::{JudgedItem, Place};
+use super::read::{Wanted, has_come, hit_reason, may_be_answered, usable_now};
 use crate::lookup::may_hit;
 use crate::shared_request::CacheRoute;
 use crate::tags::Tags;
-use crate::{Body, Cache, Entry};
+use crate::{Cache, Entry};
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::request::is_plain_get;
+use kasoku_semantics::request::{is_plain_get, request_directives};
+use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
+use kasoku_shared::{Item, Missing};
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
+/// What the shared tier has for a request, without a fill.
+pub enum SharedHit {
+    /// A response that answers, and why.
+    Response(Arc<Entry>, Reason),
+    /// It is not known. [`Cache::look_up`] must decide, and its fill may find the response in the shared tier.
+    Undecided,
+    /// The server failed. [`Cache::look_up`] must decide, and its fill does not ask the shared tier: one timeout is enough.
+    Failed,
+}
+
 impl Cache {
-    /// The response in the shared tier, if it is remembered as judged, and may answer at once. `None` means that [`Cache::look_up`] must
-    /// decide. Nothing bounds the wait but the timeout of the server. A server that fails is not asked again by the look-up that follows
-    /// ([`kasoku_shared`]'s health).
+    /// The response in the shared tier, if it is remembered as judged and may answer at once. Nothing bounds the wait but the timeout of one
+    /// operation.
     ///
-    /// `received` is the request as the client sent it: see [`Cache::hit`]. Responses that vary are not found here.
+    /// `received` is the request as the client sent it: see [`Cache::hit`]. Responses that vary, and those in several chunks, are not found here.
     pub async fn hit_in_the_shared_tier(
         &self,
         received: &RequestHead,
         route: &CacheRoute<'_>,
         items: &Items,
         now: impl Fn() -> Now,
-    ) -> Option<(Arc<Entry>, Reason)> {
-        let judged = self.0.judged.as_ref()?;
+    ) -> SharedHit {
+        let Some(judged) = &self.0.judged else { return SharedHit::Undecided };
+        let place = Place { uri: route.key.uri(), variant: &[] };
+        let known = judged.get(place).filter(|known| self.may_hit_known(known, received, route, now()));
+        let Some(known) = known else { return SharedHit::Undecided };
+        let entry = match known.read(items).await {
+            Ok(item) => self.entry_of_known(&known, &item, (received, route), items, now()),
+            Err(Missing::Failed) => return SharedHit::Failed,
+            Err(Missing::Away) => return SharedHit::Undecided,
+            Err(Missing::Absent | Missing::Damaged) => None,
+        };
+        let Some(entry) = entry else {
+            judged.forget(place);
+            return SharedHit::Undecided;
+        };
+        SharedHit::Response(Arc::new(entry), hit_reason(items.tier()))
+    }
+
+    /// Whether a known item can answer a request if it is still the same.
+    fn may_hit_known(&self, known: &JudgedItem, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> bool {
         let CacheRoute { key, policy, .. } = *route;
-        // With a disk, what was read is written there: a fill does that.
-        let may_be_here = self.0.disk.is_none() && self.0.hit_for_miss.passes(key.hash(), now()).is_none();
-        let may_answer = is_plain_get(received) && !received.fields.contains("range") && may_hit(received);
-        let known = judged.get(Place { uri: key.uri(), variant: &[] }).filter(|_| may_be_here && may_answer)?;
-        let item = known.read(items).await.ok()?;
-        let now = now();
+        let response = known.response();
+        let is_fresh = || {
+            let freshness = response.freshness_at(now);
+            matches!(reuse(&freshness, &request_directives(&received.fields), policy, now), Reuse::Fresh)
+        };
+        may_hit(received)
+            && is_plain_get(received)
+            && may_be_answered(received, policy)
+            && known.is_in_one_piece()
+            && response.meta.nominated.is_empty()
+            && is_fresh()
+            && self.has_memory_for(response)
+            // With a disk, what was read is written there: a fill does that.
+            && self.0.disk.is_none()
+            && self.0.hit_for_miss.passes(key.hash(), now).is_none()
+    }
+
+    /// The response of a known item as it was read.
+    fn entry_of_known(
+        &self,
+        known: &JudgedItem,
+        item: &Item,
+        (received, route): (&RequestHead, &CacheRoute<'_>),
+        items: &Items,
+        now: Now,
+    ) -> Option<Entry> {
+        let CacheRoute { key, policy, .. } = *route;
         let response = known.says(item.content(), policy, now)?.clone();
-        if item.chunks_left() != 0 || !response.meta.nominated.is_empty() {
+        let body = [item.content().slice(response.body_begins..)];
+        if item.chunks_left() != 0 || body[0].len() as u64 != response.body_length {
             return None;
         }
-        self.body_length(&response, &item).ok()?;
-        let body = item.content().slice(response.body_begins..);
-        let born = items.born(item.server, response.generation, self)?;
         let tags = Tags::of(key, route.read_target, policy, route.tags);
         let wanted = Wanted { request: received, key, policy };
-        let usable = usable_now(self, wanted, (response, tags, born), now).ok()?;
-        let body = Body::whole(&[body]).charged(&self.0.budget);
-        let entry = known.entry(usable, body, key, &self.0.budget);
-        Some((Arc::new(entry), hit_reason(items.tier())))
+        let usable = usable_now(self, wanted, (response, tags, item.server), items, now).ok()?;
+        Some(known.entry(usable, has_come(self, &body), key, &self.0.budget))
     }
 }

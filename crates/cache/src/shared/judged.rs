@@ -69,6 +69,7 @@ pub(super) struct JudgedItem {
     name: Name,
     /// The server that has the name while all are there.
     home: usize,
+    is_in_one_piece: bool,
     /// The item's bytes up to its body.
     front: Box<[u8]>,
     /// What they say.
@@ -93,6 +94,16 @@ impl Weighter<OwnedPlace, Arc<JudgedItem>> for ByWeight {
 }
 
 impl JudgedItem {
+    /// What the item said when it was judged.
+    pub(super) fn response(&self) -> &ReadResponse {
+        &self.response
+    }
+
+    /// Whether nothing of it was in chunks.
+    pub(super) fn is_in_one_piece(&self) -> bool {
+        self.is_in_one_piece
+    }
+
     /// Reads the item as it is now.
     pub(super) async fn read(&self, items: &Items) -> Result<Item, Missing> {
         items.get_at_home(self.home, &self.name).await
@@ -121,7 +132,7 @@ impl JudgedItem {
     }
 }
 
-/// Whether a head says what is usable now, its age in seconds included. The wall clock and the monotonic one tick in different milliseconds.
+/// Whether a head says what is usable now, its age to a tenth of a second included: the two clocks tick in different milliseconds.
 fn is_as(meta: &Meta, usable: &Usable) -> bool {
     let [made_ms, now_ms] = [meta.freshness, usable.freshness].map(|freshness| freshness.response_time.mono_ms);
     made_ms.abs_diff(now_ms) <= CLOCKS_APART_MS_MAX && meta.epoch == usable.born && meta.tags == usable.tags
@@ -140,9 +151,14 @@ impl JudgedItems {
         self.items.get(&place)
     }
 
+    /// The item has changed, or is gone.
+    pub(super) fn forget(&self, place: Place<'_>) {
+        self.items.remove(&place);
+    }
+
     /// The item of that name says this, and these rules allow it to answer any plain GET for its key.
     pub(super) fn remember(&self, judged: &NewlyJudged, response: &Arc<ReadResponse>, policy: &Arc<Policy>) {
-        let NewlyJudged { name, home, variant, content } = judged;
+        let NewlyJudged { name, home, variant, content, is_in_one_piece } = judged;
         let Some(front) = content.get(..response.body_begins).filter(|front| front.len() <= FRONT_BYTES_MAX) else {
             return;
         };
@@ -155,10 +171,20 @@ impl JudgedItems {
         let weight = charge.bytes() + Entry::head_bytes(&response.meta, &response.key, &self.budget);
         let place = OwnedPlace { uri: response.key.as_str().into(), variant: variant.as_slice().into() };
         let (name, response, policy) = (name.clone(), response.clone(), policy.clone());
-        let (front, home, model) = (front.into(), *home, Mutex::default());
+        let (front, home, is_in_one_piece, model) = (front.into(), *home, *is_in_one_piece, Mutex::default());
         self.items.insert(
             place,
-            Arc::new(JudgedItem { name, home, front, response, policy, model, weight, _charge: charge }),
+            Arc::new(JudgedItem {
+                name,
+                home,
+                is_in_one_piece,
+                front,
+                response,
+                policy,
+                model,
+                weight,
+                _charge: charge,
+            }),
         );
     }
 }
@@ -169,7 +195,10 @@ pub(super) struct NewlyJudged {
     /// See [`Tier::home_of`](kasoku_shared::Tier::home_of).
     pub(super) home: usize,
     pub(super) variant: Vec<u8>,
+    /// As much of it as was read.
     pub(super) content: Bytes,
+    /// Whether that is all.
+    pub(super) is_in_one_piece: bool,
 }
 
 #[cfg(test)]
@@ -215,7 +244,7 @@ mod tests {
 
     fn newly(content: &[u8]) -> NewlyJudged {
         let name = Namespace::default().response("http://a.test/");
-        NewlyJudged { name, home: 0, variant: Vec::new(), content: content.to_vec().into() }
+        NewlyJudged { name, home: 0, variant: Vec::new(), content: content.to_vec().into(), is_in_one_piece: true }
     }
 
     #[test]

@@ -29,14 +29,14 @@ const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
 
 /// What the shared tier has for a request, before it is judged.
 pub struct SharedResponse {
-    pub(super) server: usize,
-    pub(super) response: Arc<ReadResponse>,
-    pub(super) body: Vec<Bytes>,
-    pub(super) judged: Judged,
+    server: usize,
+    response: Arc<ReadResponse>,
+    body: Vec<Bytes>,
+    judged: Judged,
 }
 
 /// Whether the rules allow an item, as far as it is known before they are asked.
-pub(super) enum Judged {
+enum Judged {
     /// It is remembered that they do.
     Before,
     /// It is not known. If they do, this is remembered.
@@ -65,11 +65,10 @@ impl FillWriter {
             && may_be_answered(self.request().head(), self.policy())
     }
 
-    /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns what it has, and the name of the item that would have
-    /// the response.
-    pub async fn find_shared(&self, items: &Items, now: Now) -> (Option<SharedResponse>, Name) {
-        let (found, name) = find(self.cache(), self.request(), items, now).await;
-        (found.ok(), name)
+    /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns what it has, or why it has nothing, and the name of
+    /// the item that would have the response.
+    pub async fn find_shared(&self, items: &Items, now: Now) -> (Result<SharedResponse, Because>, Name) {
+        find(self.cache(), self.request(), items, now).await
     }
 
     /// The response answers all that wait for the fill, if it may: `Err` returns the writer, and the origin has to be asked.
@@ -184,10 +183,13 @@ pub(super) fn judge(
             judged.remember(&newly, &response, wanted.policy);
         }
     }
-    let born = items.born(server, response.generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
-    let usable = usable_now(cache, wanted, (response, tags, born), now)?;
-    let body = Body::whole(&body).charged(&cache.0.budget);
-    Ok(Entry::new(Arc::new(usable.meta()), body, wanted.key, &cache.0.budget))
+    let usable = usable_now(cache, wanted, (response, tags, server), items, now)?;
+    Ok(Entry::new(Arc::new(usable.meta()), has_come(cache, &body), wanted.key, &cache.0.budget))
+}
+
+/// A body that was read.
+pub(super) fn has_come(cache: &Cache, pieces: &[Bytes]) -> Arc<Body> {
+    Body::whole(pieces).charged(&cache.0.budget)
 }
 
 /// A response that the rules allow, and which may answer a request now.
@@ -206,21 +208,20 @@ impl Usable {
     }
 }
 
-/// Whether a response that the rules allow may answer this request now: as for what its bytes do not say. The epoch is that in which its
-/// origin was asked.
+/// Whether a response that the rules allow may answer this request now: as for what its bytes do not say. It was read from this server.
 pub(super) fn usable_now(
     cache: &Cache,
     wanted: Wanted<'_>,
-    (response, tags, born): (Arc<ReadResponse>, Option<Arc<Tags>>, Epoch),
+    (response, tags, server): (Arc<ReadResponse>, Option<Arc<Tags>>, usize),
+    items: &Items,
     now: Now,
 ) -> Result<Usable, Because> {
     let Wanted { request, key, policy } = wanted;
-    let meta = &response.meta;
-    // What was judged before was read at another time.
-    let freshness = Freshness { response_time: now.when(meta.freshness.response_time.unix_ms), ..meta.freshness };
-    if !meta.is_selected_by(&request.fields, policy) {
+    let freshness = response.freshness_at(now);
+    if !response.meta.is_selected_by(&request.fields, policy) {
         return Err(Because::Reason(Reason::VaryMiss));
     }
+    let born = items.born(server, response.generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
     if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
         return Err(Because::Reason(Reason::Purged));
     }
@@ -254,19 +255,24 @@ impl Cache {
         let read = content::read(item.content(), now).map_err(|_| UNREADABLE)?;
         let to_be_remembered = judged.map(|_| {
             let home = items.tier().home_of(name);
-            NewlyJudged { name: name.clone(), home, variant, content: item.content().clone() }
+            let is_in_one_piece = item.chunks_left() == 0;
+            NewlyJudged { name: name.clone(), home, variant, content: item.content().clone(), is_in_one_piece }
         });
         Ok((read, Judged::NotYet(to_be_remembered)))
     }
 
     /// The length of the body of an item which says this, if there is memory for it.
-    pub(super) fn body_length(&self, response: &ReadResponse, item: &Item) -> Result<u64, Because> {
+    fn body_length(&self, response: &ReadResponse, item: &Item) -> Result<u64, Because> {
         let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
-        if length != response.body_length {
-            return Err(UNREADABLE);
+        match length == response.body_length {
+            true if self.has_memory_for(response) => Ok(length),
+            true => Err(Because::Reason(Reason::MemoryFull)),
+            false => Err(UNREADABLE),
         }
-        let bytes = length.saturating_add(response.meta.memory_bytes());
-        let has_room = bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes);
-        if has_room { Ok(length) } else { Err(Because::Reason(Reason::MemoryFull)) }
+    }
+
+    pub(super) fn has_memory_for(&self, response: &ReadResponse) -> bool {
+        let bytes = response.body_length.saturating_add(response.meta.memory_bytes());
+        bytes <= self.0.limits.object_bytes_max && self.0.budget.has_room_for(bytes)
     }
 }

@@ -16,6 +16,7 @@ use crate::request::passes::part_passes;
 use crate::request::route::Routed;
 use crate::runtime::worker::DISK_TIMEOUT;
 use kasoku_cache::course::{Outcome, Recalling, Step, Waiting};
+use kasoku_cache::shared::SharedHit;
 use kasoku_cache::{Joined, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
@@ -96,8 +97,14 @@ async fn hit_in_the_shared_tier(exchange: &Exchange, routed: &Routed) -> Option<
         return None;
     }
     let (request, route) = (&exchange.request.head, routed.cache_route(routed.tags(&exchange.request.head)));
-    let (entry, reason) = worker.cache.hit_in_the_shared_tier(request, &route, items, || worker.now()).await?;
-    Some(Answer::hit(entry, reason, worker.now()))
+    match worker.cache.hit_in_the_shared_tier(request, &route, items, || worker.now()).await {
+        SharedHit::Response(entry, reason) => Some(Answer::hit(entry, reason, worker.now())),
+        SharedHit::Undecided => None,
+        SharedHit::Failed => {
+            exchange.extras().has_shared_tier_failed = true;
+            None
+        }
+    }
 }
 
 /// Whether the leak guard has found that pages of the request's URL pattern differ by visitor.

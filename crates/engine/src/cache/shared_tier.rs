@@ -3,6 +3,7 @@
 use crate::runtime::worker::Worker;
 use kasoku_cache::{Entry, FillWriter, SharedRequest};
 use kasoku_metrics::Counter;
+use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::reason::Reason;
 use kasoku_shared::lease::{Lease, Leased, RENEWAL_INTERVAL};
 use std::rc::Rc;
@@ -40,11 +41,14 @@ pub(crate) async fn find(worker: &Rc<Worker>, mut writer: FillWriter) -> Found {
         let Ok((found, name)) = timeout(LOOKUP_TIMEOUT, writer.find_shared(items, worker.now())).await else {
             return Found::Nothing(writer, lease);
         };
-        if let Some(found) = found {
-            match writer.on_shared(found, items, worker.now()) {
+        match found {
+            Ok(found) => match writer.on_shared(found, items, worker.now()) {
                 Ok((entry, reason)) => return Found::Response(entry, reason),
                 Err(unanswered) => writer = unanswered,
-            }
+            },
+            // One timeout is enough: the lease would be in the next server, which may fail as well.
+            Err(Because::Ground(Ground::SharedFailed)) => return Found::Nothing(writer, lease),
+            Err(_) => {}
         }
         // What has come between the look-up and the lease was looked for a second time.
         if lease.is_some() || writer.is_poisoned() || Instant::now() >= until {

@@ -82,6 +82,8 @@ pub(crate) struct ExchangeExtras {
     pub(crate) read: Option<String>,
     /// The request's place in a trace.
     pub(crate) trace: Option<Rc<RequestTrace>>,
+    /// The shared tier has failed this request, so it is not asked for it again.
+    pub(crate) has_shared_tier_failed: bool,
     /// What Cache-Status and the log tell of the request besides what the cache did.
     pub(crate) notes: Notes,
 }

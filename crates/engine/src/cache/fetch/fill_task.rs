@@ -49,6 +49,8 @@ pub(super) struct FillTask {
     interim: mpsc::Sender<ResponseHead>,
     /// The URL pattern, where the leak guard looks at its pages before they are shared.
     pattern: Option<Pattern>,
+    /// Whether the shared tier is asked before the origin.
+    asks_the_shared_tier: bool,
 }
 
 impl FillTask {
@@ -59,7 +61,9 @@ impl FillTask {
         interim: mpsc::Sender<ResponseHead>,
     ) -> Self {
         let pattern = routed.pattern(&exchange.request.head.fields).cloned();
-        Self { worker: exchange.worker.clone(), route: routed.route.clone(), fetch_context, interim, pattern }
+        let asks_the_shared_tier = !exchange.existing_extras().is_some_and(|extras| extras.has_shared_tier_failed);
+        let (worker, route) = (exchange.worker.clone(), routed.route.clone());
+        Self { worker, route, fetch_context, interim, pattern, asks_the_shared_tier }
     }
 
     /// Spawns the task. If its request carries session cookies, it counts as a request that may change these sessions.
@@ -75,7 +79,11 @@ impl FillTask {
     }
 
     async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
-        let lease = match shared_tier::find(&self.worker, writer).await {
+        let found = match self.asks_the_shared_tier {
+            true => shared_tier::find(&self.worker, writer).await,
+            false => Found::Nothing(writer, None),
+        };
+        let lease = match found {
             Found::Response(entry, reason) => {
                 self.fetch_context.time.has_ended(self.worker.moment().mono_us);
                 let _ = events.send(FirstClientEvent::Stored(entry, reason));
