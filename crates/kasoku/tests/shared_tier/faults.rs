@@ -37,6 +37,9 @@ const FAILURES: [Failure; 13] = [
     Failure::Swap,
 ];
 
+/// How often a page is asked for.
+const TRIES_MAX: usize = 5;
+
 impl Failure {
     fn begin(self, fleet: &Fleet, servers: &[usize]) {
         for (number, &server) in servers.iter().enumerate() {
@@ -116,6 +119,27 @@ fn no_client_sees_that_one_server_fails() {
 #[test]
 fn no_client_sees_that_all_servers_fail() {
     withstands(Kind::Memcached, true);
+}
+
+/// A front end that keeps nothing in memory asks the server for an item that it knows. When that fails, the fill that follows asks no other one.
+#[test]
+fn a_request_waits_for_one_failing_server_only() {
+    let fleet = Fleet::start(Setup { keeps_in_memory: false, servers: 3, ..Setup::PLAIN });
+    let front_end = &fleet.front_ends[1];
+    let asked = (0..TRIES_MAX).map(|_| {
+        let (target, _) = fleet.shared_page("page", 300);
+        assert!((0..TRIES_MAX).any(|_| front_end.get(&target).is_shared()), "{target}");
+        let before = front_end.counted_of_servers("gets");
+        fleet.servers.iter().for_each(|server| server.proxy().set(Fault::Timeout));
+        assert_eq!(front_end.get(&target).version(&target, ""), 1);
+        let asked = front_end.counted_of_servers("gets") - before;
+        fleet.servers.iter().for_each(|server| server.proxy().set(Fault::None));
+        fleet.settle(RETURN_BOUND);
+        assert!(asked <= 1, "{asked} servers were asked for {target}");
+        asked
+    });
+    // None is asked where the failure of its log was noticed before.
+    assert_eq!(asked.max(), Some(1));
 }
 
 /// Redis can't prove who it is. The front ends ask the origin, and say why.

@@ -65,13 +65,25 @@ impl FrontEnd {
             Scope::All => "all".to_owned(),
         };
         let soft = if is_soft { "&soft" } else { "" };
+        self.operate(&format!("POST /purge?{what}{soft}"))
+    }
+
+    /// The sum of a counter over all servers of the shared tier, as `/metrics` calls it.
+    pub(crate) fn counted_of_servers(&self, counter: &str) -> u64 {
+        let said = self.operate("GET /metrics");
+        let lines = said.lines().filter(|line| line.starts_with(&format!("kasoku_shared_server_{counter}_total{{")));
+        lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    }
+
+    /// What the operator's socket answers.
+    fn operate(&self, request: &str) -> String {
         let mut stream = UnixStream::connect(&self.control).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = format!("POST /purge?{what}{soft} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
+        let head = format!("{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
-        assert!(said.starts_with("HTTP/1.1 200 "), "{scope:?}: {said}");
+        assert!(said.starts_with("HTTP/1.1 200 "), "{request}: {said}");
         said
     }
 

@@ -3,7 +3,9 @@
 use crate::client::{Answer, in_language};
 use crate::fleet::{Fleet, Kind, Setup, WRITTEN_MAX, hex, name_of};
 use crate::page::{self, LANGUAGES, uri};
+use kasoku_testkit::Fault;
 use sha2::{Digest, Sha256};
+use std::time::Duration;
 
 /// How often a page is tried that some front end has not taken from the shared tier: on a machine with much to do, the log of a server may not
 /// be read in time, and then the server is not used.
@@ -55,6 +57,31 @@ fn is_served_from_memory(target: &str, ask: impl Fn(&str, &str) -> Answer) {
 #[test]
 fn what_one_front_end_fetches_the_others_take_from_the_shared_tier() {
     are_shared(Setup::PATIENT);
+}
+
+/// A front end that keeps nothing in memory knows the item, and reads it for each request: none waits for another one's fill.
+#[test]
+fn requests_for_an_item_that_is_known_begin_no_fill() {
+    const CLIENTS: usize = 8;
+    let fleet = Fleet::start(Setup { keeps_in_memory: false, ..Setup::PATIENT });
+    let front_end = &fleet.front_ends[1];
+    let is_read_by_each = || {
+        let (target, holder) = fleet.shared_page("page", 300);
+        front_end.get(&target);
+        let before = front_end.counted_of_servers("gets");
+        fleet.servers[holder].proxy().set(Fault::Latency(Duration::from_millis(100)));
+        let all_are_shared = std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| front_end.get(&target))).collect();
+            let answers = clients.into_iter().map(|client| client.join().unwrap());
+            answers.fold(true, |all, answer| {
+                assert_eq!(answer.version(&target, ""), 1);
+                all && answer.is_shared()
+            })
+        });
+        fleet.servers[holder].proxy().set(Fault::None);
+        all_are_shared && front_end.counted_of_servers("gets") - before == CLIENTS as u64
+    };
+    assert!((0..TRIES).any(|_| is_read_by_each()));
 }
 
 #[test]
