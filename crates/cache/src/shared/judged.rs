@@ -205,6 +205,7 @@ pub(super) struct NewlyJudged {
 mod tests {
     use super::super::content::{Read, read, write};
     use super::*;
+    use crate::tags::{Tags, of_site, of_tag};
     use crate::verdict::{OriginExchange, meta};
     use crate::{CacheLimits, Meta};
     use http::{Method, StatusCode};
@@ -273,6 +274,42 @@ mod tests {
         let earlier = Now { unix_ms: NOW.unix_ms - AHEAD_MS_MAX - 1, ..NOW };
         assert!(get(&content, &policy, earlier).is_none(), "the clock was set back");
         drop(items);
+        assert_eq!(budget.held_bytes(), 0);
+    }
+
+    #[test]
+    fn a_head_is_made_anew_where_it_says_something_else() {
+        let (budget, policy) = (Budget::new(MEMORY), Arc::new(Policy::default()));
+        let items = JudgedItems::new(MEMORY, budget.clone());
+        let (content, response) = item("\"a\"");
+        items.remember(&newly(&content), &response, &policy);
+        let known = items.get(place("http://a.test/")).unwrap();
+        let key =
+            crate::Cache::new(CacheLimits { memory_bytes_max: MEMORY, object_bytes_max: MEMORY }).key("http://a.test/");
+        let tags = |tag: &str| Some(Arc::new(Tags::of_hashes(of_site("a"), [of_tag("a", tag)].into(), false)));
+        let entry = |born, tags, mono_ms| {
+            let mut freshness = response.freshness_at(NOW);
+            freshness.response_time.mono_ms += mono_ms;
+            let usable = Usable { response: response.clone(), freshness, tags, born };
+            known.entry(usable, Body::whole(&[Bytes::from_static(b"body")]).into(), &key, &budget)
+        };
+        let first = entry(3, tags("x"), 0);
+        assert_eq!((first.meta.epoch, &first.meta.tags, first.body.complete_length()), (3, &tags("x"), Some(4)));
+        let same = |other: &Entry| Arc::ptr_eq(&first.meta, &other.meta);
+        assert!(same(&entry(3, tags("x"), CLOCKS_APART_MS_MAX)));
+        let later = entry(3, tags("x"), CLOCKS_APART_MS_MAX + 1);
+        assert!(!same(&later), "a clock was set");
+        assert_eq!(later.meta.freshness.response_time.mono_ms, NOW.mono_ms + CLOCKS_APART_MS_MAX + 1);
+        let purged = entry(4, tags("x"), 0);
+        assert!(!same(&purged) && purged.meta.epoch == 4);
+        let other = entry(4, tags("y"), 0);
+        assert!(!same(&other) && other.meta.tags == tags("y"));
+
+        first.prepared_head(1, || Box::from(&b"first"[..]));
+        assert!(other.prepared_head(1, || Box::from(&b"other"[..])) == Some(&b"other"[..]));
+        let again = entry(4, tags("y"), 0);
+        assert_eq!(again.prepared_head(1, || unreachable!("it is prepared")), Some(&b"other"[..]));
+        drop((first, later, purged, other, again, known, items));
         assert_eq!(budget.held_bytes(), 0);
     }
 

@@ -194,7 +194,7 @@ pub(super) fn has_come(cache: &Cache, pieces: &[Bytes]) -> Arc<Body> {
 
 /// A response that the rules allow, and which may answer a request now.
 pub(super) struct Usable {
-    response: Arc<ReadResponse>,
+    pub(super) response: Arc<ReadResponse>,
     pub(super) freshness: Freshness,
     pub(super) tags: Option<Arc<Tags>>,
     pub(super) born: Epoch,
