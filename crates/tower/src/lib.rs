@@ -73,6 +73,7 @@ mod future;
 mod handle;
 mod message;
 mod pass;
+mod recycle;
 mod respond;
 mod route;
 mod rules;

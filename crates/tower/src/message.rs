@@ -11,16 +11,22 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 pub(crate) fn fields(headers: &HeaderMap) -> Fields {
     let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     let mut fields = Fields::with_capacity(bytes, headers.len());
-    for (name, value) in headers {
-        fields.push(name.as_str(), value);
-    }
+    push_all(headers, &mut fields);
     fields
 }
 
-/// The request as it was received. In HTTP/2, the authority stands in the place of `Host`.
-pub(crate) fn received(parts: &request::Parts) -> RequestHead {
-    let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
-    RequestHead { method: parts.method.clone(), target, version: Version::HTTP_11, fields: fields(&parts.headers) }
+fn push_all(headers: &HeaderMap, fields: &mut Fields) {
+    headers.iter().for_each(|(name, value)| fields.push(name.as_str(), value));
+}
+
+/// Writes a request as it was received. In HTTP/2, the authority stands in the place of `Host`.
+pub(crate) fn write_received(parts: &request::Parts, head: &mut RequestHead) {
+    head.method = parts.method.clone();
+    head.target.clear();
+    head.target.push_str(parts.uri.path_and_query().map_or("", |target| target.as_str()));
+    head.version = Version::HTTP_11;
+    head.fields.clear();
+    push_all(&parts.headers, &mut head.fields);
 }
 
 /// The head of an answer of the application.
@@ -61,6 +67,8 @@ fn append(map: &mut HeaderMap, name: &[u8], value: &[u8]) {
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// Whether it has a Cache-Status that says nothing, in whose place the answer's comes.
+    pub(crate) has_place_for_status: bool,
 }
 
 impl HeadSink for Head {
@@ -77,8 +85,11 @@ impl HeadSink for Head {
     }
 
     fn number(&mut self, name: &str, value: u64) {
-        if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
-            self.headers.append(name, HeaderValue::from(value));
+        // `HeaderValue::from(u64)` would allocate twice.
+        let mut digits = itoa::Buffer::new();
+        let value = HeaderValue::from_str(digits.format(value));
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), value) {
+            self.headers.insert(name, value);
         }
     }
 }

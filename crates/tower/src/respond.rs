@@ -2,8 +2,9 @@
 
 use crate::body::CacheBody;
 use crate::message::{Head, content_length, response_head};
+use crate::route::Asked;
 use crate::shared::Shared;
-use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::header::{AGE, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode};
 use kasoku_cache::represent::{HeadContext, Multipart, Representations, Selected, SelectedFilling};
 use kasoku_cache::{Entry, FillReader, Meta};
@@ -14,11 +15,12 @@ use kasoku_semantics::precondition::{Precondition, precondition};
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
-use kasoku_wire::RequestHead;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+const NOTHING: HeaderValue = HeaderValue::from_static("");
 
 thread_local! {
     /// Where members of Cache-Status are written.
@@ -28,25 +30,28 @@ thread_local! {
 /// Answers one request.
 pub(crate) struct Responder<'a> {
     pub(crate) shared: &'a Shared,
-    pub(crate) received: &'a RequestHead,
+    pub(crate) asked: &'a Asked,
     pub(crate) now: Now,
 }
 
 impl Responder<'_> {
     /// A stored response, or what the request's condition or range makes of it.
     pub(crate) fn stored<B>(&self, entry: &Arc<Entry>, mut status: CacheStatus) -> Response<CacheBody<B>> {
-        let representations = Representations::of_stored(&self.received.fields, None, entry);
+        let representations = Representations::of_stored(&self.asked.received.fields, None, entry);
         let (context, meta) = (self.context(&representations), &entry.meta);
         let mut head = Head::default();
-        let body = match representations.select(self.received, entry, self.now) {
+        let body = match representations.select(&self.asked.received, entry, self.now) {
             Selected::NotModified(representation) => {
                 let age = meta.freshness.age_field(&status, self.now);
                 context.not_modified(meta, representation, age, &mut head);
                 CacheBody::empty()
             }
             Selected::Whole(..) => {
-                head = whole_head(&context, entry);
+                head = self.whole_head(&context, entry);
                 context.rest(meta, &status, &mut head);
+                if meta.freshness.age_field(&status, self.now).is_none() {
+                    head.headers.remove(AGE);
+                }
                 CacheBody::whole(entry)
             }
             Selected::Part(range) => {
@@ -81,9 +86,9 @@ impl Responder<'_> {
         status: &CacheStatus,
     ) -> Response<CacheBody<B>> {
         let length = content_length(&meta.head);
-        let representations = Representations::of_filling(&self.received.fields, None, meta, length);
+        let representations = Representations::of_filling(&self.asked.received.fields, None, meta, length);
         let (context, mut head) = (self.context(&representations), Head::default());
-        let part = match representations.select_filling(self.received, meta, length, self.now) {
+        let part = match representations.select_filling(&self.asked.received, meta, length, self.now) {
             SelectedFilling::NotModified(representation) => {
                 context.not_modified(meta, representation, None, &mut head);
                 return self.respond(head, CacheBody::empty(), status);
@@ -107,7 +112,7 @@ impl Responder<'_> {
         let (parts, body) = response.into_parts();
         if matches!(parts.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
             let said = response_head(&parts);
-            let known = precondition(self.received, &said, Validators::Any, self.now, self.now);
+            let known = precondition(&self.asked.received, &said, Validators::Any, self.now, self.now);
             if known == Precondition::NotModified {
                 let mut head = Head::default();
                 self.context(&Representations::default()).not_modified_origin(&said, &mut head);
@@ -140,15 +145,40 @@ impl Responder<'_> {
     }
 
     fn respond<B>(&self, head: Head, body: CacheBody<B>, status: &CacheStatus) -> Response<CacheBody<B>> {
-        let body = if self.received.method == Method::HEAD { CacheBody::empty() } else { body };
+        let body = if self.asked.received.method == Method::HEAD { CacheBody::empty() } else { body };
         let mut response = Response::new(body);
         (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-        self.shared.write_status(status, response.headers_mut());
+        match head.has_place_for_status {
+            true => status_value(status, |value| {
+                response.headers_mut().insert(CACHE_STATUS, value);
+            }),
+            false => self.shared.write_status(status, response.headers_mut()),
+        }
         response
     }
 
+    /// The part of a whole response's head that is the same for all clients: made by the first hit, and copied by the others. It has places
+    /// for Age and Cache-Status, so that the copy need not grow.
+    fn whole_head(&self, context: &HeadContext<'_>, entry: &Entry) -> Head {
+        let make = || {
+            let mut head = Head::default();
+            context.whole(entry, &mut head);
+            head.headers.insert(AGE, NOTHING);
+            head.has_place_for_status =
+                self.shared.rules.writes_cache_status && !head.headers.contains_key(CACHE_STATUS);
+            if head.has_place_for_status {
+                head.headers.insert(CACHE_STATUS, NOTHING);
+            }
+            head
+        };
+        match entry.host_value(|| Arc::new(make())).downcast_ref::<Head>() {
+            Some(prepared) => prepared.clone(),
+            None => make(),
+        }
+    }
+
     fn context(&self, representations: &Representations) -> HeadContext<'_> {
-        let (request, varies) = (self.received, representations.varies);
+        let (request, varies) = (&self.asked.received, representations.varies);
         HeadContext { request, has_session: false, replaced: &[], varies, now: self.now }
     }
 }
@@ -156,30 +186,23 @@ impl Responder<'_> {
 impl Shared {
     /// Says what the cache did.
     pub(crate) fn write_status(&self, status: &CacheStatus, headers: &mut HeaderMap) {
-        if !self.rules.writes_cache_status {
-            return;
-        }
-        MEMBER.with_borrow_mut(|member| {
-            member.clear();
-            status.write(NAME, member);
-            if let Ok(value) = HeaderValue::from_bytes(member) {
+        if self.rules.writes_cache_status {
+            status_value(status, |value| {
                 headers.append(CACHE_STATUS, value);
-            }
-        });
+            });
+        }
     }
 }
 
-/// The part of a whole response's head that is the same for all clients: made by the first hit, and copied by the others.
-fn whole_head(context: &HeadContext<'_>, entry: &Entry) -> Head {
-    let make = || {
-        let mut head = Head::default();
-        context.whole(entry, &mut head);
-        head
-    };
-    match entry.host_value(|| Arc::new(make())).downcast_ref::<Head>() {
-        Some(prepared) => prepared.clone(),
-        None => make(),
-    }
+/// The cache's member of Cache-Status.
+fn status_value(status: &CacheStatus, write: impl FnOnce(HeaderValue)) {
+    MEMBER.with_borrow_mut(|member| {
+        member.clear();
+        status.write(NAME, member);
+        if let Ok(value) = HeaderValue::from_bytes(member) {
+            write(value);
+        }
+    });
 }
 
 fn set_length(headers: &mut HeaderMap, length: u64) {

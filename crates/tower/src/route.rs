@@ -1,6 +1,7 @@
 //! Decides of a request, before the look-up: whether it passes, and if not, its key and what of it the cache gets to see.
 
 use crate::message;
+use crate::recycle::Buffers;
 use crate::rules::{Authorities, Rules, Visitor};
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::{Extensions, Method, request};
@@ -30,7 +31,14 @@ pub(crate) struct Asked {
     /// The request, without what the application wants to be kept back.
     pub(crate) received: RequestHead,
     /// Whether credentials were kept back.
-    has_withheld: bool,
+    pub(crate) has_withheld: bool,
+}
+
+impl Asked {
+    /// The request is answered: its buffers are for the next one.
+    pub(crate) fn recycle(self) {
+        Buffers { head: self.received, uri: self.key.into_uri() }.give_back();
+    }
 }
 
 /// What a request needs besides, if it is no hit.
@@ -54,7 +62,9 @@ impl Rules {
     pub(crate) fn route(&self, cache: &Cache, parts: &request::Parts, has_body: bool) -> Routed {
         let method = &parts.method;
         if !method.is_safe() {
-            return Routed::Pass(self.key(cache, parts, &message::received(parts)), Reason::Method);
+            let Buffers { mut head, uri } = Buffers::take();
+            message::write_received(parts, &mut head);
+            return Routed::Pass(self.key(cache, parts, &head, uri), Reason::Method);
         }
         if parts.headers.contains_key(UPGRADE) {
             return Routed::Pass(None, Reason::Upgrade);
@@ -65,12 +75,13 @@ impl Rules {
         if has_body || promises_body(parts) {
             return Routed::Pass(None, Reason::RequestBodyOnGet);
         }
-        let mut received = message::received(parts);
+        let Buffers { head: mut received, uri } = Buffers::take();
+        message::write_received(parts, &mut received);
         let has_withheld = match self.withhold(parts, &mut received) {
             Ok(has_withheld) => has_withheld,
             Err(reason) => return Routed::Pass(None, reason),
         };
-        let Some(key) = self.key(cache, parts, &received) else { return Routed::Pass(None, Reason::PassRule) };
+        let Some(key) = self.key(cache, parts, &received, uri) else { return Routed::Pass(None, Reason::PassRule) };
         let target = split(key.uri()).map_or("", |parts| parts.target);
         if let Some(reason) = url_credentials::passes(target, &self.policy, &[]) {
             return Routed::Pass(None, reason);
@@ -122,10 +133,10 @@ impl Rules {
         }
     }
 
-    /// The key of a request; `None` where its URI is none of the application's.
-    fn key(&self, cache: &Cache, parts: &request::Parts, received: &RequestHead) -> Option<Key> {
+    /// The key of a request; `None` where its URI is none of the application's. `uri`: a buffer for its text.
+    fn key(&self, cache: &Cache, parts: &request::Parts, received: &RequestHead, mut uri: String) -> Option<Key> {
         let asked = RequestedUri::of(received).ok()?;
-        let mut uri = String::with_capacity(64 + asked.target.len());
+        uri.clear();
         uri.push_str(self.scheme.name());
         uri.push_str("://");
         match &self.authorities {

@@ -93,7 +93,9 @@ where
         if let Some((entry, reason)) = cache.hit(&asked.received, &CacheRoute::new(&asked.key, &self.policy), now) {
             counts.add(Count::Hits);
             let status = CacheStatus::of_hit(reason, entry.meta.freshness.remaining(now));
-            return ResponseFuture::ready(Responder { shared, received: &asked.received, now }.stored(&entry, status));
+            let answer = Responder { shared, asked: &asked, now }.stored(&entry, status);
+            asked.recycle();
+            return ResponseFuture::ready(answer);
         }
         let missed = rules.missed(&parts, asked);
         let visit = Visit {

@@ -164,6 +164,6 @@ where
     }
 
     fn responder(&self) -> Responder<'_> {
-        Responder { shared: &self.shared, received: &self.missed.asked.received, now: self.shared.now() }
+        Responder { shared: &self.shared, asked: &self.missed.asked, now: self.shared.now() }
     }
 }
