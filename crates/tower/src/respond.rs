@@ -110,7 +110,9 @@ impl Responder<'_> {
     /// conditions did not reach the application.
     pub(crate) fn private<B>(&self, response: Response<B>, status: &CacheStatus) -> Response<CacheBody<B>> {
         let (parts, body) = response.into_parts();
-        if matches!(parts.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
+        // Where a lifetime is granted, the client may have a page with the same validators that was made for a visitor.
+        let may_be_confirmed = Validators::of(&self.shared.rules.policy, false) == Validators::Any;
+        if may_be_confirmed && matches!(parts.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
             let said = response_head(&parts);
             let known = precondition(&self.asked.received, &said, Validators::Any, self.now, self.now);
             if known == Precondition::NotModified {
@@ -179,7 +181,10 @@ impl Responder<'_> {
 
     fn context(&self, representations: &Representations) -> HeadContext<'_> {
         let (request, varies) = (&self.asked.received, representations.varies);
-        HeadContext { request, has_session: false, replaced: &[], varies, now: self.now }
+        // What was kept back may be a session: where the cache gives a page its lifetime, the visitor's browser must not keep that page for
+        // the time after a login.
+        let has_session = self.asked.has_withheld;
+        HeadContext { request, has_session, replaced: &[], varies, now: self.now }
     }
 }
 

@@ -460,6 +460,34 @@ async fn a_granted_lifetime_keeps_from_the_application_what_is_not_in_the_key() 
 }
 
 #[tokio::test]
+async fn where_a_lifetime_is_granted_a_browser_keeps_no_page_of_a_visitor_who_may_log_in() {
+    let hour = Duration::from_secs(3_600);
+    let site = Site::new(|builder| builder.ttl(hour).identify(|_| Visitor::Anonymous), |_| support::plain("hello"));
+    for _ in 0..2 {
+        let with_session = site.send(request("/").header(COOKIE, "sid=1")).await;
+        assert_eq!(with_session.field(CACHE_CONTROL), Some("private, no-cache"));
+        site.settled().await;
+        assert_eq!(site.get("/").await.field(CACHE_CONTROL), Some("no-cache"));
+    }
+    assert_eq!(site.asked(), 1);
+}
+
+#[tokio::test]
+async fn where_a_lifetime_is_granted_the_validator_of_a_private_page_confirms_nothing() {
+    for (ttl, status) in [(0, StatusCode::NOT_MODIFIED), (3_600, StatusCode::OK)] {
+        let site = Site::new(
+            |builder| builder.ttl(Duration::from_secs(ttl)),
+            |_| {
+                let mut page = page("private", "hello");
+                page.headers_mut().insert(ETAG, "\"1\"".parse().unwrap());
+                page
+            },
+        );
+        assert_eq!(site.send(request("/").header("If-None-Match", "\"1\"")).await.status, status, "{ttl}");
+    }
+}
+
+#[tokio::test]
 async fn parameters_that_are_ignored_reach_no_page_for_all() {
     let site = Site::new(
         |builder| builder.ignore_query(["utm_*"]).sort_query(),
