@@ -17,6 +17,7 @@ use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -47,6 +48,10 @@ where
         let Shared { cache, counts, .. } = &*shared;
         if let Some(reason) = self.part_passes() {
             return self.pass(reason).await;
+        }
+        // Without a runtime, no fill can run.
+        if Handle::try_current().is_err() {
+            return self.pass(Reason::PassRule).await;
         }
         let request =
             SharedRequest::new(&self.missed.asked.received, &self.missed.route(&self.policy), &self.missed.peer);

@@ -12,11 +12,13 @@ use http::header::{AGE, AUTHORIZATION, CACHE_CONTROL, COOKIE, ETAG, HOST, LOCATI
 use http::{Method, Request, StatusCode, Uri};
 use kasoku_tower::{CacheLayer, Profile, PurgeError, Scheme, Visitor};
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use support::{Asked, Site, ask, cached, page, request};
 use tokio::sync::Semaphore;
-use tower::{Layer, ServiceExt, service_fn};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 #[tokio::test]
 async fn a_page_is_rendered_once_and_ages() {
@@ -173,6 +175,21 @@ async fn an_identity_that_is_only_in_an_extension_renders_no_page_for_others() {
     }
     assert_eq!(site.get("/").await.body, "hello");
     assert_eq!(site.asked(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn visitors_who_wait_for_one_fill_get_their_own_pages_if_it_is_not_for_all() {
+    for round in 0..50 {
+        let gate = Arc::new(Semaphore::new(0));
+        let site = Site::gated(gate.clone(), |asked| page("private, max-age=60", &greeting(asked)));
+        let users: Vec<&'static str> = ["ann", "bob", "cem", "dan"].into_iter().cycle().take(16).collect();
+        let visits: Vec<_> = users.iter().map(|user| site.begin(request("/").extension(User(user)))).collect();
+        site.is_asked(1).await;
+        gate.add_permits(100);
+        for (user, visit) in users.iter().zip(visits) {
+            assert_eq!(visit.await.unwrap().body, format!("hello {user}"), "round {round}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -660,6 +677,28 @@ async fn a_layer_in_the_router_breaks_no_page() {
         assert_eq!((&*got.body, got.cache_status().contains("; hit;")), ("8", is_hit));
         support::settled(&handle).await;
     }
+}
+
+#[test]
+fn a_hit_is_there_at_once_and_needs_no_runtime() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let site = Site::new(|builder| builder, |_| page("max-age=60", "hello"));
+    runtime.block_on(async {
+        site.get("/").await;
+        site.settled().await;
+    });
+    drop(runtime);
+    let at_once = |target: &str| {
+        let mut visit = pin!(site.service.clone().call(request(target).body(Body::empty()).unwrap()));
+        match visit.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => cached(&answer.unwrap()).to_owned(),
+            Poll::Pending => "pending".to_owned(),
+        }
+    };
+    assert_eq!(at_once("/"), "kasoku; hit; ttl=60; detail=hit");
+    // What is not stored passes: no task can fetch it for others.
+    assert!(at_once("/other").contains("fwd=bypass"));
+    assert_eq!(site.asked(), 2);
 }
 
 #[test]
