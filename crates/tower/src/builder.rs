@@ -2,7 +2,7 @@
 
 use crate::clock::{self, Clock};
 use crate::handle::CacheHandle;
-use crate::rules::{Authorities, Client, Identify, KeepExtension, Rules, Scheme, TagsOf, Visitor};
+use crate::rules::{Authorities, Client, HasExtension, Identify, KeepExtension, Rules, Scheme, TagsOf, Visitor};
 use crate::service::CacheLayer;
 use crate::shared::Shared;
 use http::{Extensions, HeaderName, request};
@@ -11,6 +11,8 @@ use kasoku_semantics::effective_uri::QueryKey;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
 use kasoku_wire::target::authority;
+use std::any::TypeId;
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +64,8 @@ pub struct CacheBuilder {
     client: Option<Client>,
     tags: Option<TagsOf>,
     kept: Vec<KeepExtension>,
+    ignored: Vec<HasExtension>,
+    extensions: HashSet<TypeId>,
     writes_cache_status: bool,
     clock: Clock,
 }
@@ -87,6 +91,8 @@ impl CacheBuilder {
             client: None,
             tags: None,
             kept: Vec::new(),
+            ignored: Vec::new(),
+            extensions: HashSet::new(),
             writes_cache_status: true,
             clock: clock::system(),
         }
@@ -173,7 +179,18 @@ impl CacheBuilder {
 
     /// Copies the extension of this type into shared requests. All visitors get what is rendered by it: so it must be the same for all.
     pub fn keep_extension<T: Clone + Send + Sync + 'static>(mut self) -> Self {
-        self.kept.push(copy::<T>);
+        if self.is_new::<T>() {
+            self.kept.push(copy::<T>);
+        }
+        self
+    }
+
+    /// Extensions of this type (which [`CacheBuilder::keep_extension`] does not name) say nothing of a visitor, and no page for all needs them. Without this, a request with such an extension is sent
+    /// once more, as it came, if the response to the shared request may not be shared.
+    pub fn ignore_extension<T: Send + Sync + 'static>(mut self) -> Self {
+        if self.is_new::<T>() {
+            self.ignored.push(has::<T>);
+        }
         self
     }
 
@@ -265,11 +282,17 @@ impl CacheBuilder {
             client: self.client,
             tags: self.tags,
             kept: self.kept,
+            ignored: self.ignored,
             writes_cache_status: self.writes_cache_status,
         };
         let cache = Cache::for_host(limits, MAPPED_FIELD_BYTES);
         let shared = Arc::new(Shared::new(cache, rules, self.clock));
         Ok((CacheLayer::new(shared.clone()), CacheHandle::new(shared)))
+    }
+
+    /// Notes a type of extensions. Extensions are counted, so a type that is named twice must not count twice.
+    fn is_new<T: 'static>(&mut self) -> bool {
+        self.extensions.insert(TypeId::of::<T>())
     }
 
     fn spelled_authorities(&self) -> Result<Authorities, BuildError> {
@@ -290,4 +313,8 @@ fn copy<T: Clone + Send + Sync + 'static>(from: &Extensions, to: &mut Extensions
     let Some(extension) = from.get::<T>() else { return false };
     to.insert(extension.clone());
     true
+}
+
+fn has<T: Send + Sync + 'static>(extensions: &Extensions) -> bool {
+    extensions.get::<T>().is_some()
 }

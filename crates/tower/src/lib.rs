@@ -54,7 +54,8 @@
 //!
 //! This is why the layer belongs around the whole [`Router`](https://docs.rs/axum/0.8/axum/struct.Router.html), and not into it by
 //! `Router::layer`: there, the router has already put the parameters of the path into extensions of its own. Extensions that all requests get,
-//! like a pool of connections, are added inside of the cache.
+//! like a pool of connections, are added inside of the cache. Extensions that say nothing of a visitor are named by
+//! [`CacheBuilder::ignore_extension`], so that no page is rendered twice because of them.
 //!
 //! Each call of [`Layer::layer`](tower_layer::Layer::layer) makes a service of another application: its responses are never used for the
 //! service of another call, though they share the memory and the handle. Layer once, and clone the service.

@@ -93,7 +93,8 @@ impl Rules {
     pub(crate) fn missed(&self, parts: &request::Parts, asked: Asked) -> Missed {
         let mut kept = Extensions::new();
         let copied = self.kept.iter().filter(|keep| keep(&parts.extensions, &mut kept)).count();
-        let is_set_aside = asked.has_withheld || parts.extensions.len() > copied;
+        let ignored = self.ignored.iter().filter(|has| has(&parts.extensions)).count();
+        let is_set_aside = asked.has_withheld || parts.extensions.len() > copied + ignored;
         let address = self.client.as_ref().and_then(|client| client(parts));
         let peer = Peer { address: address.map(|ip| SocketAddr::new(ip, 0)), is_trusted: false };
         let tags = self.tags.as_ref().map(|tags| tags(parts)).unwrap_or_default();

@@ -52,6 +52,7 @@ pub(crate) type Client = Arc<dyn Fn(&request::Parts) -> Option<IpAddr> + Send + 
 pub(crate) type TagsOf = Arc<dyn Fn(&request::Parts) -> Vec<String> + Send + Sync>;
 /// Copies an extension, and says whether there was one.
 pub(crate) type KeepExtension = fn(&Extensions, &mut Extensions) -> bool;
+pub(crate) type HasExtension = fn(&Extensions) -> bool;
 
 /// What the application has said.
 pub(crate) struct Rules {
@@ -63,6 +64,7 @@ pub(crate) struct Rules {
     pub(crate) client: Option<Client>,
     pub(crate) tags: Option<TagsOf>,
     pub(crate) kept: Vec<KeepExtension>,
+    pub(crate) ignored: Vec<HasExtension>,
     pub(crate) writes_cache_status: bool,
 }
 

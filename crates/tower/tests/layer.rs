@@ -204,6 +204,27 @@ async fn a_page_that_is_not_for_all_is_rendered_for_the_visitor() {
 }
 
 #[tokio::test]
+async fn an_extension_that_says_nothing_of_the_visitor_costs_no_second_call() {
+    #[derive(Clone)]
+    struct Connection;
+    let answer = |asked: &Asked| page("private, max-age=60", &greeting(asked));
+    for (is_ignored, calls) in [(false, 2), (true, 1)] {
+        let site = Site::new(
+            |builder| match is_ignored {
+                true => builder.ignore_extension::<Connection>().ignore_extension::<Connection>(),
+                false => builder,
+            },
+            answer,
+        );
+        assert_eq!(site.send(request("/").extension(Connection)).await.body, "hello");
+        assert_eq!(site.asked(), calls);
+        // The user is still one.
+        let user = request("/other").extension(Connection).extension(User("ann"));
+        assert_eq!(site.send(user).await.body, "hello ann");
+    }
+}
+
+#[tokio::test]
 async fn a_member_passes_with_all_that_the_request_has() {
     let site = Site::new(
         |builder| {
