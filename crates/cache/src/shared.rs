@@ -15,10 +15,12 @@
 //! | `content` | the content of an item as text, and back |
 //! | `lines` | the lines with which a content begins |
 //! | `inspect` | what the shared tier has for a request, for people |
-//! | `usable` | whether what an item says may be used for a request |
+//! | `usable` | whether the rules allow what an item says to be used for a request |
+//! | `current` | whether it may answer the request now: its variant, the purges, its age |
 //! | `judged` | remembers which items may, where memory keeps no responses |
 
 mod content;
+mod current;
 mod hit;
 mod inspect;
 mod judged;

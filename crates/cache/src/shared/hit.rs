@@ -9,8 +9,9 @@
 //! stored.
 
 use super::Items;
+use super::current::{Wanted, usable_now};
 use super::judged::{JudgedItem, Place};
-use super::read::{Wanted, has_come, hit_reason, may_be_answered, usable_now};
+use super::read::{has_come, hit_reason, may_be_answered};
 use crate::lookup::may_hit;
 use crate::shared_request::CacheRoute;
 use crate::tags::Tags;

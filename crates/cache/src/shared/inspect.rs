@@ -1,7 +1,8 @@
 //! Tells what the shared tier has for a request, and where, without any effect on answers: no response comes into memory or on
 //! disk. An item may be remembered as judged.
 
-use super::read::{Wanted, find, hit_reason, judge};
+use super::current::Wanted;
+use super::read::{find, hit_reason, judge};
 use super::{Items, Tier};
 use crate::query::CacheQuery;
 use crate::{Cache, Entry, SharedRequest};

@@ -8,7 +8,7 @@
 //! Only a cache that keeps no responses in memory has this: elsewhere, what is requested again is in memory.
 
 use super::content::{AHEAD_MS_MAX, ReadResponse};
-use super::read::Usable;
+use super::current::Usable;
 use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
 use crate::sync::{Mutex, PoisonError};
 use crate::{Body, Entry, Key, Meta};

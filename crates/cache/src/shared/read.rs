@@ -1,22 +1,20 @@
 //! Looks for the response of a fill in the shared tier.
 
 use super::content::{self, Read, ReadResponse};
+use super::current::{Wanted, usable_now};
 use super::judged::{NewlyJudged, Place};
 use super::usable::may_be_used;
 use super::{Items, Tier};
-use crate::generations::{Epoch, Validity};
 use crate::tags::Tags;
 use crate::verdict::{FetchPurpose, FillWriter};
-use crate::{Body, Cache, Entry, Key, Meta, SharedRequest};
+use crate::{Body, Cache, Entry, SharedRequest};
 use bytes::Bytes;
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
-use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::request::{is_plain_get, request_directives};
-use kasoku_semantics::reuse::{Reuse, reuse};
+use kasoku_semantics::request::is_plain_get;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
 use kasoku_shared::names::Name;
@@ -41,20 +39,6 @@ enum Judged {
     Before,
     /// It is not known. If they do, this is remembered.
     NotYet(Option<NewlyJudged>),
-}
-
-/// Whose request is answered from the shared tier.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
-    pub(super) request: &'a RequestHead,
-    pub(super) key: &'a Key,
-    pub(super) policy: &'a Arc<Policy>,
-}
-
-impl<'a> Wanted<'a> {
-    pub(super) fn by(request: &'a SharedRequest) -> Self {
-        Self { request: request.head(), key: request.key(), policy: request.policy() }
-    }
 }
 
 impl FillWriter {
@@ -190,51 +174,6 @@ pub(super) fn judge(
 /// A body that was read.
 pub(super) fn has_come(cache: &Cache, pieces: &[Bytes]) -> Arc<Body> {
     Body::whole(pieces).charged(&cache.0.budget)
-}
-
-/// A response that the rules allow, and which may answer a request now.
-pub(super) struct Usable {
-    pub(super) response: Arc<ReadResponse>,
-    pub(super) freshness: Freshness,
-    pub(super) tags: Option<Arc<Tags>>,
-    pub(super) born: Epoch,
-}
-
-impl Usable {
-    /// The head of the response that is delivered.
-    pub(super) fn meta(self) -> Meta {
-        let Self { response, freshness, tags, born } = self;
-        Meta { freshness, tags, epoch: born, ..Arc::unwrap_or_clone(response).meta }
-    }
-}
-
-/// Whether a response that the rules allow may answer this request now: as for what its bytes do not say. It was read from this server.
-pub(super) fn usable_now(
-    cache: &Cache,
-    wanted: Wanted<'_>,
-    (response, tags, server): (Arc<ReadResponse>, Option<Arc<Tags>>, usize),
-    items: &Items,
-    now: Now,
-) -> Result<Usable, Because> {
-    let Wanted { request, key, policy } = wanted;
-    let freshness = response.freshness_at(now);
-    if !response.meta.is_selected_by(&request.fields, policy) {
-        return Err(Because::Reason(Reason::VaryMiss));
-    }
-    let born = items.born(server, response.generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
-    if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
-        return Err(Because::Reason(Reason::Purged));
-    }
-    match reuse(&freshness, &request_directives(&request.fields), policy, now) {
-        Reuse::Fresh => {}
-        Reuse::Stale(reason) | Reuse::Validate(reason) if reason != Reason::HitMaxStale => {
-            return Err(Because::Reason(reason));
-        }
-        Reuse::Stale(_) | Reuse::Validate(_) | Reuse::StaleWhileRevalidate => {
-            return Err(Because::Reason(Reason::Stale));
-        }
-    }
-    Ok(Usable { response, freshness, tags, born })
 }
 
 impl Cache {
