@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Puts a cache in front of a service: see the [crate](crate). A clone is the same cache.
+/// Puts a cache in front of a service: see the [crate]. A clone is the same cache.
 #[derive(Clone)]
 pub struct CacheLayer {
     shared: Arc<Shared>,
