@@ -6,8 +6,18 @@
 
 import fs from 'node:fs'
 
-/** Map of id to reason. */
-export function read (profile) {
+/** Map of id to reason. The layer fails what the program fails, and what is listed in expected-layer-<profile>.txt. */
+export function read (profile, isLayer) {
+  const reasons = readList(profile)
+  if (!isLayer) return reasons
+  for (const [id, reason] of readList(`layer-${profile}`)) {
+    if (reasons.has(id)) throw new Error(`expected-layer-${profile}.txt: ${id} is in expected-${profile}.txt`)
+    reasons.set(id, reason)
+  }
+  return reasons
+}
+
+function readList (profile) {
   const url = new URL(`expected-${profile}.txt`, import.meta.url)
   const reasons = new Map()
   for (const [index, line] of fs.readFileSync(url, 'utf8').split('\n').entries()) {

@@ -1,7 +1,7 @@
 //! An axum application that mounts the cache in front of a service that asks another server: so the suite of `tests/conformance` runs against
 //! the layer as it does against the program, whose arguments it takes.
 //!
-//! `node tests/conformance/run.mjs --profile rfc --program target/debug/examples/proxied`
+//! `node tests/conformance/run.mjs --layer`
 
 use axum::body::Body;
 use axum::error_handling::HandleErrorLayer;
