@@ -46,8 +46,8 @@
 //! A response that may be shared is rendered for all visitors. So its request is made anew, as by a proxy that is a cache: its target and
 //! `Host` are those of the key, fields by which clients address proxies and frameworks are removed, the body is empty, and there are **no
 //! extensions**, except those of [`CacheBuilder::keep_extension`]: sessions, users and addresses are in extensions, and one visitor's must
-//! not render the page of all. If the response to such a request may not be shared, and something of the visitor's was kept back, the
-//! visitor's own request is sent to the application as it came.
+//! not render the page of all. If the response to such a request may not be shared, and anything that the visitor sent was kept
+//! back, the visitor's own request is sent to the application as it came.
 //!
 //! Other fields of the visitor do reach the application. As with any cache, a response that depends on one says so in `Vary`, or is
 //! `private`.

@@ -5,10 +5,12 @@ use crate::recycle::Buffers;
 use crate::rules::{Authorities, Rules, Visitor};
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::{Extensions, Method, request};
-use kasoku_cache::{Cache, CacheRoute, Key};
+use kasoku_cache::{Cache, CacheRoute, Key, SharedRequest};
+use kasoku_semantics::anonymous_request::is_cache_field;
 use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::effective_uri::{RequestedUri, split, write_normalised};
 use kasoku_semantics::grant::{Grant, GrantRefusal};
+use kasoku_semantics::hop_by_hop::is_never_forwarded;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::url_credentials;
@@ -16,6 +18,10 @@ use kasoku_wire::RequestHead;
 use kasoku_wire::target::write_authority;
 use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// Fields that a shared request has otherwise, or has not, and that do not tell one visitor from another: where the request is for, by which
+/// proxies it came, and that it has no body.
+const NOT_OF_A_VISITOR: [&str; 3] = ["host", "via", "content-length"];
 
 /// What is to be done with a request.
 pub(crate) enum Routed {
@@ -47,13 +53,20 @@ pub(crate) struct Missed {
     pub(crate) peer: Peer,
     pub(crate) tags: Vec<String>,
     pub(crate) kept: Extensions,
-    /// Whether the shared request lacks something that could name the visitor: credentials or extensions.
+    /// Whether the shared request lacks something that the visitor has sent: credentials, extensions, or other fields.
     pub(crate) is_set_aside: bool,
 }
 
 impl Missed {
     pub(crate) fn route<'a>(&'a self, policy: &'a Arc<Policy>) -> CacheRoute<'a> {
         CacheRoute { tags: &self.tags, ..CacheRoute::new(&self.asked.key, policy) }
+    }
+
+    /// The request for all visitors.
+    pub(crate) fn shared_request(&mut self, policy: &Arc<Policy>) -> SharedRequest {
+        let request = SharedRequest::new(&self.asked.received, &self.route(policy), &self.peer);
+        self.is_set_aside |= policy.grant.is_granting() || lacks_fields(request.head(), &self.asked.received);
+        request
     }
 }
 
@@ -164,6 +177,16 @@ fn host(parts: &request::Parts) -> Option<&[u8]> {
         (Some(only), None) => Some(only.as_bytes()),
         _ => None,
     }
+}
+
+/// Whether the application sees less of a visitor in a shared request than in the visitor's own. The cache answers conditions itself, and a
+/// service that answers has no use for the fields of a connection.
+fn lacks_fields(shared: &RequestHead, received: &RequestHead) -> bool {
+    received.fields.iter().any(|(name, value)| {
+        let is_sent = |(one, sent): (&[u8], &[u8])| one.eq_ignore_ascii_case(name) && sent == value;
+        let is_of_no_visitor = NOT_OF_A_VISITOR.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+        !is_of_no_visitor && !is_cache_field(name) && !is_never_forwarded(name) && !shared.fields.iter().any(is_sent)
+    })
 }
 
 /// Whether the head says that a body follows.

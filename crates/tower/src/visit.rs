@@ -44,7 +44,7 @@ where
 {
     // No reference to the visit is held across a wait, except a mutable one: so neither the service nor the body has to be Sync.
     pub(crate) async fn run(mut self) -> Answered<R, S::Error> {
-        let (shared, is_set_aside) = (self.shared.clone(), self.missed.is_set_aside);
+        let shared = self.shared.clone();
         let Shared { cache, counts, .. } = &*shared;
         if let Some(reason) = self.part_passes() {
             return self.pass(reason).await;
@@ -53,8 +53,8 @@ where
         if Handle::try_current().is_err() {
             return self.pass(Reason::PassRule).await;
         }
-        let request =
-            SharedRequest::new(&self.missed.asked.received, &self.missed.route(&self.policy), &self.missed.peer);
+        let request = self.missed.shared_request(&self.policy);
+        let is_set_aside = self.missed.is_set_aside;
         // The application must be able to get it.
         if Uri::try_from(request.head().target.as_str()).is_err() {
             return self.pass(Reason::PassUrl).await;

@@ -1,0 +1,70 @@
+//! Visitors of whom the shared request lacks something: they get what their own requests bring, and change nothing for the others.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod support;
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use kasoku_tower::Visitor;
+use std::time::Duration;
+use support::{Asked, Site, page, plain, request};
+
+/// An answer of this status that is not for all.
+fn refusal(status: StatusCode) -> Response<Body> {
+    let mut response = page("no-store", "");
+    *response.status_mut() = status;
+    response
+}
+
+#[tokio::test]
+async fn a_field_that_only_the_visitors_own_request_has_is_asked_with() {
+    // As behind a proxy whose fields the layer keeps back, for an application whose handlers need them.
+    for name in ["X-Forwarded-For", "X-Real-IP", "X-Original-URL", "Traceparent"] {
+        let site = Site::new(
+            |builder| builder,
+            move |asked| match asked.headers.get(name).is_some_and(|value| value == "192.0.2.7") {
+                true => page("no-store", "yours"),
+                false => refusal(StatusCode::INTERNAL_SERVER_ERROR),
+            },
+        );
+        let got = site.send(request("/").header(name, "192.0.2.7")).await;
+        assert_eq!((got.status, &*got.body), (StatusCode::OK, "yours"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn where_a_lifetime_is_granted_every_private_page_is_asked_for_with_all_fields() {
+    let site = Site::new(
+        |builder| builder.ttl(Duration::from_secs(60)).identify(|_| Visitor::Anonymous),
+        |asked| match asked.headers.get("x-api-key") {
+            Some(_) => page("private", "yours"),
+            None => refusal(StatusCode::UNAUTHORIZED),
+        },
+    );
+    let got = site.send(request("/").header("X-Api-Key", "1")).await;
+    assert_eq!((got.status, &*got.body), (StatusCode::OK, "yours"));
+    let events = |asked: &Asked| {
+        let last = asked.headers.get("last-event-id").map_or("none", |id| id.to_str().unwrap()).to_owned();
+        let mut events = plain(&last);
+        events.headers_mut().insert("content-type", "text/event-stream".parse().unwrap());
+        events
+    };
+    let site = Site::new(|builder| builder.ttl(Duration::from_secs(60)), events);
+    assert_eq!(site.send(request("/events").header("Last-Event-ID", "7")).await.body, "7");
+}
+
+#[tokio::test]
+async fn conditions_and_fields_of_the_connection_cost_no_second_call() {
+    let site = Site::new(|builder| builder, |_| page("private", "hello"));
+    let usual = request("/")
+        .header("Host", "blog.example")
+        .header("Connection", "keep-alive")
+        .header("User-Agent", "browser")
+        .header("Accept-Language", "de")
+        .header("Content-Length", "0")
+        .header("If-None-Match", "\"1\"");
+    assert_eq!(site.send(usual).await.body, "hello");
+    assert_eq!(site.asked(), 1);
+}
