@@ -130,7 +130,8 @@ impl FillWriter {
     }
 
     /// The request lacks what its client sent about itself, so the client asks once more if the response may not be shared. Then requests for
-    /// the key pass for a minute, so that the origin is not always asked twice.
+    /// the key pass for a minute, so that the origin is not always asked twice: if the answer says that the next one will not be for all
+    /// either. An error of the server or of this one request says nothing of that.
     pub fn pass_if_private(&mut self) {
         self.passes_if_private = true;
     }
@@ -551,16 +552,16 @@ impl FillWriter {
         if predicts_next_answer {
             self.cache.0.hit_for_miss.remember(self.key().hash(), has_credentials, exchange.response_time);
         }
+        // The answer to one visitor says nothing about the shared response, nor does an error of the origin.
+        let is_news = predicts_next_answer && !has_credentials && !exchange.response.status.is_server_error();
         // Where no lifetime is granted, Accept may select the stream, and other clients ask for a page at the same URL.
         let is_stream = reason == Reason::EndlessStream && self.policy().grant.is_granting();
         let is_no_page = matches!(reason, Reason::PageTextMissing | Reason::PersonalPage);
-        if is_stream || is_no_page || self.passes_if_private && !has_credentials {
+        if is_stream || is_no_page || self.passes_if_private && is_news {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
             known.remember_no_page(self.key().hash(), reason, self.epoch(), now);
         }
-        // The stored response is outdated: the origin has just answered otherwise, and its answer may not be shared. But its answer to
-        // one visitor says nothing about the shared response.
-        let is_news = predicts_next_answer && !has_credentials && !exchange.response.status.is_server_error();
+        // The stored response is outdated: the origin has just answered otherwise, and its answer may not be shared.
         if is_news {
             if let Some(base) = self.base.take() {
                 self.remove_everywhere(&base);

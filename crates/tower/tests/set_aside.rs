@@ -68,3 +68,39 @@ async fn conditions_and_fields_of_the_connection_cost_no_second_call() {
     assert_eq!(site.send(usual).await.body, "hello");
     assert_eq!(site.asked(), 1);
 }
+
+/// What only this visitor's own requests have.
+#[derive(Clone)]
+struct User;
+
+fn visitor(target: &str) -> http::request::Builder {
+    request(target).extension(User)
+}
+
+#[tokio::test]
+async fn one_error_does_not_make_all_visitors_pass() {
+    for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::BAD_REQUEST, StatusCode::RANGE_NOT_SATISFIABLE] {
+        let site = Site::new(
+            |builder| builder,
+            move |asked| if asked.number == 1 { refusal(status) } else { page("max-age=60", "hello") },
+        );
+        assert_eq!(site.send(visitor("/").header("Range", "bytes=9-")).await.body, "hello");
+        site.settled().await;
+        site.send(visitor("/")).await;
+        site.settled().await;
+        let hit = site.send(visitor("/")).await;
+        assert!(hit.cache_status().contains("; hit;"), "{status}: {}", hit.cache_status());
+        assert_eq!(site.asked(), 3, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_is_for_no_other_visitor_is_not_always_asked_for_twice() {
+    for status in [StatusCode::OK, StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN] {
+        let site = Site::new(|builder| builder, move |_| refusal(status));
+        for asked in [2, 3, 4] {
+            site.send(visitor("/")).await;
+            assert_eq!(site.asked(), asked, "{status}");
+        }
+    }
+}
