@@ -131,7 +131,8 @@ impl FillWriter {
 
     /// The request lacks what its client sent about itself, so the client asks once more if the response may not be shared. Then requests for
     /// the key pass for a minute, so that the origin is not always asked twice: if the answer says that the next one will not be for all
-    /// either. An error of the server or of this one request says nothing of that.
+    /// either. An error of the server or of this one request says nothing of that. If there is no response, the clients that wait ask for
+    /// themselves, and the failure is not remembered.
     pub fn pass_if_private(&mut self) {
         self.passes_if_private = true;
     }
@@ -246,6 +247,13 @@ impl FillWriter {
     pub fn on_failure(mut self, reason: Reason, now: Now) -> Result<(Arc<Entry>, Reason), Reason> {
         if let Some(Verdict::Settled(entry, served)) = self.settle_stale(OriginFailure::Disconnected, reason, now) {
             return Ok((entry, served));
+        }
+        if self.passes_if_private {
+            // A visitor's own request may fare better. So the failure is reported to no other client, and no client waits for such a fill.
+            let has_credentials = has_unkeyed_credentials(&self.sent().fields, self.policy());
+            self.cache.0.hit_for_miss.remember(self.key().hash(), has_credentials, now);
+            self.end(|fill| fill.release(reason));
+            return Err(reason);
         }
         if !was_never_sent(reason) {
             self.remember(OriginFailure::Disconnected, reason, now);
@@ -694,6 +702,9 @@ fn belongs(
 
 impl Drop for FillWriter {
     fn drop(&mut self) {
-        self.end(Fill::cut);
+        match self.passes_if_private {
+            true => self.end(|fill| fill.release(Reason::OriginClosedEarly)),
+            false => self.end(Fill::cut),
+        }
     }
 }

@@ -75,8 +75,9 @@ where
                 self.pass(miss).await
             }
             Outcome::Alone(writer, miss) => self.first(writer, miss).await,
-            Outcome::AloneIfRoom(why, status) => match shared.uncollapsed.try_acquire() {
-                Ok(_room) if is_set_aside => self.pass(why).await,
+            // The visitor's own request may fare better than those for all.
+            Outcome::AloneIfRoom(why, _) | Outcome::Failed(why, _) if is_set_aside => self.pass(why).await,
+            Outcome::AloneIfRoom(_, status) => match shared.uncollapsed.try_acquire() {
                 Ok(_room) => self.first(cache.fill_alone(&request, shared.now()), Reason::HitForMiss).await,
                 Err(_) => Ok(self.responder().failed(status)),
             },
@@ -141,6 +142,8 @@ where
             }
             Ok(FirstClientEvent::Failed(error)) if !self.missed.is_set_aside => Err(error),
             Ok(FirstClientEvent::Failed(_)) => self.pass(Reason::OriginClosedEarly).await,
+            // The handler has panicked, perhaps since it missed something of the visitor's.
+            Err(_) if self.missed.is_set_aside => self.pass(Reason::OriginClosedEarly).await,
             Err(_) => Ok(self.responder().failed(failed(Reason::OriginClosedEarly))),
         }
     }

@@ -6,10 +6,11 @@
 mod support;
 
 use axum::body::Body;
-use http::{Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use kasoku_tower::Visitor;
 use std::time::Duration;
 use support::{Asked, Site, page, plain, request};
+use tower::{Layer, ServiceExt, service_fn};
 
 /// An answer of this status that is not for all.
 fn refusal(status: StatusCode) -> Response<Body> {
@@ -103,4 +104,42 @@ async fn a_page_that_is_for_no_other_visitor_is_not_always_asked_for_twice() {
             assert_eq!(site.asked(), asked, "{status}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_handler_that_panics_without_the_visitor_is_called_with_the_visitor() {
+    let site = Site::new(
+        |builder| builder,
+        |asked| {
+            asked.extensions.get::<User>().unwrap();
+            page("private", "yours")
+        },
+    );
+    for _ in 0..3 {
+        let visits: Vec<_> = (0..40).map(|_| site.begin(visitor("/"))).collect();
+        for visit in visits {
+            assert_eq!(visit.await.unwrap().body, "yours");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_service_that_fails_without_the_visitor_is_called_with_the_visitor() {
+    let (cache, _handle) = support::builder().build().unwrap();
+    let app = cache.layer(service_fn(async |request: Request<Body>| {
+        request.extensions().get::<User>().map(|_| page("private", "yours")).ok_or("who is it?")
+    }));
+    let visit = |request: http::request::Builder| app.clone().oneshot(request.body(Body::empty()).unwrap());
+    for _ in 0..3 {
+        let visits: Vec<_> = (0..40).map(|_| tokio::spawn(visit(visitor("/")))).collect();
+        for visit in visits {
+            assert_eq!(visit.await.unwrap().unwrap().status(), StatusCode::OK);
+        }
+    }
+    // The failure of a request that lacks nothing is remembered, and changes nothing for visitors.
+    for _ in 0..3 {
+        let nobody = visit(request("/")).await;
+        assert!(nobody.is_err() || nobody.is_ok_and(|response| response.status().is_server_error()));
+    }
+    assert_eq!(visit(visitor("/")).await.unwrap().status(), StatusCode::OK);
 }
