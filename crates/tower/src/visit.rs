@@ -128,6 +128,10 @@ where
                 }
                 Joined::Failed(reason) | Joined::Released(reason) => Ok(self.responder().failed(failed(reason))),
             },
+            // A 304 for one visitor, and so for nobody here: it may open a session, while the visitor's own was kept back.
+            Ok(FirstClientEvent::Stored(_, reason)) if self.missed.is_set_aside && !is_for_all(reason) => {
+                self.pass(reason).await
+            }
             Ok(FirstClientEvent::Stored(entry, reason)) => {
                 let status = settled(&entry, reason, status, self.shared.now());
                 Ok(self.responder().stored(&entry, status))
@@ -174,4 +178,9 @@ where
     fn responder(&self) -> Responder<'_> {
         Responder { shared: &self.shared, asked: &self.missed.asked, now: self.shared.now() }
     }
+}
+
+/// Whether a stored response that settled a fill for this reason is the same for all.
+fn is_for_all(reason: Reason) -> bool {
+    matches!(reason, Reason::Revalidated | Reason::HitStaleError | Reason::HitStaleDisconnected)
 }

@@ -6,6 +6,7 @@
 mod support;
 
 use axum::body::Body;
+use http::header::{COOKIE, ETAG, IF_NONE_MATCH, SET_COOKIE};
 use http::{Request, Response, StatusCode};
 use kasoku_tower::Visitor;
 use std::time::Duration;
@@ -142,4 +143,27 @@ async fn a_service_that_fails_without_the_visitor_is_called_with_the_visitor() {
         assert!(nobody.is_err() || nobody.is_ok_and(|response| response.status().is_server_error()));
     }
     assert_eq!(visit(visitor("/")).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_confirmation_that_opens_a_session_is_for_no_visitor_who_has_one() {
+    let site = Site::new(
+        |builder| builder.identify(|_| Visitor::Anonymous),
+        |asked| {
+            let mut page = page("max-age=60", "a page");
+            page.headers_mut().insert(ETAG, "\"1\"".parse().unwrap());
+            if asked.headers.contains_key(COOKIE) {
+                *page.body_mut() = Body::from("with your cart");
+            } else if asked.headers.contains_key(IF_NONE_MATCH) {
+                *page.status_mut() = StatusCode::NOT_MODIFIED;
+                page.headers_mut().insert(SET_COOKIE, "cart=new".parse().unwrap());
+            }
+            page
+        },
+    );
+    site.get("/").await;
+    site.settled().await;
+    site.later(61);
+    let own = site.send(request("/").header(COOKIE, "cart=7")).await;
+    assert_eq!((own.field(SET_COOKIE), &*own.body), (None, "with your cart"));
 }
