@@ -85,7 +85,7 @@ impl CacheBuilder {
             scheme: Scheme::Https,
             authorities: Vec::new(),
             is_listed: false,
-            policy: Policy::new(Profile::Safe),
+            policy: policy(Profile::Safe),
             query: QueryKey::default(),
             identify: None,
             client: None,
@@ -114,7 +114,7 @@ impl CacheBuilder {
     /// The rules where the RFCs leave a shared cache room to do harm. Default [`Profile::Safe`].
     pub fn profile(mut self, profile: Profile) -> Self {
         let Policy { grant, grace_seconds, negative_ttl_seconds, .. } = self.policy;
-        self.policy = Policy { grant, grace_seconds, negative_ttl_seconds, ..Policy::new(profile) };
+        self.policy = Policy { grant, grace_seconds, negative_ttl_seconds, ..policy(profile) };
         self
     }
 
@@ -306,6 +306,12 @@ impl CacheBuilder {
             _ => Ok(Authorities::Listed(spelled)),
         }
     }
+}
+
+/// The rules of an application that says nothing of stale responses. The server serves them for a day while an origin can't be reached; an
+/// application that fails is there.
+fn policy(profile: Profile) -> Policy {
+    Policy { stale_disconnected_seconds: 0, ..Policy::new(profile) }
 }
 
 /// Copies an extension, and says whether there was one.

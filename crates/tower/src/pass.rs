@@ -2,20 +2,20 @@
 
 use crate::body::CacheBody;
 use crate::counts::Count;
-use crate::fetch::call;
 use crate::message::fields;
 use crate::shared::Shared;
 use http::{Method, Request, Response};
-use kasoku_cache::Key;
+use kasoku_cache::{Key, Purge};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
+use std::future::poll_fn;
 use std::sync::Arc;
 use tower_service::Service;
 
 /// Sends the request to the application. `reason`: why it passes.
 pub(crate) async fn pass<S, B, R>(
     shared: &Arc<Shared>,
-    service: S,
+    mut service: S,
     request: Request<B>,
     key: Option<Key>,
     reason: Reason,
@@ -24,9 +24,10 @@ where
     S: Service<Request<B>, Response = Response<R>>,
 {
     shared.counts.add(Count::Passes);
+    poll_fn(|cx| service.poll_ready(cx)).await?;
     let change =
         key.map(|key| Change { shared: shared.clone(), key, method: request.method().clone(), is_over: false });
-    let mut response = call(service, request).await?;
+    let mut response = service.call(request).await?;
     if let Some(change) = change {
         change.has_answer(&response);
     }
@@ -35,7 +36,8 @@ where
 }
 
 /// An unsafe request that the application is handling. If it ends without an answer, since its client has left or the application has
-/// failed, it may have changed the page all the same.
+/// failed, it may have changed the page all the same. Then the page is stale. It is not dropped: any client can send such a request and leave,
+/// and could keep the page out of the cache.
 struct Change {
     shared: Arc<Shared>,
     key: Key,
@@ -57,7 +59,7 @@ impl Change {
 impl Drop for Change {
     fn drop(&mut self) {
         if !self.is_over {
-            let _ = self.shared.cache.invalidate(&self.key);
+            let _ = self.shared.cache.purge(&self.key, Purge::Soft, self.shared.now());
         }
     }
 }

@@ -14,6 +14,7 @@ use kasoku_tower::{CacheLayer, Profile, PurgeError, Scheme, Visitor};
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use support::{Asked, Site, ask, cached, page, request};
@@ -419,6 +420,53 @@ async fn an_unsafe_request_whose_client_leaves_drops_the_page() {
     assert_eq!(site.get("/").await.body, "3");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_send_unsafe_requests_and_leave_do_not_keep_a_page_cold() {
+    let gate = Arc::new(Semaphore::new(1));
+    let site =
+        Site::gated(gate.clone(), |asked| page("max-age=60, stale-while-revalidate=60", &asked.number.to_string()));
+    site.get("/").await;
+    site.settled().await;
+    let leaving = site.begin(request("/").method(Method::POST));
+    site.is_asked(2).await;
+    leaving.abort();
+    assert!(leaving.await.unwrap_err().is_cancelled());
+    gate.add_permits(1);
+    assert_eq!(site.get("/").await.body, "1");
+    site.settled().await;
+    assert_eq!(site.get("/").await.body, "3");
+}
+
+/// A service that is ready for its first call, and never again.
+#[derive(Clone)]
+struct Once(Arc<AtomicUsize>);
+
+impl Service<Request<Body>> for Once {
+    type Response = http::Response<Body>;
+    type Error = &'static str;
+    type Future = std::future::Ready<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(if support::count(&self.0) == 0 { Ok(()) } else { Err("overloaded") })
+    }
+
+    fn call(&mut self, _: Request<Body>) -> Self::Future {
+        support::next(&self.0);
+        std::future::ready(Ok(page("max-age=60", "hello")))
+    }
+}
+
+#[tokio::test]
+async fn an_unsafe_request_that_does_not_reach_the_application_changes_nothing() {
+    let (cache, handle) = support::builder().build().unwrap();
+    let app = cache.layer(Once(support::counter()));
+    let visit = |method| app.clone().oneshot(request("/").method(method).body(Body::empty()).unwrap());
+    visit(Method::GET).await.unwrap();
+    support::settled(&handle).await;
+    assert_eq!(visit(Method::POST).await.unwrap_err(), "overloaded");
+    assert!(cached(&visit(Method::GET).await.unwrap()).starts_with("kasoku; hit"));
+}
+
 #[tokio::test]
 async fn purges_drop_a_page_a_prefix_a_tag_or_everything() {
     let site = Site::new(
@@ -583,6 +631,23 @@ async fn an_application_that_fails_is_covered_by_what_is_stored() {
     }
     let other = app.clone().oneshot(request("/other").body(Body::empty()).unwrap()).await;
     assert_eq!(other.unwrap_err(), "the database is gone", "the first client gets the application's own error");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_application_that_fails_is_covered_by_no_stale_page_unless_it_says_so() {
+    for (cache_control, is_covered) in [("max-age=60", false), ("max-age=60, stale-if-error=600", true)] {
+        let (cache, handle) = support::builder().profile(Profile::Safe).build().unwrap();
+        let calls = support::counter();
+        let app = cache.layer(service_fn(move |_: Request<Body>| {
+            let call = support::next(&calls);
+            async move { if call == "1" { Ok(page(cache_control, "hello")) } else { Err("the database is gone") } }
+        }));
+        let visit = || app.clone().oneshot(request("/").body(Body::empty()).unwrap());
+        visit().await.unwrap();
+        support::settled(&handle).await;
+        support::later(&support::CLOCK.with(Clone::clone), 61);
+        assert_eq!(visit().await.is_ok(), is_covered, "{cache_control}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
