@@ -7,6 +7,12 @@ CREATE TABLE posts (
     KEY written (written, id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 
+CREATE TABLE pages (
+    name VARCHAR(40) NOT NULL PRIMARY KEY,
+    title VARCHAR(200) NOT NULL,
+    body MEDIUMTEXT NOT NULL
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+
 CREATE TABLE post_tags (
     post INT UNSIGNED NOT NULL,
     tag VARCHAR(40) NOT NULL,

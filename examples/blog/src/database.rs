@@ -22,6 +22,13 @@ pub struct Post {
     pub written: String,
 }
 
+/// A page that is no post.
+#[derive(Clone, Debug, FromRow)]
+pub struct Standing {
+    pub title: String,
+    pub body: String,
+}
+
 /// A post in a list.
 #[derive(Clone, Debug, FromRow)]
 pub struct Excerpt {
@@ -58,6 +65,11 @@ impl Database {
             },
         );
         Ok(Self(pool.connect_with(MySqlConnectOptions::from_str(url)?).await?))
+    }
+
+    pub async fn standing(&self, name: &str) -> Result<Option<Standing>, sqlx::Error> {
+        let page = "SELECT title, body FROM pages WHERE name = ?";
+        sqlx::query_as(page).bind(name).fetch_optional(&self.0).await
     }
 
     pub async fn post(&self, id: u32) -> Result<Option<Post>, sqlx::Error> {

@@ -1,4 +1,4 @@
-//! Writes the same posts each time: 5,000 of them, of two to ten kilobytes, with one to three of 40 tags each.
+//! Writes the same posts each time: 5,000 of them, of two to ten kilobytes, with one to three of 40 tags each, and a page about the blog.
 
 use crate::database::Database;
 use sqlx::{Executor, MySql, QueryBuilder};
@@ -6,6 +6,8 @@ use sqlx::{Executor, MySql, QueryBuilder};
 const SCHEMA: &str = include_str!("../schema.sql");
 
 const TAGS: u32 = 40;
+
+const ABOUT_PARAGRAPHS: u32 = 8;
 
 /// Posts in one statement.
 const POSTS_AT_ONCE: u32 = 100;
@@ -56,7 +58,7 @@ impl Seeded {
 }
 
 pub async fn seed(database: &Database, posts: u32) -> Result<(), sqlx::Error> {
-    database.0.execute("DROP TABLE IF EXISTS post_tags, posts").await?;
+    database.0.execute("DROP TABLE IF EXISTS post_tags, posts, pages").await?;
     for statement in SCHEMA.split(';').filter(|statement| statement.contains("CREATE")) {
         database.0.execute(statement).await?;
     }
@@ -77,6 +79,11 @@ pub async fn seed(database: &Database, posts: u32) -> Result<(), sqlx::Error> {
         insert.build().execute(&database.0).await?;
         first = last + 1;
     }
+    let mut numbers = Numbers(0);
+    let body: Vec<_> = (0..ABOUT_PARAGRAPHS).map(|_| numbers.words(75)).collect();
+    let about =
+        sqlx::query("INSERT INTO pages (name, title, body) VALUES ('about', 'About', ?)").bind(body.join("\n\n"));
+    about.execute(&database.0).await?;
     println!("{posts} posts");
     Ok(())
 }

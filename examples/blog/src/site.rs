@@ -44,18 +44,34 @@ pub fn tag_of_tagged(tag: &str) -> String {
     format!("tag-{tag}")
 }
 
+/// The tags of the page at this path, for a cache that sees the request and not the page. Each edit purges the lists: so their tag is also
+/// that of the other pages, and of paths in a spelling that is not understood here.
+pub fn tags_of_path(path: &str) -> Vec<String> {
+    let mut parts = path.split('/').skip(1);
+    let tag = match (parts.next(), parts.next()) {
+        (Some("post"), Some(id)) => number(id).ok().map(tag_of_post),
+        (Some("tag"), Some(tag)) => is_tag(tag).then(|| tag_of_tagged(tag)),
+        _ => None,
+    };
+    vec![tag.unwrap_or_else(|| TAG_OF_LISTS.to_owned())]
+}
+
 type Answer = Result<Response, Refusal>;
 
 async fn about(State(blog): State<Blog>) -> Answer {
-    answer(blog.cache.page("/about", async || Ok(Page::new(views::about(), []))).await)
+    let make = async || {
+        let about = blog.database.standing("about").await?.ok_or(Failure::NotFound)?;
+        Ok(Page::new(views::standing(&about), []))
+    };
+    answer(blog.cache.page("/about", make).await)
 }
 
 async fn first_list(State(blog): State<Blog>) -> Answer {
     page_of_list(&blog, 1).await
 }
 
-async fn list(State(blog): State<Blog>, Path(number): Path<u32>) -> Answer {
-    page_of_list(&blog, number).await
+async fn list(State(blog): State<Blog>, Path(page): Path<String>) -> Answer {
+    page_of_list(&blog, number(&page)?).await
 }
 
 async fn page_of_list(blog: &Blog, number: u32) -> Answer {
@@ -66,7 +82,8 @@ async fn page_of_list(blog: &Blog, number: u32) -> Answer {
     answer(blog.cache.page(&format!("/page/{number}"), make).await)
 }
 
-async fn post(State(blog): State<Blog>, Path(id): Path<u32>) -> Answer {
+async fn post(State(blog): State<Blog>, Path(id): Path<String>) -> Answer {
+    let id = number(&id)?;
     let make = async || {
         let post = blog.database.post(id).await?.ok_or(Failure::NotFound)?;
         let tags = blog.database.tags(id).await?;
@@ -79,8 +96,8 @@ async fn first_tagged(State(blog): State<Blog>, Path(tag): Path<String>) -> Answ
     page_of_tag(&blog, &tag, 1).await
 }
 
-async fn tagged(State(blog): State<Blog>, Path((tag, number)): Path<(String, u32)>) -> Answer {
-    page_of_tag(&blog, &tag, number).await
+async fn tagged(State(blog): State<Blog>, Path((tag, page)): Path<(String, String)>) -> Answer {
+    page_of_tag(&blog, &tag, number(&page)?).await
 }
 
 async fn page_of_tag(blog: &Blog, tag: &str, number: u32) -> Answer {
@@ -92,6 +109,12 @@ async fn page_of_tag(blog: &Blog, tag: &str, number: u32) -> Answer {
         Ok(Page::new(views::list(&format!("#{tag}"), &format!("/tag/{tag}"), &list), [tag_of_tagged(tag)]))
     };
     answer(blog.cache.page(&format!("/tag/{tag}/page/{number}"), make).await)
+}
+
+/// A number in an address, which has one spelling. So a page has one address, and a cache that knows addresses alone can purge it.
+fn number(text: &str) -> Result<u32, Refusal> {
+    let number: u32 = text.parse().map_err(|_| Refusal(StatusCode::NOT_FOUND))?;
+    if number.to_string() == text { Ok(number) } else { Err(Refusal(StatusCode::NOT_FOUND)) }
 }
 
 /// Tags are short and stand in addresses as they are.

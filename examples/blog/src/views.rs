@@ -1,6 +1,6 @@
 //! The blog's pages as HTML. A page depends on nothing but its arguments, so it has the same bytes from each cache.
 
-use crate::database::{List, Post};
+use crate::database::{List, Post, Standing};
 use maud::{DOCTYPE, Markup, html};
 
 fn page(title: &str, content: &Markup) -> String {
@@ -21,12 +21,12 @@ fn page(title: &str, content: &Markup) -> String {
     page.into_string()
 }
 
-pub fn about() -> String {
+pub fn standing(standing: &Standing) -> String {
     page(
-        "About",
+        &standing.title,
         &html! {
-            h1 { "About" }
-            p { "A blog with some thousand posts, which shows what a cache inside an application saves." }
+            h1 { (standing.title) }
+            @for paragraph in standing.body.split("\n\n") { p { (paragraph) } }
         },
     )
 }
