@@ -132,6 +132,11 @@ bench-memcached: build ## images in a ring of memcached servers behind Apache, n
 	@scripts/install-test-deps --only memcached
 	@python3 -B bench/seeds/memcached/run.py $(ARGS)
 
+.PHONY: bench-in-process
+bench-in-process: build ## a blog's pages from MariaDB, Redis, caches inside the application and Kasoku; writes bench/reports/in-process.md
+	@scripts/install-test-deps --only in-process
+	@python3 -B bench/seeds/in-process/run.py $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint

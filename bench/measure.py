@@ -74,6 +74,11 @@ def paths(program, port, file, first, origin, seconds, cores, connections=CONNEC
     return found
 
 
+def visits(program, port, file, seconds, cores, connections):
+    """A round of the paths in a file, from the first one on; the caller checks who has answered."""
+    return _round(program, port, "/", seconds, cores, 1, ["-s", LUA / "paths.lua"], [file, 0], connections=connections)
+
+
 def misses(program, port, prefix, origin, seconds, cores, settled=None):
     """A round in which each path is new; `prefix` must be new as well. `settled` waits for what the server still does afterwards, which
     counts as well."""
