@@ -57,8 +57,9 @@
 //! like a pool of connections, are added inside of the cache. Extensions that say nothing of a visitor are named by
 //! [`CacheBuilder::ignore_extension`], so that no page is rendered twice because of them.
 //!
-//! Each call of [`Layer::layer`](tower_layer::Layer::layer) makes a service of another application: its responses are never used for the
-//! service of another call, though they share the memory and the handle. Layer once, and clone the service.
+//! Each call of [`CacheLayer`]'s `layer` makes a service of another application: its responses are never used for the service of another
+//! call, though they share the memory and the handle. Layer once, and clone the service. Where a program calls `layer` itself, as
+//! `Router::layer` does for each connection, [`CacheLayer::application`] says that all these services are one application.
 //!
 //! # The runtime
 //!
@@ -88,4 +89,4 @@ pub use future::ResponseFuture;
 pub use handle::{CacheHandle, PurgeError, Statistics};
 pub use kasoku_semantics::policy::Profile;
 pub use rules::{Scheme, Visitor};
-pub use service::{CacheLayer, CacheService};
+pub use service::{ApplicationLayer, CacheLayer, CacheService};

@@ -20,15 +20,48 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Puts a cache in front of a service: see the [crate]. A clone is the same cache.
-#[derive(Clone)]
+/// Puts a cache in front of a service: see the [crate]. Each call of [`Layer::layer`] makes a service of another application, whose
+/// responses are never used for the service of another call. So the layer has no clones: programs that clone layers, such as axum's
+/// `Router::layer`, call `layer` for each connection, and would share nothing between connections.
+///
+/// ```compile_fail,E0277
+/// use axum::{Router, routing::get};
+///
+/// fn blog(cache: kasoku_tower::CacheLayer) -> Router {
+///     Router::new().route("/", get(async || "the front page")).layer(cache)
+/// }
+/// ```
+///
+/// For those programs, [`CacheLayer::application`] makes a layer with clones.
+///
+/// ```
+/// # use axum::{Router, routing::get};
+/// fn blog(cache: kasoku_tower::CacheLayer) -> Router {
+///     Router::new().route("/", get(async || "the front page")).layer(cache.application())
+/// }
+/// ```
 pub struct CacheLayer {
     shared: Arc<Shared>,
+}
+
+/// A [`CacheLayer`] of one application: all services that it and its clones make use the same responses.
+///
+/// So the same URI has to be the same page in all of them. Two routers that axum nests see paths without the prefixes under which they are
+/// nested: each of them needs an application of its own, even if one is a clone of the other.
+#[derive(Clone)]
+pub struct ApplicationLayer {
+    shared: Arc<Shared>,
+    policy: Arc<Policy>,
 }
 
 impl CacheLayer {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
+    }
+
+    /// A layer for the services of one more application. It shares memory and handle with those of other calls, and no responses.
+    pub fn application(&self) -> ApplicationLayer {
+        ApplicationLayer { shared: self.shared.clone(), policy: self.shared.policy_of_an_application() }
     }
 }
 
@@ -36,7 +69,21 @@ impl<S> Layer<S> for CacheLayer {
     type Service = CacheService<S>;
 
     fn layer(&self, inner: S) -> CacheService<S> {
-        CacheService { inner, shared: self.shared.clone(), policy: self.shared.policy_of_a_service() }
+        self.application().layer(inner)
+    }
+}
+
+impl<S> Layer<S> for ApplicationLayer {
+    type Service = CacheService<S>;
+
+    fn layer(&self, inner: S) -> CacheService<S> {
+        CacheService { inner, shared: self.shared.clone(), policy: self.policy.clone() }
+    }
+}
+
+impl fmt::Debug for ApplicationLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApplicationLayer").finish_non_exhaustive()
     }
 }
 

@@ -23,22 +23,22 @@ pub(crate) struct Shared {
     pub(crate) counts: Counts,
     pub(crate) uncollapsed: Semaphore,
     clock: Clock,
-    services: AtomicU64,
+    applications: AtomicU64,
 }
 
 impl Shared {
     pub(crate) fn new(cache: Cache, rules: Rules, clock: Clock) -> Self {
         let (counts, uncollapsed) = (Counts::default(), Semaphore::new(UNCOLLAPSED_MAX));
-        Self { cache, rules, counts, uncollapsed, clock, services: AtomicU64::new(0) }
+        Self { cache, rules, counts, uncollapsed, clock, applications: AtomicU64::new(0) }
     }
 
     pub(crate) fn now(&self) -> Now {
         (self.clock)()
     }
 
-    /// The policy of one more service. No response of one service is used for another: the same URI may be another page there.
-    pub(crate) fn policy_of_a_service(&self) -> Arc<Policy> {
-        let rules = self.services.fetch_add(1, Ordering::Relaxed);
+    /// The policy of one more application. No response of one is used for another: the same URI may be another page there.
+    pub(crate) fn policy_of_an_application(&self) -> Arc<Policy> {
+        let rules = self.applications.fetch_add(1, Ordering::Relaxed);
         Arc::new(Policy { rules, ..self.rules.policy.clone() })
     }
 }

@@ -739,7 +739,7 @@ async fn the_pages_of_two_applications_are_not_mixed() {
     let (cache, handle) = support::builder().build().unwrap();
     // Nested routers see the same path.
     let site = |text: &'static str| {
-        Router::new().route("/", get(async move || ([(CACHE_CONTROL, "max-age=60")], text))).layer(cache.clone())
+        Router::new().route("/", get(async move || ([(CACHE_CONTROL, "max-age=60")], text))).layer(cache.application())
     };
     let app = Router::new().nest("/a", site("of a")).nest("/b", site("of b"));
     for _ in 0..2 {
@@ -755,7 +755,7 @@ async fn a_layer_in_the_router_breaks_no_page() {
     let (cache, handle) = support::builder().build().unwrap();
     let show = async |Path(id): Path<u32>| ([(CACHE_CONTROL, "max-age=60")], id.to_string());
     let posts = Router::new().route("/posts/{id}", get(show));
-    let inside = posts.clone().layer(cache.clone());
+    let inside = posts.clone().layer(cache.application());
     assert_eq!(ask(inside, request("/posts/7").body(Body::empty()).unwrap()).await.body, "7");
     let around = cache.layer(posts);
     for (post, is_hit) in [("/posts/8", false), ("/posts/8", true)] {

@@ -85,3 +85,20 @@ async fn a_body_that_breaks_off_does_not_look_whole() {
     assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
     assert_eq!(handle.statistics().stored, 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_share_the_pages_of_a_layer_in_the_router() {
+    let (cache, handle) = CacheLayer::builder().authority(Scheme::Http, "a.example").build().unwrap();
+    let app = Router::new().route("/", get(async || ([(CACHE_CONTROL, "max-age=60")], "hello")));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app.layer(cache.application())).await });
+    for says in ["fwd=uri-miss", "; hit;", "; hit;"] {
+        let answer = raw(address, "GET /", "").await;
+        assert!(answer.contains(says), "{says}: {answer}");
+        while handle.statistics().fills > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!((handle.statistics().misses, handle.statistics().keys), (1, 1));
+}
