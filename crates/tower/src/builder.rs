@@ -26,6 +26,12 @@ const MEMORY_BYTES_MIN: u64 = 1 << 20;
 /// The largest response is this part of the memory, if it is not set.
 const OBJECT_SHARE: u64 = 16;
 
+/// The most fills that run at a time, if nothing else is set.
+const FILLS_MAX: usize = 512;
+
+/// How long a request waits for the head that another request's fill brings, if nothing else is set.
+const FILL_WAIT_MAX: Duration = Duration::from_secs(30);
+
 /// What one field of a stored head costs in the map that each hit copies, in bytes, besides the text that the cache charges anyway: 112 for its
 /// place, and for name and value an allocation each and its count of references.
 const MAPPED_FIELD_BYTES: u64 = 112 + 2 * 56;
@@ -67,6 +73,8 @@ pub struct CacheBuilder {
     ignored: Vec<HasExtension>,
     extensions: HashSet<TypeId>,
     writes_cache_status: bool,
+    fills_max: usize,
+    fill_wait_max: Duration,
     clock: Clock,
 }
 
@@ -94,6 +102,8 @@ impl CacheBuilder {
             ignored: Vec::new(),
             extensions: HashSet::new(),
             writes_cache_status: true,
+            fills_max: FILLS_MAX,
+            fill_wait_max: FILL_WAIT_MAX,
             clock: clock::system(),
         }
     }
@@ -238,6 +248,23 @@ impl CacheBuilder {
         self
     }
 
+    /// The most calls to the application at a time that run in tasks of their own, for responses that may be shared. Further requests pass: the
+    /// application is called in the tasks of the clients, and so no longer than the clients stay. Stale responses are not refreshed meanwhile.
+    /// Default 512.
+    pub fn fills_max(mut self, fills: usize) -> Self {
+        self.fills_max = fills;
+        self
+    }
+
+    /// How long a request waits for the response to another request. Then the request, and those that come later, wait no more for that one: the
+    /// application is called once more for all of them, by a request without the fields of any client. If that takes as long too, the
+    /// visitors of whom something was kept back are asked for with their own requests, and the others get a 500. What the slow call brings
+    /// is stored all the same. Default 30 seconds.
+    pub fn fill_wait_max(mut self, wait: Duration) -> Self {
+        self.fill_wait_max = wait;
+        self
+    }
+
     /// Whether responses say in `Cache-Status` (RFC 9211) what the cache did, and why. Default true.
     pub fn cache_status(mut self, is_written: bool) -> Self {
         self.writes_cache_status = is_written;
@@ -284,6 +311,8 @@ impl CacheBuilder {
             kept: self.kept,
             ignored: self.ignored,
             writes_cache_status: self.writes_cache_status,
+            fills_max: self.fills_max,
+            fill_wait_max: self.fill_wait_max,
         };
         let cache = Cache::for_host(limits, MAPPED_FIELD_BYTES);
         let shared = Arc::new(Shared::new(cache, rules, self.clock));

@@ -60,13 +60,18 @@ where
     R: Body<Data = Bytes> + Send + 'static,
     R::Error: Into<BoxError>,
 {
-    /// Begins the task. Without a runtime, the fill is dropped, and who waits for it learns of that.
-    pub(crate) fn spawn(self, writer: FillWriter) -> oneshot::Receiver<FirstClientEvent<R, S::Error>> {
+    /// Begins the task. `None`: too many run, or there is no runtime. Then requests that wait for the fill ask for themselves.
+    pub(crate) fn spawn(self, writer: FillWriter) -> Option<oneshot::Receiver<FirstClientEvent<R, S::Error>>> {
+        let (Ok(permit), Ok(runtime)) = (self.shared.fills.clone().try_acquire_owned(), Handle::try_current()) else {
+            writer.release(Reason::PassRule);
+            return None;
+        };
         let (events, event) = oneshot::channel();
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(self.run(writer, events));
-        }
-        event
+        runtime.spawn(async move {
+            self.run(writer, events).await;
+            drop(permit);
+        });
+        Some(event)
     }
 
     async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent<R, S::Error>>) {

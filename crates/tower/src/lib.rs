@@ -63,8 +63,10 @@
 //!
 //! # The runtime
 //!
-//! Misses and refreshes run in tasks of tokio's runtime, which must have its timer enabled. A client that leaves does not end them. A handler
-//! that never answers keeps its task, as it does without the layer: put a timeout inside of the cache.
+//! Misses and refreshes run in tasks of tokio's runtime, which must have its timer enabled. A client that leaves does not end them: unlike
+//! without the layer, where a server drops the call when its client leaves. So a handler that never answers keeps its task, up to
+//! [`CacheBuilder::fills_max`] of them: put a timeout inside of the cache. How long others wait for such a handler, and what they get then, is
+//! told at [`CacheBuilder::fill_wait_max`].
 
 mod body;
 mod builder;

@@ -7,6 +7,7 @@ use kasoku_semantics::policy::Policy;
 use kasoku_wire::target::write_authority;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The scheme of the application's URIs, as its visitors see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +67,8 @@ pub(crate) struct Rules {
     pub(crate) kept: Vec<KeepExtension>,
     pub(crate) ignored: Vec<HasExtension>,
     pub(crate) writes_cache_status: bool,
+    pub(crate) fills_max: usize,
+    pub(crate) fill_wait_max: Duration,
 }
 
 /// The authorities of the application, spelled as in keys.

@@ -8,11 +8,7 @@ use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use tokio::sync::Semaphore;
-
-/// How long a request waits for the head that another request's fill brings.
-pub(crate) const FILL_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The most requests at a time that go to the application alone, after the fills of other requests have failed.
 const UNCOLLAPSED_MAX: usize = 16;
@@ -22,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) rules: Rules,
     pub(crate) counts: Counts,
     pub(crate) uncollapsed: Semaphore,
+    /// A permit for each fill that may begin.
+    pub(crate) fills: Arc<Semaphore>,
     clock: Clock,
     applications: AtomicU64,
 }
@@ -29,7 +27,8 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(cache: Cache, rules: Rules, clock: Clock) -> Self {
         let (counts, uncollapsed) = (Counts::default(), Semaphore::new(UNCOLLAPSED_MAX));
-        Self { cache, rules, counts, uncollapsed, clock, applications: AtomicU64::new(0) }
+        let fills = Arc::new(Semaphore::new(rules.fills_max.min(Semaphore::MAX_PERMITS)));
+        Self { cache, rules, counts, uncollapsed, fills, clock, applications: AtomicU64::new(0) }
     }
 
     pub(crate) fn now(&self) -> Now {

@@ -6,7 +6,7 @@ use crate::fetch::{Fetch, FirstClientEvent};
 use crate::pass::pass;
 use crate::respond::Responder;
 use crate::route::Missed;
-use crate::shared::{FILL_WAIT_MAX, Shared};
+use crate::shared::Shared;
 use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body::Body;
@@ -15,10 +15,15 @@ use kasoku_cache::{FillWriter, Joined, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
+use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::panic::catch_unwind;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep};
 use tower_service::Service;
 
 /// A request that is no hit.
@@ -98,12 +103,16 @@ where
                     recalling.go_on(self.shared.now())
                 }
                 Step::Begin(writer, then) => {
-                    self.shared.counts.add(Count::Refreshes);
-                    drop(self.fetch().spawn(writer));
+                    if self.fetch().spawn(writer).is_some() {
+                        self.shared.counts.add(Count::Refreshes);
+                    }
                     *then
                 }
                 Step::Wait(waiting) => {
-                    let came = timeout(FILL_WAIT_MAX, waiting.head()).await.ok();
+                    let Some(over) = timer(self.shared.rules.fill_wait_max) else {
+                        return Outcome::Pass(Reason::PassRule);
+                    };
+                    let came = before(over, waiting.head()).await;
                     waiting.go_on(came, self.shared.now())
                 }
                 Step::Decided(outcome) => return outcome,
@@ -113,8 +122,9 @@ where
 
     /// Calls the application for a fill, and answers the request that began it. `miss`: why.
     async fn first(self, writer: FillWriter, miss: Reason) -> Answered<R, S::Error> {
+        let Some(event) = self.fetch().spawn(writer) else { return self.pass(Reason::PassRule).await };
         self.shared.counts.add(Count::Misses);
-        let (event, status) = (self.fetch().spawn(writer).await, CacheStatus::forwarded(miss));
+        let (event, status) = (event.await, CacheStatus::forwarded(miss));
         let failed = |reason| CacheStatus { detail: Some(reason), ..status };
         match event {
             Ok(FirstClientEvent::Shared(reader, head)) => match reader.head().await {
@@ -183,4 +193,19 @@ where
 /// Whether a stored response that settled a fill for this reason is the same for all.
 fn is_for_all(reason: Reason) -> bool {
     matches!(reason, Reason::Revalidated | Reason::HitStaleError | Reason::HitStaleDisconnected)
+}
+
+/// A timer; `None`: the runtime has none. Tokio says so by a panic alone.
+fn timer(wait: Duration) -> Option<Sleep> {
+    catch_unwind(|| sleep(wait)).ok()
+}
+
+/// What `event` brings before the timer is over.
+async fn before<T>(over: Sleep, event: impl Future<Output = T>) -> Option<T> {
+    let (mut over, mut event) = (pin!(over), pin!(event));
+    poll_fn(|cx| match event.as_mut().poll(cx) {
+        Poll::Ready(came) => Poll::Ready(Some(came)),
+        Poll::Pending => over.as_mut().poll(cx).map(|()| None),
+    })
+    .await
 }

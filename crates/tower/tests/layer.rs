@@ -787,6 +787,57 @@ fn a_hit_is_there_at_once_and_needs_no_runtime() {
     assert_eq!(site.asked(), 2);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn beyond_a_number_of_fills_the_application_is_called_in_the_tasks_of_its_clients() {
+    let gate = Arc::new(Semaphore::new(0));
+    let site = Site::built(support::builder().fills_max(1), Some(gate.clone()), |_| page("max-age=60", "hello"));
+    let first = site.begin(request("/first"));
+    site.is_asked(1).await;
+    let second = site.begin(request("/second"));
+    site.is_asked(2).await;
+    assert_eq!(site.handle.statistics().fills, 1);
+    gate.add_permits(2);
+    let second = second.await.unwrap();
+    assert_eq!(second.body, "hello");
+    assert!(second.cache_status().contains("fwd=bypass"), "{}", second.cache_status());
+    assert!(first.await.unwrap().cache_status().contains("stored"));
+    site.settled().await;
+    assert!(site.get("/first").await.cache_status().contains("; hit;"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_wait_for_another_visitors_page_has_an_end() {
+    let gate = Arc::new(Semaphore::new(0));
+    let wait = Duration::from_millis(1);
+    let site = Site::built(support::builder().fill_wait_max(wait), Some(gate.clone()), |asked| {
+        page("max-age=60", &asked.number.to_string())
+    });
+    let first = site.begin(request("/"));
+    site.is_asked(1).await;
+    assert_eq!(site.get("/").await.status, StatusCode::INTERNAL_SERVER_ERROR);
+    // One more call, for all that wait.
+    site.is_asked(2).await;
+    gate.add_permits(2);
+    assert_eq!(first.await.unwrap().body, "1");
+}
+
+#[test]
+fn without_a_timer_no_visitor_waits_for_another() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let gate = Arc::new(Semaphore::new(0));
+    let site = Site::gated(gate.clone(), |_| page("max-age=60", "hello"));
+    runtime.block_on(async {
+        let first = site.begin(request("/"));
+        site.is_asked(1).await;
+        let second = site.begin(request("/"));
+        while site.asked() < 2 && !second.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(2);
+        assert_eq!((first.await.unwrap().body, second.await.unwrap().body), ("hello".to_owned(), "hello".to_owned()));
+    });
+}
+
 #[test]
 fn what_the_cache_must_know_is_asked_for() {
     use kasoku_tower::BuildError::*;

@@ -56,7 +56,7 @@ impl Site {
         Self::built(builder(), Some(gate), answer)
     }
 
-    fn built(
+    pub(crate) fn built(
         builder: CacheBuilder,
         gate: Option<Arc<Semaphore>>,
         answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static,
