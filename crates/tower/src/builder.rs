@@ -38,6 +38,7 @@ const MAPPED_FIELD_BYTES: u64 = 112 + 2 * 56;
 
 /// Why no layer can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// Neither [`CacheBuilder::authority`] nor [`CacheBuilder::authorities`] was called, or with an empty list.
     #[error("the cache has to know for which scheme and authority the application answers")]
@@ -143,7 +144,8 @@ impl CacheBuilder {
     }
 
     /// Says of each request whether its visitor is anonymous, for example by looking for a session. Without this, each request with `Cookie`
-    /// or `Authorization` passes, and each other one is taken for anonymous.
+    /// or `Authorization` passes, and each other one is taken for anonymous. Cookies of [`CacheBuilder::key_cookies`] are in the key, and do
+    /// not count. Nor are they kept back from the application when the visitor is anonymous.
     ///
     /// A visitor who is known by anything else has to be told from an anonymous one here: by a client's certificate, an extension, a field of
     /// another name.
@@ -165,7 +167,8 @@ impl CacheBuilder {
     }
 
     /// Tells the client's address. A shared request has it in `X-Forwarded-For`, where no lifetime is granted. What clients themselves have
-    /// written there does not reach the application in a shared request.
+    /// written there does not reach the application in a shared request. Requests that no client waits for alone (refreshes, and second tries
+    /// after a failure) tell 0.0.0.0, and so do all shared requests where [`CacheBuilder::negative_ttl`] is set.
     pub fn client(mut self, client: impl Fn(&request::Parts) -> Option<IpAddr> + Send + Sync + 'static) -> Self {
         self.client = Some(Arc::new(client));
         self
@@ -195,8 +198,8 @@ impl CacheBuilder {
         self
     }
 
-    /// Extensions of this type (which [`CacheBuilder::keep_extension`] does not name) say nothing of a visitor, and no page for all needs them. Without this, a request with such an extension is sent
-    /// once more, as it came, if the response to the shared request may not be shared.
+    /// Extensions of this type (which [`CacheBuilder::keep_extension`] does not name) say nothing of a visitor, and no page for all needs them.
+    /// Without this, a request with such an extension is sent once more, as it came, if the response to the shared request may not be shared.
     pub fn ignore_extension<T: Send + Sync + 'static>(mut self) -> Self {
         if self.is_new::<T>() {
             self.ignored.push(has::<T>);
@@ -204,10 +207,10 @@ impl CacheBuilder {
         self
     }
 
-    /// The lifetime of responses that state none. Then the application gets no field and no cookie of a client in a shared request but those
+    /// The lifetime of responses that state none, in seconds, rounded up. Then the application gets no field and no cookie of a client in a shared request but those
     /// in the key: see [`CacheBuilder::key_cookies`] and [`CacheBuilder::key_fields`].
     pub fn ttl(mut self, lifetime: Duration) -> Self {
-        self.policy.grant.ttl_seconds = lifetime.as_secs();
+        self.policy.grant.ttl_seconds = whole_seconds(lifetime);
         self
     }
 
@@ -224,15 +227,15 @@ impl CacheBuilder {
     }
 
     /// How long past its lifetime a response may be served while it is refreshed in the background, and instead of an error, if it does not
-    /// say so itself (`stale-while-revalidate` and `stale-if-error`, RFC 5861). Default: not at all.
+    /// say so itself (`stale-while-revalidate` and `stale-if-error`, RFC 5861), in seconds, rounded up. Default: not at all.
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.policy.grace_seconds = grace.as_secs();
+        self.policy.grace_seconds = whole_seconds(grace);
         self
     }
 
-    /// The lifetime of a 404, 405, 410, 414 or 501 that states none. Default: none.
+    /// The lifetime of a 404, 405, 410, 414 or 501 that states none, in seconds, rounded up. Default: none.
     pub fn negative_ttl(mut self, lifetime: Duration) -> Self {
-        self.policy.negative_ttl_seconds = lifetime.as_secs();
+        self.policy.negative_ttl_seconds = whole_seconds(lifetime);
         self
     }
 
@@ -341,6 +344,11 @@ impl CacheBuilder {
 /// application that fails is there.
 fn policy(profile: Profile) -> Policy {
     Policy { stale_disconnected_seconds: 0, ..Policy::new(profile) }
+}
+
+/// Lifetimes have whole seconds. Half a second must not become none.
+fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0))
 }
 
 /// Copies an extension, and says whether there was one.

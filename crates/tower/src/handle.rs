@@ -1,6 +1,7 @@
 //! Purges, and statistics: what the application does with its cache besides asking it.
 
 use crate::counts::Count;
+use crate::rules::is_as_sent;
 use crate::shared::Shared;
 use kasoku_cache::{Purge, PurgeScope};
 use std::fmt;
@@ -16,7 +17,11 @@ pub struct CacheHandle {
 
 /// Why nothing is purged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PurgeError {
+    /// A URI or prefix with characters that no request has: clients send them percent-encoded, and no fragment.
+    #[error("{0:?} has characters that no request has: encode them, and leave out the fragment")]
+    NotAsSent(String),
     /// Neither a path nor a URI with a scheme and an authority of the application.
     #[error("{0:?} is neither a path nor a URI of this application")]
     NotOurs(String),
@@ -30,11 +35,13 @@ impl CacheHandle {
         Self { shared }
     }
 
-    /// Drops all variants of a page. `uri`: a path with its query, for all authorities of the application, or a whole URI.
+    /// Drops all variants of a page. `uri`: a path with its query, for all authorities of the application, or a whole URI; as the service with
+    /// the cache sees it, which in a nested router is without the router's prefix, and percent-encoded as clients send it.
     ///
     /// # Errors
     /// The URI is not one of the application's.
     pub fn purge(&self, uri: &str) -> Result<(), PurgeError> {
+        as_sent(uri)?;
         let keys = self.shared.rules.keys(&self.shared.cache, uri);
         if keys.is_empty() {
             return Err(PurgeError::NotOurs(uri.to_owned()));
@@ -52,6 +59,7 @@ impl CacheHandle {
     /// # Errors
     /// No URI of the application begins like this.
     pub fn purge_prefix(&self, prefix: &str) -> Result<(), PurgeError> {
+        as_sent(prefix)?;
         let not_ours = || PurgeError::NotOurs(prefix.to_owned());
         let prefixes = self.shared.rules.prefixes(prefix);
         if prefixes.is_empty() {
@@ -98,6 +106,10 @@ impl CacheHandle {
         let _ = self.shared.cache.purge_all_of(scope, Purge::Hard, self.shared.now()).ok()?;
         Some(())
     }
+}
+
+fn as_sent(uri: &str) -> Result<(), PurgeError> {
+    is_as_sent(uri).then_some(()).ok_or_else(|| PurgeError::NotAsSent(uri.to_owned()))
 }
 
 impl fmt::Debug for CacheHandle {

@@ -67,6 +67,16 @@
 //! without the layer, where a server drops the call when its client leaves. So a handler that never answers keeps its task, up to
 //! [`CacheBuilder::fills_max`] of them: put a timeout inside of the cache. How long others wait for such a handler, and what they get then, is
 //! told at [`CacheBuilder::fill_wait_max`].
+//!
+//! # What the layer does not do
+//!
+//! - Shared requests run outside of their visitors' tasks: without task-locals and without the spans of tracing that were entered there.
+//! - Extensions of a response are not stored: a page for all has none, neither as a hit nor for the first visitor.
+//! - It does not see that an application requests a page from itself, through its cache, while it renders that page. Such a request waits
+//!   for its own fill, for as long as [`CacheBuilder::fill_wait_max`] says. Request such parts from the inner service.
+//! - No function of the application decides about a response. A response that is not to be stored says `no-store`.
+//! - The URI in [`CacheHandle::purge`] is the one that the service sees. Two applications of one layer that see the same URI (nested routers)
+//!   take turns in one place of the cache.
 
 mod body;
 mod builder;

@@ -2,7 +2,7 @@
 
 use crate::message;
 use crate::recycle::Buffers;
-use crate::rules::{Authorities, Rules, Visitor};
+use crate::rules::{Authorities, Rules, Visitor, is_as_sent};
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::{Extensions, Method, request};
 use kasoku_cache::{Cache, CacheRoute, Key, SharedRequest};
@@ -90,12 +90,18 @@ impl Rules {
         }
         let Buffers { head: mut received, uri } = Buffers::take();
         message::write_received(parts, &mut received);
+        // Without a body there is nothing to continue with.
+        received.fields.remove("expect");
         let has_withheld = match self.withhold(parts, &mut received) {
             Ok(has_withheld) => has_withheld,
             Err(reason) => return Routed::Pass(None, reason),
         };
         let Some(key) = self.key(cache, parts, &received, uri) else { return Routed::Pass(None, Reason::PassRule) };
         let target = split(key.uri()).map_or("", |parts| parts.target);
+        // The types of `http` let other characters through. No purge could name such a page.
+        if !is_as_sent(target) {
+            return Routed::Pass(None, Reason::PassUrl);
+        }
         if let Some(reason) = url_credentials::passes(target, &self.policy, &[]) {
             return Routed::Pass(None, reason);
         }

@@ -36,6 +36,7 @@ impl Scheme {
 
 /// The sender of a request, as the application knows it: see [`CacheBuilder::identify`](crate::CacheBuilder::identify).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Visitor {
     /// Gets the page that all get, whatever cookies the request has. The shared request has neither `Cookie` nor `Authorization` (where a
     /// lifetime is granted: no cookies but those in the key).
@@ -127,4 +128,9 @@ impl Rules {
         write_normalised(target, &self.query, &mut canonical);
         canonical
     }
+}
+
+/// Whether clients may send such a URI (RFC 9110 section 4.1): percent-encoded, and without a fragment.
+pub(crate) fn is_as_sent(uri: &str) -> bool {
+    uri.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
 }

@@ -502,7 +502,41 @@ async fn purges_drop_a_page_a_prefix_a_tag_or_everything() {
         assert_eq!(site.handle.purge(not_ours), Err(PurgeError::NotOurs(not_ours.to_owned())));
         assert_eq!(site.handle.purge_prefix(not_ours), Err(PurgeError::NotOurs(not_ours.to_owned())));
     }
+    for unsent in ["/café", "/x#y", "/a b", "https://blog.example/é"] {
+        assert_eq!(site.handle.purge(unsent), Err(PurgeError::NotAsSent(unsent.to_owned())));
+        assert_eq!(site.handle.purge_prefix(unsent), Err(PurgeError::NotAsSent(unsent.to_owned())));
+    }
     assert_eq!(site.handle.purge_tag(""), Err(PurgeError::EmptyTag));
+}
+
+#[tokio::test]
+async fn half_a_second_is_not_none() {
+    let half = Duration::from_millis(500);
+    let granted = Site::new(|builder| builder.ttl(half), |_| support::plain("hello"));
+    let negative = Site::new(
+        |builder| builder.negative_ttl(half),
+        |_| {
+            let mut missing = support::plain("none");
+            *missing.status_mut() = StatusCode::NOT_FOUND;
+            missing
+        },
+    );
+    for site in [granted, negative] {
+        for _ in 0..2 {
+            site.get("/").await;
+            site.settled().await;
+        }
+        assert_eq!(site.asked(), 1);
+    }
+}
+
+#[tokio::test]
+async fn no_handler_is_to_wait_for_a_body_that_a_request_for_all_has_not() {
+    let site = Site::new(
+        |builder| builder,
+        |asked| page("max-age=60", if asked.headers.contains_key("expect") { "expects" } else { "hello" }),
+    );
+    assert_eq!(site.send(request("/").header("Expect", "100-continue")).await.body, "hello");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -858,5 +892,16 @@ async fn a_response_says_nothing_of_the_cache_if_it_is_not_to() {
     for _ in 0..2 {
         assert_eq!(site.get("/").await.field("cache-status"), None);
         site.settled().await;
+    }
+}
+
+#[tokio::test]
+async fn a_url_that_no_purge_could_name_passes() {
+    let site = Site::new(|builder| builder, |asked| page("max-age=60", &asked.number.to_string()));
+    for (target, calls) in [("/caf%C3%A9", ["1", "1"]), ("/café", ["2", "3"])] {
+        for call in calls {
+            assert_eq!(site.get(target).await.body, call, "{target}");
+            site.settled().await;
+        }
     }
 }
