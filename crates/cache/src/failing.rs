@@ -191,13 +191,13 @@ impl Cache {
         let max_ms = if reason == Reason::OriginUnreachable { max_ms.min(FIRST_MS) } else { max_ms };
         let is_of_probe = fill.is_probe();
         let failed = Failed { failure, reason, is_of_probe, at_ms: now.mono_ms, period_ms: 0 };
-        self.0.failing.remember(self.fetch_hash(&fill.key, &fill.selection), failed, max_ms);
+        self.0.failing.remember(self.fetch_hash(&fill.key, &fill.selection, fill.rules), failed, max_ms);
     }
 
     /// Forgets the last failure: the origin has answered what this fill asked for.
     pub(crate) fn on_answered_fill(&self, fill: &Fill) {
         if self.0.failing.is_used() {
-            self.0.failing.fetches.remove(&self.fetch_hash(&fill.key, &fill.selection));
+            self.0.failing.fetches.remove(&self.fetch_hash(&fill.key, &fill.selection, fill.rules));
         }
     }
 
@@ -206,12 +206,13 @@ impl Cache {
         if !failing.is_used() || query.policy.back_off_max_seconds == 0 {
             return None;
         }
-        failing.last(self.fetch_hash(query.key.bytes(), selection), query.now)
+        failing.last(self.fetch_hash(query.key.bytes(), selection, query.policy.rules), query.now)
     }
 
-    fn fetch_hash(&self, key: &[u8], selection: &Selection) -> KeyHash {
+    fn fetch_hash(&self, key: &[u8], selection: &Selection, rules: u64) -> KeyHash {
         // A URI holds no NUL.
         let mut thing = [key, b"\0"].concat();
+        thing.extend(self.application(rules).to_be_bytes());
         selection.write(&mut thing);
         self.0.memory.hash(&thing)
     }

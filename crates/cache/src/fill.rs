@@ -48,7 +48,7 @@ pub(crate) struct Fill {
     pub(crate) selection: Selection,
     requested_for: RequestedFor,
     /// The fingerprint of the rules under which it was begun. Only requests under the same rules join it.
-    rules: u64,
+    pub(crate) rules: u64,
     /// Whether requests may join it. Not where the request wants an answer of its own.
     pub(crate) is_joinable: bool,
     /// The tags by which its response is dropped.

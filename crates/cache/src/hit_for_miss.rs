@@ -10,7 +10,9 @@
 //! own request. So requests for that key pass for a minute, with all that their clients sent. The pass ends early when a purge or a
 //! change of the key's tags drops what is known of the key.
 
+use crate::Key;
 use crate::generations::Epoch;
+use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
@@ -28,9 +30,17 @@ const PASS_MS: u64 = 60_000;
 /// The remembered keys, kept apart for requests with (`true`) and without (`false`) credentials.
 pub(crate) struct HitForMiss(Cache<(KeyHash, bool), HitForMissEntry>);
 
+/// A key of an application. Of each key, the memory knows the application that asked last.
+#[derive(Clone, Copy)]
+pub(crate) struct AskedKey {
+    pub(crate) hash: KeyHash,
+    pub(crate) application: u64,
+}
+
 /// What is remembered of one key.
 #[derive(Clone, Copy)]
 struct HitForMissEntry {
+    application: u64,
     until_ms: u64,
     /// Where requests for the key pass: the reason, and the epoch in which the origin was asked.
     passes: Option<(Reason, Epoch)>,
@@ -41,17 +51,17 @@ impl HitForMiss {
         Self(Cache::new(KEYS_MAX))
     }
 
-    pub(crate) fn remember(&self, hash: KeyHash, has_credentials: bool, now: Now) {
-        self.0.insert(
-            (hash, has_credentials),
-            HitForMissEntry { until_ms: now.mono_ms.saturating_add(REMEMBER_MS), passes: None },
-        );
+    pub(crate) fn remember(&self, key: AskedKey, has_credentials: bool, now: Now) {
+        let AskedKey { hash, application } = key;
+        let until_ms = now.mono_ms.saturating_add(REMEMBER_MS);
+        self.0.insert((hash, has_credentials), HitForMissEntry { application, until_ms, passes: None });
     }
 
     /// The answer to an anonymous request was no page, or one visitor's page. `since` is the epoch in which the origin was asked.
-    pub(crate) fn remember_no_page(&self, hash: KeyHash, reason: Reason, since: Epoch, now: Now) {
+    pub(crate) fn remember_no_page(&self, key: AskedKey, reason: Reason, since: Epoch, now: Now) {
+        let AskedKey { hash, application } = key;
         let until_ms = now.mono_ms.saturating_add(PASS_MS);
-        self.0.insert((hash, false), HitForMissEntry { until_ms, passes: Some((reason, since)) });
+        self.0.insert((hash, false), HitForMissEntry { application, until_ms, passes: Some((reason, since)) });
     }
 
     pub(crate) fn forget(&self, hash: KeyHash) {
@@ -59,12 +69,23 @@ impl HitForMiss {
         self.0.remove(&(hash, true));
     }
 
-    pub(crate) fn contains(&self, hash: KeyHash, has_credentials: bool, now: Now) -> bool {
-        self.0.get(&(hash, has_credentials)).is_some_and(|known| now.mono_ms < known.until_ms)
+    pub(crate) fn contains(&self, key: AskedKey, has_credentials: bool, now: Now) -> bool {
+        self.known(key, has_credentials, now).is_some()
     }
 
     /// Why requests for this key pass, and the epoch in which that was found; `None` where they need not pass.
-    pub(crate) fn passes(&self, hash: KeyHash, now: Now) -> Option<(Reason, Epoch)> {
-        self.0.get(&(hash, false)).filter(|known| now.mono_ms < known.until_ms)?.passes
+    pub(crate) fn passes(&self, key: AskedKey, now: Now) -> Option<(Reason, Epoch)> {
+        self.known(key, false, now)?.passes
+    }
+
+    fn known(&self, key: AskedKey, has_credentials: bool, now: Now) -> Option<HitForMissEntry> {
+        let known = self.0.get(&(key.hash, has_credentials))?;
+        (known.application == key.application && now.mono_ms < known.until_ms).then_some(known)
+    }
+}
+
+impl crate::Cache {
+    pub(crate) fn asked_key(&self, key: &Key, policy: &Policy) -> AskedKey {
+        AskedKey { hash: key.hash(), application: self.application(policy.rules) }
     }
 }

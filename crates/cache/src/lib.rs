@@ -143,6 +143,8 @@ struct SharedCache {
     others: Option<OtherCaches>,
     /// Otherwise each response is evicted from memory at once.
     keeps_in_memory: bool,
+    /// Whether other rules for the same key mean another application, which may fail and refuse otherwise.
+    has_applications: bool,
     /// Of the shared tier; `None` where memory keeps what comes from there.
     judged: Option<JudgedItems>,
     succession: RwLock<Option<Succession>>,
@@ -162,10 +164,12 @@ impl Cache {
     }
 
     /// The same for a host that keeps the heads of stored responses in a form of its own ([`Entry::host_value`]), which costs
-    /// `host_field_bytes` for each field.
+    /// `host_field_bytes` for each field. There, each `Policy::rules` is another application: what is known of a key's failures and refusals
+    /// under one is not used for another.
     pub fn for_host(limits: CacheLimits, host_field_bytes: u64) -> Self {
         let budget = Budget::for_host(limits.memory_bytes_max, host_field_bytes);
-        match Self::build::<Infallible>(limits, budget, true, None, |_, _| Ok(None)) {
+        let has_applications = host_field_bytes > 0;
+        match Self::build::<Infallible>(limits, budget, (true, has_applications), None, |_, _| Ok(None)) {
             Ok(cache) => cache,
             Err(never) => match never {},
         }
@@ -187,7 +191,7 @@ impl Cache {
         let Tiers { keeps_in_memory, disk, exchange } = tiers;
         let others = exchange.clone().map(|exchange| OtherCaches::new(exchange, clock.clone()));
         let budget = Budget::new(limits.memory_bytes_max);
-        Self::build(limits, budget, keeps_in_memory, others, |generations, memory| {
+        Self::build(limits, budget, (keeps_in_memory, false), others, |generations, memory| {
             disk.map(|options| DiskTier::start(limits, options, (clock, exchange), generations, memory)).transpose()
         })
     }
@@ -195,7 +199,7 @@ impl Cache {
     fn build<E>(
         limits: CacheLimits,
         budget: Arc<Budget>,
-        keeps_in_memory: bool,
+        (keeps_in_memory, has_applications): (bool, bool),
         others: Option<OtherCaches>,
         disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
     ) -> Result<Self, E> {
@@ -206,6 +210,7 @@ impl Cache {
             disk: disk(&generations, &memory)?,
             others,
             keeps_in_memory,
+            has_applications,
             judged: (!keeps_in_memory).then(|| JudgedItems::new(limits.memory_bytes_max, budget.clone())),
             succession: RwLock::default(),
             limits,
@@ -218,6 +223,11 @@ impl Cache {
             generations,
             possible_changes: PossibleChanges::default(),
         })))
+    }
+
+    /// The application of these rules, where rules tell applications apart.
+    fn application(&self, rules: u64) -> u64 {
+        if self.0.has_applications { rules } else { 0 }
     }
 
     /// Bytes that stored responses use, by the cache's own account.

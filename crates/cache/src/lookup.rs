@@ -381,7 +381,7 @@ impl Cache {
     /// Whether requests like this one, with or without credentials, do not wait for one another.
     pub(crate) fn is_hit_for_miss(&self, query: &CacheQuery<'_>) -> bool {
         let has_credentials = has_unkeyed_credentials(&query.request.fields, query.policy);
-        self.0.hit_for_miss.contains(query.key.hash(), has_credentials, query.now)
+        self.0.hit_for_miss.contains(self.asked_key(query.key, query.policy), has_credentials, query.now)
     }
 
     /// The look-up that follows from the last failure of this fetch. `Err` returns the wanted fill where nothing follows.
@@ -438,7 +438,7 @@ impl Cache {
     /// Why a request passes, if it does: within the last minute the anonymous request brought no page, and no purge has covered the key
     /// since.
     fn no_page(&self, query: &CacheQuery<'_>) -> Option<Reason> {
-        let (reason, since) = self.0.hit_for_miss.passes(query.key.hash(), query.now)?;
+        let (reason, since) = self.0.hit_for_miss.passes(self.asked_key(query.key, query.policy), query.now)?;
         let validity = self.0.generations.validity(query.key.bytes(), query.tags().as_deref(), since);
         (validity == Validity::Valid).then_some(reason)
     }

@@ -10,6 +10,7 @@ use crate::disk::{DiskBase, DiskPart};
 use crate::failing::was_never_sent;
 use crate::fill::Fill;
 use crate::generations::{Epoch, Purge};
+use crate::hit_for_miss::AskedKey;
 use crate::refusals::StoreRefusal;
 use crate::save::{PartOf, combined_meta, without_range};
 use crate::selection::{FillId, RequestedFor, Selection};
@@ -251,7 +252,7 @@ impl FillWriter {
         if self.passes_if_private {
             // A visitor's own request may fare better. So the failure is reported to no other client, and no client waits for such a fill.
             let has_credentials = has_unkeyed_credentials(&self.sent().fields, self.policy());
-            self.cache.0.hit_for_miss.remember(self.key().hash(), has_credentials, now);
+            self.cache.0.hit_for_miss.remember(self.asked_key(), has_credentials, now);
             self.end(|fill| fill.release(reason));
             return Err(reason);
         }
@@ -297,6 +298,10 @@ impl FillWriter {
 
     pub(crate) fn key(&self) -> &Key {
         self.request.key()
+    }
+
+    fn asked_key(&self) -> AskedKey {
+        self.cache.asked_key(self.key(), self.policy())
     }
 
     pub(crate) fn policy(&self) -> &Policy {
@@ -558,7 +563,7 @@ impl FillWriter {
         let has_credentials = self.remember_refusal(exchange, reason);
         let predicts_next_answer = predicts_next_answer(reason) && !is_request_error(exchange.response.status);
         if predicts_next_answer {
-            self.cache.0.hit_for_miss.remember(self.key().hash(), has_credentials, exchange.response_time);
+            self.cache.0.hit_for_miss.remember(self.asked_key(), has_credentials, exchange.response_time);
         }
         // The answer to one visitor says nothing about the shared response, nor does an error of the origin.
         let is_news = predicts_next_answer && !has_credentials && !exchange.response.status.is_server_error();
@@ -567,7 +572,7 @@ impl FillWriter {
         let is_no_page = matches!(reason, Reason::PageTextMissing | Reason::PersonalPage);
         if is_stream || is_no_page || self.passes_if_private && is_news {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
-            known.remember_no_page(self.key().hash(), reason, self.epoch(), now);
+            known.remember_no_page(self.asked_key(), reason, self.epoch(), now);
         }
         // The stored response is outdated: the origin has just answered otherwise, and its answer may not be shared.
         if is_news {

@@ -785,6 +785,27 @@ async fn the_pages_of_two_applications_are_not_mixed() {
 }
 
 #[tokio::test]
+async fn what_one_application_refuses_or_fails_to_answer_another_is_asked_for() {
+    let (cache, handle) = support::builder().build().unwrap();
+    let failing = cache.layer(service_fn(async |_: Request<Body>| Err::<http::Response<Body>, _>("down")));
+    let refusing = cache.layer(service_fn(async |_: Request<Body>| Ok::<_, Infallible>(page("private", "yours"))));
+    let other = cache.layer(service_fn(async |_: Request<Body>| Ok::<_, Infallible>(page("max-age=60", "hello"))));
+    let to = |target: &str| request(target).extension(User("ann")).body(Body::empty()).unwrap();
+    for _ in 0..3 {
+        let nobody = request("/failing").body(Body::empty()).unwrap();
+        let _ = failing.clone().oneshot(nobody).await;
+        support::settled(&handle).await;
+    }
+    ask(refusing, to("/refused")).await;
+    for target in ["/failing", "/refused"] {
+        let nobody = request(target).body(Body::empty()).unwrap();
+        let first = ask(other.clone(), nobody).await;
+        assert_eq!((&*first.body, first.cache_status().contains("stored")), ("hello", true), "{target}");
+        support::settled(&handle).await;
+    }
+}
+
+#[tokio::test]
 async fn a_layer_in_the_router_breaks_no_page() {
     let (cache, handle) = support::builder().build().unwrap();
     let show = async |Path(id): Path<u32>| ([(CACHE_CONTROL, "max-age=60")], id.to_string());

@@ -80,7 +80,7 @@ impl Cache {
             && self.has_memory_for(response)
             // With a disk, what was read is written there: a fill does that.
             && self.0.disk.is_none()
-            && self.0.hit_for_miss.passes(key.hash(), now).is_none()
+            && self.0.hit_for_miss.passes(self.asked_key(key, policy), now).is_none()
     }
 
     /// The response of a known item as it was read.
