@@ -49,7 +49,8 @@
 //! its key ([`purge_prefix`](DataCache::purge_prefix)), or with all others ([`purge_all`](DataCache::purge_all)). A purge also covers the
 //! loads that run: the callers that wait for them get their values, but these are not stored, and calls that come after the purge load
 //! again. So purge after the change is committed. Since tags are only known when a load has ended, no call joins a load that began before
-//! a purge of any tag; what that load brings is stored all the same if it has none of the purged tags.
+//! a purge of any tag, until four loads of the key run. Then a call waits for the newest, and loads only if that had one of the purged tags. What a
+//! load brings is stored all the same if it has none of the purged tags.
 //!
 //! Purges by tag and prefix only leave a mark, and their number is bounded (65,536 tags, 1,024 prefixes). At the bound the older marks are
 //! widened to all values that were loaded before them, so more values are dropped than were named, never fewer. The memory of purged
@@ -60,6 +61,10 @@
 //! The values together weigh at most the memory of the builder; the least useful ones are evicted. Only the weights that the application
 //! states are known, so it should count what its values hold. Values that callers still use after eviction, and values that are being
 //! loaded, are not counted.
+//!
+//! A loader may load other keys from the same cache. If those loads need the first key in turn, all of them wait for ever. A call that is
+//! dropped abandons its load, and one of the callers that wait begins anew: where every caller's deadline is shorter than the query, no load
+//! ends. There, spawn the call in a task of its own.
 //!
 //! No wait here has a deadline. A call may be dropped at any time, for example by a timeout of your runtime around it. Put the deadline of
 //! a query into the loader: then the query that takes too long is an error, for which an expired value can answer.
@@ -282,7 +287,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         let ttl = own_ttl.or(negative_ttl.filter(|_| value.is_none())).unwrap_or(ttl);
         let weight_bytes = weight_bytes.unwrap_or_else(|| value.as_ref().map_or(0, weigh));
         let now_ms = self.0.options.now_ms();
-        let stored = StoredValue::new(key, value, weight_bytes, tags, epoch, now_ms.saturating_add(ms(ttl)));
+        let stored = StoredValue::new(key, value, weight_bytes, &tags, epoch, now_ms.saturating_add(ms(ttl)));
         (stored.age(*stale_for, now_ms) != Age::Expired).then(|| Arc::new(stored))
     }
 

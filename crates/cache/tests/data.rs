@@ -515,6 +515,29 @@ async fn a_load_is_stored_after_purges_of_others() {
 }
 
 #[tokio::test]
+async fn purges_of_other_tags_do_not_multiply_the_loads_of_a_key() {
+    for (purged_last, value) in [("u", text(3)), ("t", text(4))] {
+        let app = App::held();
+        let mut calls = Vec::new();
+        for _ in 0..20 {
+            calls.push(app.begin("k/1", &["t"]).await);
+            app.cache.purge_tag("u");
+        }
+        assert_eq!(app.asked(), 4);
+        app.cache.purge_tag(purged_last);
+        let last = app.begin("k/1", &["t"]).await;
+        assert_eq!(app.asked(), 4, "it is not known yet whether the purge covers what is loaded");
+        for _ in 0..5 {
+            app.answer().await;
+        }
+        assert_eq!(last.await.unwrap(), value, "{purged_last}");
+        for call in calls {
+            call.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_older_load_that_ends_later_does_not_replace_the_newer_value() {
     let app = App::held();
     let older = app.begin("k", &["t"]).await;

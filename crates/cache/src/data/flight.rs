@@ -18,14 +18,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+/// The most loads of one key that run because tags were purged, of which any may be the key's.
+const LOADS_MAX: usize = 4;
+
 /// Parts of the registry, each under a lock of its own.
 const SHARDS: usize = 16;
 
 /// The outcome of a flight.
 #[derive(Clone)]
 pub(super) enum Outcome<V> {
-    /// A value, or the news that there is none.
-    Loaded(Option<V>),
+    /// A value, or the news that there is none, with its tags.
+    Loaded(Option<V>, Option<Arc<Tags>>),
     /// The error of the loader.
     Failed(Arc<dyn Any + Send + Sync>),
     /// The caller that ran the load went away, or found a value after all. The others decide anew.
@@ -83,8 +86,8 @@ pub(super) struct Flights<V> {
 
 /// The result of [`Flights::join_or_begin`].
 pub(super) enum Joined<'c, V> {
-    /// Another caller loads.
-    Running(Arc<Flight<V>>),
+    /// Another caller loads. The flag says whether tags were purged since: then the value is for this caller only if they are not its tags.
+    Running(Arc<Flight<V>>, bool),
     /// The caller must load.
     Begun(Loading<'c, V>),
 }
@@ -95,16 +98,27 @@ impl<V> Flights<V> {
         Self { shards: std::array::from_fn(|_| Mutex::default()), not_known }
     }
 
-    /// Joins the running load of a key, or begins one. A load that began before a purge that may cover its value is not joined.
-    pub(super) fn join_or_begin(&self, hash: KeyHash, key: &str, generations: &Generations) -> Joined<'_, V> {
+    /// Joins the running load of a key, or begins one. A load that began before a purge of its key is not joined. Nor is one that began
+    /// before a purge of tags, which may turn out to be its tags, until [`LOADS_MAX`] of the key run: then the newest is, unless `has_waited`: the
+    /// caller has waited for such a load already, and the purge did cover it.
+    pub(super) fn join_or_begin(
+        &self,
+        hash: KeyHash,
+        key: &str,
+        has_waited: bool,
+        generations: &Generations,
+    ) -> Joined<'_, V> {
         let mut shard = self.shard(hash);
-        let may_join = |flight: &&Arc<Flight<V>>| {
-            let is_current = !flight.is_outdated() && !flight.is_purged(Some(&self.not_known), generations);
-            flight.key.is(key.as_bytes()) && is_current
-        };
         let of_key = shard.entry(hash).or_default();
-        if let Some(flight) = of_key.iter().find(may_join) {
-            return Joined::Running(flight.clone());
+        let may_join = |flight: &&Arc<Flight<V>>| {
+            flight.key.is(key.as_bytes()) && !flight.is_outdated() && !flight.is_purged(None, generations)
+        };
+        let has_purged_tags = |flight: &Flight<V>| flight.is_purged(Some(&self.not_known), generations);
+        if let Some(newest) = of_key.iter().rfind(may_join) {
+            let is_doubtful = has_purged_tags(newest);
+            if !is_doubtful || !has_waited && of_key.iter().filter(may_join).count() >= LOADS_MAX {
+                return Joined::Running(newest.clone(), is_doubtful);
+            }
         }
         let flight = Arc::new(Flight {
             hash,

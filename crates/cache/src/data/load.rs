@@ -4,7 +4,7 @@ use super::DataCache;
 use super::flight::{Flight, Joined, Loading, Outcome};
 use super::loaded::Loaded;
 use super::stats::{Answered, add};
-use super::stored::Age;
+use super::stored::{Age, tags_of};
 use kasoku_store::KeyHash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,19 +63,25 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
             self.0.counters.count(hash, answered);
             Ok(answer)
         };
+        let mut has_waited = false;
         loop {
             let meanwhile = match self.look(hash, key) {
                 Look::Answer(answer, answered) => return counted(answer, answered),
                 Look::Load(meanwhile) => meanwhile,
             };
-            match self.0.flights.join_or_begin(hash, key, &self.0.generations) {
-                Joined::Running(flight) => {
+            match self.0.flights.join_or_begin(hash, key, has_waited, &self.0.generations) {
+                Joined::Running(flight, has_purged_tags) => {
                     if let Some(stale) = meanwhile {
                         return counted(stale, Answered::Stale);
                     }
                     add(&self.0.counters.waits);
                     match flight.outcome().await {
-                        Outcome::Loaded(value) => {
+                        Outcome::Loaded(_, tags)
+                            if has_purged_tags && flight.is_purged(tags.as_deref(), &self.0.generations) =>
+                        {
+                            has_waited = true;
+                        }
+                        Outcome::Loaded(value, _) => {
                             if let Some(answer) = A::of(value) {
                                 return counted(answer, Answered::Miss);
                             }
@@ -119,9 +125,9 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
             Ok(loaded) => {
                 let answer = loaded.value.clone();
                 let loaded = loaded.map(A::into_stored);
-                let value = loaded.value.clone();
+                let (value, tags) = (loaded.value.clone(), tags_of(&loaded.tags).map(Arc::new));
                 self.keep(hash, key, &loading.flight, loaded, ttl);
-                loading.end(Outcome::Loaded(value));
+                loading.end(Outcome::Loaded(value, tags));
                 self.0.counters.count(hash, Answered::Miss);
                 Ok(answer)
             }

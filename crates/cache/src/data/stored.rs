@@ -80,11 +80,11 @@ impl<V> StoredValue<V> {
         key: DataKey,
         value: Option<V>,
         value_bytes: usize,
-        tags: Vec<TagHash>,
+        tags: &[TagHash],
         epoch: Epoch,
         fresh_until_ms: u64,
     ) -> Self {
-        let tags = (!tags.is_empty()).then(|| Tags::of_hashes(of_site(SITE), tags.into(), false));
+        let tags = tags_of(tags);
         let own = size_of::<Self>() + key.uri().len() + ALLOCATIONS * ALLOCATION_BYTES;
         let of_tags = tags.as_ref().map_or(0, |tags| size_of_val(&*tags.each));
         let weight_bytes = (own as u64 + of_tags as u64 + INDEX_BYTES_PER_ENTRY).saturating_add(value_bytes as u64);
@@ -133,6 +133,11 @@ impl<V> StoredValue<V> {
         self.back_off_ms.store(next, Ordering::Relaxed);
         self.retry_at_ms.store(now_ms.saturating_add(next), Ordering::Relaxed);
     }
+}
+
+/// The tags of a value, as purges know them.
+pub(super) fn tags_of(tags: &[TagHash]) -> Option<Tags> {
+    (!tags.is_empty()).then(|| Tags::of_hashes(of_site(SITE), tags.into(), false))
 }
 
 impl<V> Weigh for StoredValue<V> {
