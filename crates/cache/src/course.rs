@@ -1,8 +1,9 @@
 //! The course of a request that is looked up: how often it joins a fill, what it does after a failure, when it looks for the fill of another
 //! variant, and when it asks the origin alone.
 //!
-//! The host drives it. [`Cache::first_step`] makes the first [`Step`]; the host does what the step says and hands back what came, until a step is
-//! [`Step::Decided`]. A step owns all that the next one needs. It performs no I/O and has no timer, so the host bounds each wait:
+//! The host drives it. [`Cache::first_step`] makes the first [`Step`]; the host does what the step says and hands back the result, until a
+//! step is [`Step::Decided`]. A step owns everything that the next one needs. It performs no I/O and has no timer, so the host bounds each
+//! wait:
 //!
 //! ```text
 //! first_step --> (Recall | Begin | Wait) --go_on--> ... --> Decided(Outcome)
@@ -17,7 +18,8 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use std::sync::Arc;
 
-/// The most fills that one request joins: the first, after its failure the second try, and after either the fill of its own variant.
+/// The most fills that one request joins: a first fill, a second one if that fails, and the fill of its own variant if one of the two
+/// brings another variant.
 const JOINS_MAX: u8 = 3;
 
 /// What the host does next for a request.
@@ -25,7 +27,8 @@ const JOINS_MAX: u8 = 3;
 pub enum Step {
     /// Wait for the disk.
     Recall(Box<Recalling>),
-    /// Ask the origin for this fill in the background: no client reads the answer from here. Then go on with the other step.
+    /// Ask the origin for this fill in the background. Do not wait for the answer, but go on with the other step; requests that join the
+    /// fill read the response from it.
     Begin(FillWriter, Box<Step>),
     /// Wait for the head that a fill brings.
     Wait(Box<Waiting>),
@@ -44,13 +47,13 @@ pub enum Outcome {
     Fill(FillWriter, Reason),
     /// The same for a fill that no other request joins: other requests' fills did not bring an answer for this one.
     Alone(FillWriter, Reason),
-    /// The fills of two other requests have failed, and this request's own might not. If the host has room for one more request to the origin
-    /// that no other request shares, ask by [`Cache::fill_alone`], as after [`Reason::HitForMiss`]. Otherwise the failure answers. So the
-    /// requests that wait for an origin that fails do not all reach the origin.
+    /// The fills of two other requests have failed; a fill of this request might succeed. If the host has room for one more request that no
+    /// other shares, begin it with [`Cache::fill_alone`], as after [`Reason::HitForMiss`]. Otherwise answer with the failure. So only a
+    /// bounded number of the waiting requests reach a failing origin.
     AloneIfRoom(Reason, CacheStatus),
     /// Ask the origin for this client alone.
     Pass(Reason),
-    /// Ask the origin for this client alone, with all that the client has sent: the answer to an anonymous request is for no client.
+    /// Ask the origin for this client alone, with everything that the client has sent: the answer to an anonymous request is for no client.
     PassAsVisitor(Reason),
     /// There is no response: the origin has failed for this reason.
     Failed(Reason, CacheStatus),
@@ -83,7 +86,8 @@ struct Course {
 }
 
 impl Cache {
-    /// Begins to answer a request. `missed_for`: the reason that nothing is stored, where the caller has just dropped what was.
+    /// Begins to answer a request. `missed_for`: if the caller has just dropped the stored response, the reason for that; it becomes the
+    /// reason of the miss.
     pub fn first_step(&self, request: &SharedRequest, missed_for: Option<Reason>, now: Now) -> Step {
         let (cache, request) = (self.clone(), request.clone());
         Course { cache, request, missed_for, joins: 0, has_failed: false }.look_up(now)
@@ -115,7 +119,7 @@ impl Waiting {
         self.reader.head().await
     }
 
-    /// Goes on with what came. `None`: the host has ended the wait, since it took too long.
+    /// Goes on with the result of the wait. `None`: the host has ended the wait, since it took too long.
     pub fn go_on(self, came: Option<Joined>, now: Now) -> Step {
         let Self { mut course, reader, reason } = self;
         let is_probe = reader.is_probe();
@@ -142,7 +146,7 @@ impl Waiting {
 
 /// What a fill brings to a request that joined it.
 enum JoinResult {
-    /// An answer, or that there is none.
+    /// How the request is answered, or that it can't be.
     Answer(Outcome),
     /// Another variant than the client's: the fill of its own variant can be found now.
     OtherVariant(Arc<Meta>),
@@ -202,7 +206,7 @@ impl Course {
         Step::Decided(Outcome::Alone(self.cache.fill_alone(&self.request, now), Reason::HitForMiss))
     }
 
-    /// Whether the response of a joined fill is for this client as well, and what it gets.
+    /// Whether the response of a joined fill is for this client as well, and how the client is answered.
     fn result(&self, reader: FillReader, reason: Reason, came: Option<Joined>, now: Now) -> JoinResult {
         let Self { cache, request, .. } = self;
         let is_selected = |meta: &Meta| meta.is_selected_by(&request.head().fields, request.policy());
@@ -228,7 +232,7 @@ impl Course {
             Some(Joined::Settled(entry, _)) if !is_selected(&entry.meta) => {
                 return JoinResult::OtherVariant(entry.meta.clone());
             }
-            // That an origin does not listen, or takes too long, hardly depends on the request.
+            // Whether an origin listens and answers in time hardly depends on the request.
             Some(Joined::Failed(
                 why @ (Reason::OriginUnreachable
                 | Reason::OriginTimeoutConnect
@@ -257,8 +261,8 @@ impl Course {
     }
 }
 
-/// The status of the request that began a fill, where a stored response answers it for `reason`. `status`: that of a request for which the
-/// origin was asked.
+/// The `Cache-Status` of the request that began a fill, if a stored response answers it. `reason`: why the stored response answers.
+/// `status`: the status that the request would have with an answer of the origin.
 pub fn settled(entry: &Entry, reason: Reason, status: CacheStatus, now: Now) -> CacheStatus {
     match reason {
         Reason::HitStaleError | Reason::HitStaleDisconnected | Reason::HitMemcached | Reason::HitRedis => {

@@ -46,15 +46,16 @@
 //! # Purges
 //!
 //! A value can be dropped by its key ([`remove`](DataCache::remove)), by a tag ([`purge_tag`](DataCache::purge_tag)), by the beginning of
-//! its key ([`purge_prefix`](DataCache::purge_prefix)), or with all others ([`purge_all`](DataCache::purge_all)). A purge also covers the
-//! loads that run: the callers that wait for them get their values, but these are not stored, and calls that come after the purge load
-//! again. So purge after the change is committed. Since tags are only known when a load has ended, no call joins a load that began before
-//! a purge of any tag, until four loads of the key run. Then a call waits for the newest, and loads only if that had one of the purged tags. What a
-//! load brings is stored all the same if it has none of the purged tags.
+//! its key ([`purge_prefix`](DataCache::purge_prefix)), or together with all other values ([`purge_all`](DataCache::purge_all)). A purge
+//! also covers the loads that run: the callers that wait for them get their values, but these are not stored, and calls that come after the
+//! purge load again. So purge after the change is committed. The tags of a value are only known when its load has ended. So a call does not
+//! join a load that began before a purge of any tag, until four loads of the key run: then it waits for the newest, and loads only if the
+//! value has one of the purged tags. The value of a load is stored all the same if it has none of the purged tags.
 //!
-//! Purges by tag and prefix only leave a mark, and their number is bounded (65,536 tags, 1,024 prefixes). At the bound the older marks are
-//! widened to all values that were loaded before them, so more values are dropped than were named, never fewer. The memory of purged
-//! values is freed when they are asked for or evicted.
+//! A purge by tag, by prefix or of all values only leaves a mark. The number of marks is bounded (65,536 tags, 1,024 prefixes). At a bound,
+//! the older half of those marks is widened: a tag's mark then covers all values with tags, a prefix's mark all values, if their loads
+//! began before the purge. So a purge can drop more values than it names, never fewer. The memory of purged values is freed when calls ask
+//! for them or when they are evicted.
 //!
 //! # Bounds
 //!
@@ -160,8 +161,9 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
     /// ```
     ///
     /// # Errors
-    /// The error of the loader, where no expired value may answer. All who waited for the load share it. A caller with another type of
-    /// error than that of the load it waited for loads itself.
+    /// The error of the loader, where no expired value may answer. All callers that waited for the load share the error. If a caller's error
+    /// type differs from that of the load, the caller starts over: it runs its own loader, unless a stored value or another running load
+    /// answers first.
     pub async fn load<F, Fut, L, E>(&self, key: &str, ttl: Duration, load: F) -> Result<V, Arc<E>>
     where
         F: FnOnce() -> Fut,
@@ -174,7 +176,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         Ok(value)
     }
 
-    /// As [`DataCache::load`], for what may not exist: `None` is stored as well, so that the next caller does not ask again.
+    /// As [`DataCache::load`], for values that may not exist: `None` is stored as well, so that the next caller does not ask again.
     ///
     /// `None` is remembered for the [`negative_ttl`](Builder::negative_ttl), unless the loader says otherwise. Give it the tag that a
     /// later creation purges.
@@ -215,9 +217,10 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         fresh?.value.clone()
     }
 
-    /// Stores a value, which is then fresh for `ttl`. It outweighs the loads of this key that run: they began before it.
+    /// Stores a value, which is then fresh for `ttl`. It takes precedence over the running loads of this key, because they began earlier:
+    /// their values are not stored.
     pub fn insert(&self, key: &str, ttl: Duration, value: impl Into<Loaded<V>>) {
-        // Read first: a purge that comes while the value is stored drops it.
+        // The epoch is read before the value is stored, so that a purge in between drops the value.
         let epoch = self.0.generations.epoch();
         let hash = self.hash(key);
         let value = self.storable(DataKey::new(key), value.into().map(Some), ttl, epoch);
@@ -225,10 +228,10 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         self.replace(hash, key, |_| value.clone());
     }
 
-    /// Drops the value of `key`, and keeps the loads of this key that run from being stored. Returns the value if it was fresh.
+    /// Drops the value of `key`. The values of running loads of this key are not stored. Returns the value if it was fresh.
     pub fn remove(&self, key: &str) -> Option<V> {
         let hash = self.hash(key);
-        // The order matters: a load that ends in between is not stored, or what it stored is removed.
+        // The order matters: the value of a load that ends in between is not stored, or is removed again.
         self.0.flights.outdate(hash, key);
         let removed = self.replace(hash, key, |_| None)?;
         let is_fresh = removed.holds(&self.0.generations) && self.age(&removed) == Age::Fresh;
@@ -263,7 +266,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         counters.read(flights.running(), memory.evicted(), memory.len(), memory.used_bytes())
     }
 
-    /// What is stored under a key, unless a purge has dropped it.
+    /// The stored value of a key, unless a purge has dropped it.
     fn stored(&self, hash: KeyHash, key: &str) -> Option<Arc<StoredValue<V>>> {
         let stored = self.0.memory.value(hash, key.as_bytes())?;
         if stored.holds(&self.0.generations) {
@@ -291,7 +294,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         (stored.age(*stale_for, now_ms) != Age::Expired).then(|| Arc::new(stored))
     }
 
-    /// Changes what is stored under a key, and returns what was stored before.
+    /// Changes the stored value of a key, and returns the previous one.
     fn replace(
         &self,
         hash: KeyHash,
@@ -299,7 +302,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         change: impl FnOnce(Option<Arc<StoredValue<V>>>) -> Option<Arc<StoredValue<V>>>,
     ) -> Option<Arc<StoredValue<V>>> {
         let mut before = None;
-        // What is replaced or evicted is dropped after the lock of the key is released: the value's `Drop` is the application's.
+        // A replaced or evicted value is dropped after the lock of the key is released: the value's `Drop` is the application's.
         self.0.memory.update(hash, key.as_bytes(), |present| {
             before.clone_from(&present);
             change(present)

@@ -1,11 +1,11 @@
-//! Single flight: the running loads of a data cache, and those who wait for them.
+//! Single flight: the running loads of a data cache, and the callers that wait for them.
 //!
 //! The caller that begins a load runs its own loader; the others wait for the outcome. Nothing is spawned, so a load goes on only while
 //! its caller polls it. A caller that goes away, or whose loader panics, drops its [`Loading`]: that wakes the waiting callers, and one of
 //! them begins a load of its own.
 //!
-//! A flight stays in the registry until it has ended, also where no further caller may join it. So a purge of its key finds it, and what
-//! it brings is not stored. It leaves the registry before its outcome is told, so nobody joins a flight that has ended.
+//! A flight stays in the registry until it ends, even if no further caller may join it. So a purge of its key finds the flight, and the
+//! loaded value is not stored. A flight leaves the registry before its callers get the outcome, so no caller joins a flight that has ended.
 
 use super::loaded::SITE;
 use super::stored::DataKey;
@@ -80,7 +80,7 @@ type Shard<V> = HashMap<KeyHash, Vec<Arc<Flight<V>>>>;
 /// The registry of running loads.
 pub(super) struct Flights<V> {
     shards: [Mutex<Shard<V>>; SHARDS],
-    /// The tags of a load that has not ended: any may come.
+    /// The tags of a load that has not ended: its value may have any.
     not_known: Tags,
 }
 
@@ -132,7 +132,7 @@ impl<V> Flights<V> {
         Joined::Begun(Loading { flights: self, flight, outcome: Outcome::Abandoned })
     }
 
-    /// Keeps what the running loads of a key bring from being stored, and later callers from joining them.
+    /// Marks the running loads of a key as outdated: their values are not stored, and no later caller joins them.
     pub(super) fn outdate(&self, hash: KeyHash, key: &str) {
         let shard = self.shard(hash);
         for flight in shard.get(&hash).into_iter().flatten().filter(|flight| flight.key.is(key.as_bytes())) {
@@ -169,7 +169,7 @@ pub(super) struct Loading<'c, V> {
 }
 
 impl<V> Loading<'_, V> {
-    /// Ends the flight with an outcome for those who wait.
+    /// Ends the flight with an outcome for the waiting callers.
     pub(super) fn end(mut self, outcome: Outcome<V>) {
         self.outcome = outcome;
     }

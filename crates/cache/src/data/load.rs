@@ -1,4 +1,4 @@
-//! The way of one call: a stored value answers, or another caller's load, or a load of its own.
+//! Answers one call: with a stored value, with the outcome of another caller's load, or with a load of its own.
 
 use super::DataCache;
 use super::flight::{Flight, Joined, Loading, Outcome};
@@ -105,7 +105,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         }
     }
 
-    /// Loads a value, and tells those who wait.
+    /// Loads a value, and hands the outcome to the waiting callers.
     async fn run<A, F, Fut, E>(
         &self,
         hash: KeyHash,
@@ -134,7 +134,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
             Err(error) => {
                 let error = Arc::new(error);
                 add(&self.0.counters.load_errors);
-                // Before the others are told: who asks next finds the back-off.
+                // The back-off begins before the waiting callers get the error, so the next caller finds it.
                 if let Some(stored) = self.stored(hash, key).filter(|stored| self.age(stored) != Age::Fresh) {
                     stored.back_off(self.0.options.back_off_max_ms, self.0.options.now_ms());
                 }
@@ -144,7 +144,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         }
     }
 
-    /// What a caller gets of a failed load: what is stored, if it may answer, or else the error.
+    /// Answers a caller of a failed load: with the stored value, if that may answer, or else with the error.
     fn on_error<A: Answer<V>, E>(&self, hash: KeyHash, key: &str, error: Arc<E>) -> Result<A, Arc<E>> {
         let found = self.stored(hash, key).and_then(|stored| {
             let answered = match self.age(&stored) {
@@ -170,7 +170,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         }
     }
 
-    /// Stores what a load has brought, unless a purge or another value has come since it began.
+    /// Stores a loaded value, unless a purge or another value has come since its load began.
     fn keep(&self, hash: KeyHash, key: &str, flight: &Flight<V>, loaded: Loaded<Option<V>>, ttl: Duration) {
         let value = self.storable(flight.key.clone(), loaded, ttl, flight.epoch);
         self.replace(hash, key, |present| {

@@ -45,7 +45,7 @@ impl<T> Loaded<T> {
         self
     }
 
-    /// The bytes of memory that the value holds, in place of what the function of the builder makes of it.
+    /// The bytes of memory that the value holds, in place of the weight that the function of the builder returns.
     #[must_use]
     pub fn weight_bytes(self, bytes: usize) -> Self {
         Self { weight_bytes: Some(bytes), ..self }

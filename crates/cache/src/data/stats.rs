@@ -29,7 +29,8 @@ pub struct Stats {
     pub loads_running: u64,
     /// Values that were evicted for lack of room.
     pub evictions: u64,
-    /// Values that are stored, those among them that have expired or were purged by tag or prefix and were not asked for since.
+    /// Stored values, including expired ones, and including purged ones for which no call has asked since the purge (by tag, by prefix, or
+    /// of all).
     pub entries: u64,
     /// The sum of their weights, in bytes.
     pub weight_bytes: u64,

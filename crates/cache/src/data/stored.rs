@@ -9,7 +9,7 @@ use crate::tags::{TagHash, Tags, of_site};
 use kasoku_store::{INDEX_BYTES_PER_ENTRY, Weigh};
 use std::sync::Arc;
 
-/// What stands before a key where it is compared with purges: they know prefixes of URIs, by their hosts.
+/// The prefix that turns a key into a URI, because purges compare URIs and look up their marks by host.
 const BEFORE_KEYS: &str = "data://cache/";
 
 /// The first back-off after a failed load, in milliseconds.
@@ -38,7 +38,7 @@ impl DataKey {
     }
 }
 
-/// What became of the lifetime of a value.
+/// How a value may answer at its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
     /// It answers.

@@ -1,5 +1,5 @@
-//! Decides whether a response that the rules allow may answer a request now: what the bytes of an item do not say, and what changes while they
-//! stay the same. That is the variant that the request selects, the purges, and the age.
+//! Decides whether a response that the rules allow may answer a request now. That depends on what the bytes of the item do not say: the
+//! variant that the request selects, the purges, and the age.
 
 use super::Items;
 use super::content::ReadResponse;

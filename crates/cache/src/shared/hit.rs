@@ -1,12 +1,12 @@
 //! The path of a hit in the shared tier, where memory keeps no responses: an item that is remembered as judged answers without a fill.
 //!
-//! A fill collapses requests and asks the origin. A request for an item that is remembered needs neither as a rule, and a fill costs more than
-//! the conversation with the server (bench/reports/memcached.md). So concurrent requests for the same page are not collapsed here, as they are
-//! not in nginx. An item that can't answer is not asked for, and one that has changed, or is gone, is forgotten: then [`Cache::look_up`]
-//! decides, and collapses them.
+//! A fill collapses requests and asks the origin. A request for an item that is remembered needs neither as a rule, and a fill costs more
+//! than the conversation with the server (bench/reports/memcached.md). So this path does not collapse concurrent requests for the same
+//! page. nginx's memcached module does not collapse them either. An item that can't answer is not asked for, and one that has changed, or
+//! is gone, is forgotten: then [`Cache::look_up`] decides, and collapses the requests.
 //!
-//! Nothing poisons this look-up, as an invalidation poisons a fill: an item is compared with the purges after it was read, and nothing is
-//! stored.
+//! An invalidation need not poison this look-up as it poisons a fill: the item is compared with the purges after it was read, and nothing
+//! is stored.
 
 use super::Items;
 use super::current::{Wanted, usable_now};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub enum SharedHit {
     /// A response that answers, and why.
     Response(Arc<Entry>, Reason),
-    /// It is not known. [`Cache::look_up`] must decide, and its fill may find the response in the shared tier.
+    /// No remembered item can answer at once. [`Cache::look_up`] must decide, and its fill may find the response in the shared tier.
     Undecided,
     /// The server failed. [`Cache::look_up`] must decide, and its fill does not ask the shared tier: one timeout is enough.
     Failed,
@@ -78,7 +78,7 @@ impl Cache {
             && response.meta.nominated.is_empty()
             && is_fresh()
             && self.has_memory_for(response)
-            // With a disk, what was read is written there: a fill does that.
+            // With a disk, a response that was read is written there: a fill does that.
             && self.0.disk.is_none()
             && self.0.hit_for_miss.passes(self.asked_key(key, policy), now).is_none()
     }

@@ -1,11 +1,11 @@
-//! Remembers items of the shared tier that were read and judged, so that those which are requested again and again are not read and judged anew each
-//! time: that is a third of what a look-up costs.
+//! Remembers items of the shared tier that were parsed and judged, so that a repeated look-up does not parse and judge the same bytes
+//! again. Both together would more than double the instructions of a look-up (bench/reports/memcached.md).
 //!
-//! What is remembered of an item are its bytes up to the body, what they say, and that the rules allow it. An item whose bytes differ, or which is
-//! looked up under other rules, is read anew. What can change while the bytes stay the same is found out each time: its age, whether a purge covers
-//! it, and whether it is the variant that a request selects.
+//! An item is remembered with its bytes up to the body, the response that they describe, and the rules that allow it. An item whose bytes
+//! differ, or that is looked up under other rules, is parsed and judged anew. Each look-up checks what can change while the bytes stay the
+//! same: the age, the purges, and the variant that the request selects.
 //!
-//! Only a cache that keeps no responses in memory has this: elsewhere, what is requested again is in memory.
+//! Only a cache that keeps no responses in memory has this: elsewhere, a response that is requested again is in memory.
 
 use super::content::{AHEAD_MS_MAX, ReadResponse};
 use super::current::Usable;
@@ -44,7 +44,7 @@ pub(crate) struct JudgedItems {
     budget: Arc<Budget>,
 }
 
-/// What an item is the response to. The name of an item is a hash of this, and costs more than to look this up.
+/// The URI and the variant that an item answers. The item's name is a hash of both; computing that hash costs more than this look-up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place<'a> {
     pub(super) uri: &'a str,
@@ -109,7 +109,8 @@ impl JudgedItem {
         items.get_at_home(self.home, &self.name).await
     }
 
-    /// What these bytes say, if they begin as the item that was judged, under these rules. The time of receipt is not newer than an item's may be.
+    /// The response that these bytes describe, if they begin as those of the judged item, and under the same rules. `None` also if its time
+    /// of receipt is too far ahead of `now`.
     pub(super) fn says(&self, content: &[u8], policy: &Arc<Policy>, now: Now) -> Option<&Arc<ReadResponse>> {
         // Each worker has its own copy of the rules.
         let is_same =
@@ -118,8 +119,8 @@ impl JudgedItem {
         (is_same && received_ms <= now.unix_ms.saturating_add(AHEAD_MS_MAX)).then_some(&self.response)
     }
 
-    /// The response that this item is, with this body. The head is that of the last one, unless the purges or tags are other ones, or one of the
-    /// clocks was set.
+    /// The response of this item, with this body. It has the head of the last one, unless the purges or tags differ, or one of the clocks
+    /// was set.
     pub(super) fn entry(&self, usable: Usable, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Entry {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         match &*model {
@@ -146,17 +147,17 @@ impl JudgedItems {
         Self { items: Cache::with_weighter(items, bytes_max, ByWeight), budget }
     }
 
-    /// The item that was judged last of those that are the response to this.
+    /// The item of this URI and variant that was judged last.
     pub(super) fn get(&self, place: Place<'_>) -> Option<Arc<JudgedItem>> {
         self.items.get(&place)
     }
 
-    /// The item has changed, or is gone.
+    /// Forgets an item that has changed or is gone.
     pub(super) fn forget(&self, place: Place<'_>) {
         self.items.remove(&place);
     }
 
-    /// The item of that name says this, and these rules allow it to answer any plain GET for its key.
+    /// Remembers an item that these rules allow to answer any plain GET for its key.
     pub(super) fn remember(&self, judged: &NewlyJudged, response: &Arc<ReadResponse>, policy: &Arc<Policy>) {
         let NewlyJudged { name, home, variant, content, is_in_one_piece } = judged;
         let Some(front) = content.get(..response.body_begins).filter(|front| front.len() <= FRONT_BYTES_MAX) else {
@@ -195,9 +196,9 @@ pub(super) struct NewlyJudged {
     /// See [`Tier::home_of`](kasoku_shared::Tier::home_of).
     pub(super) home: usize,
     pub(super) variant: Vec<u8>,
-    /// As much of it as was read.
+    /// The bytes of it that were read.
     pub(super) content: Bytes,
-    /// Whether that is all.
+    /// Whether they are the whole item.
     pub(super) is_in_one_piece: bool,
 }
 
