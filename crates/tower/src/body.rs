@@ -120,7 +120,7 @@ enum Next {
     Ended,
 }
 
-/// The response can't be completed: the application has failed, or this client was too slow while memory was full.
+/// The response can't be completed: the application failed, or this client fell too far behind another reader of the same fill.
 #[derive(Debug, thiserror::Error)]
 #[error("the response has been cut")]
 struct Cut;

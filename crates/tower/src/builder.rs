@@ -23,7 +23,7 @@ const MEMORY_BYTES: u64 = 64 << 20;
 /// The least memory of a cache.
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
-/// The largest response is this part of the memory, if it is not set.
+/// By default, the largest response is one part in this many of the memory.
 const OBJECT_SHARE: u64 = 16;
 
 /// The most fills that run at a time, if nothing else is set.
@@ -144,8 +144,8 @@ impl CacheBuilder {
     }
 
     /// Says of each request whether its visitor is anonymous, for example by looking for a session. Without this, each request with `Cookie`
-    /// or `Authorization` passes, and each other one is taken for anonymous. Cookies of [`CacheBuilder::key_cookies`] are in the key, and do
-    /// not count. Nor are they kept back from the application when the visitor is anonymous.
+    /// or `Authorization` passes, and the visitor of any other request counts as anonymous. Cookies of [`CacheBuilder::key_cookies`] are in the
+    /// key, and do not count; the application gets them in shared requests as well.
     ///
     /// A visitor who is known by anything else has to be told from an anonymous one here: by a client's certificate, an extension, a field of
     /// another name.

@@ -8,7 +8,7 @@ const ROWS: usize = 16;
 /// What is counted.
 #[derive(Clone, Copy)]
 pub(crate) enum Count {
-    /// Answers from what was stored, without a wait for the application.
+    /// Requests that a stored response answered: at once, or stale after another request's fill failed.
     Hits,
     /// Requests that began a fill.
     Misses,

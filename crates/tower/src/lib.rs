@@ -34,8 +34,8 @@
 //!
 //! - **Scheme and authority**: [`CacheBuilder::authority`] for an application with one name, [`CacheBuilder::authorities`] for one with
 //!   several. A `Host` that is not listed can't enter a key.
-//! - **Who asks**: without [`CacheBuilder::identify`], each request with `Cookie` or `Authorization` passes: it goes to the application as it
-//!   is, and its response is neither stored nor taken from what is stored. With it, the application says for each request whether its
+//! - **Who asks**: without [`CacheBuilder::identify`], each request with `Authorization`, or with a cookie that is not in the key, passes: it goes to
+//!   the application unchanged, and its response is neither stored nor taken from what is stored. With it, the application says for each request whether its
 //!   visitor is anonymous.
 //! - **The client's address**: [`CacheBuilder::client`].
 //!
@@ -49,8 +49,8 @@
 //! not render the page of all. If the response to such a request may not be shared, and anything that the visitor sent was kept
 //! back, the visitor's own request is sent to the application as it came.
 //!
-//! Other fields of the visitor do reach the application. As with any cache, a response that depends on one says so in `Vary`, or is
-//! `private`.
+//! Without [`CacheBuilder::ttl`], the visitor's other fields reach the application: as with any cache, a response that depends on one says so in
+//! `Vary`, or is `private`. With it, only the fields and cookies in the key do.
 //!
 //! This is why the layer belongs around the whole [`Router`](https://docs.rs/axum/0.8/axum/struct.Router.html), and not into it by
 //! `Router::layer`: there, the router has already put the parameters of the path into extensions of its own. Extensions that all requests get,

@@ -19,7 +19,7 @@ fn push_all(headers: &HeaderMap, fields: &mut Fields) {
     headers.iter().for_each(|(name, value)| fields.push(name.as_str(), value));
 }
 
-/// Writes a request as it was received. In HTTP/2, the authority stands in the place of `Host`.
+/// Writes a request as it was received, without the authority of its URI: `host` in `route` reads that.
 pub(crate) fn write_received(parts: &request::Parts, head: &mut RequestHead) {
     head.method = parts.method.clone();
     head.target.clear();

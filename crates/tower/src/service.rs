@@ -100,7 +100,8 @@ impl fmt::Debug for CacheLayer {
 ///
 /// Requests have a body of a type with a default, which is the empty body of the requests that the cache makes itself (for hyper: map
 /// `Incoming` into `axum::body::Body` or another such type first). The error is that of the inner service, for requests that pass or begin
-/// a fill. Other requests that wait for a fill get a 500 if the inner service fails.
+/// a fill. If that fill fails, a request that joined it asks again: in a second fill, alone, or by passing. It gets a 500 only where the cache
+/// knows that the inner service fails just then.
 #[derive(Clone)]
 pub struct CacheService<S> {
     inner: S,
