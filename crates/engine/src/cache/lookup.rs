@@ -42,7 +42,8 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     if let Some(reason) = part_passes(received, routed, &exchange.worker.cache, now) {
         return fetch::pass(exchange, routed, None, reason).await;
     }
-    if is_blocked(exchange, routed) {
+    let of_guard = pattern_verdict(exchange, routed);
+    if matches!(of_guard, Some(PatternVerdict::Blocked(_))) {
         return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuard).await;
     }
     let route = routed.cache_route(&[]);
@@ -51,7 +52,9 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     {
         return Answer::hit(entry, reason, now);
     }
-    if let Some(answer) = hit_in_the_shared_tier(exchange, routed).await {
+    // See `carry_out`.
+    let is_pending = matches!(of_guard, Some(PatternVerdict::Pending));
+    if !is_pending && let Some(answer) = hit_in_the_shared_tier(exchange, routed).await {
         return answer;
     }
     let request = routed.shared(&exchange.request.head, &exchange.peer);
@@ -92,10 +95,6 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
 async fn hit_in_the_shared_tier(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
     let worker = &exchange.worker;
     let items = worker.shared_items.as_ref()?;
-    // See `carry_out`.
-    if matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Pending)) {
-        return None;
-    }
     let (request, route) = (&exchange.request.head, routed.cache_route(routed.tags(&exchange.request.head)));
     match worker.cache.hit_in_the_shared_tier(request, &route, items, || worker.now()).await {
         SharedHit::Response(entry, reason) => Some(Answer::hit(entry, reason, worker.now())),
@@ -105,11 +104,6 @@ async fn hit_in_the_shared_tier(exchange: &Exchange, routed: &Routed) -> Option<
             None
         }
     }
-}
-
-/// Whether the leak guard has found that pages of the request's URL pattern differ by visitor.
-fn is_blocked(exchange: &Exchange, routed: &Routed) -> bool {
-    matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Blocked(_)))
 }
 
 /// The leak guard's verdict on the request's URL pattern, if it has one.
