@@ -15,7 +15,7 @@ mod redis;
 
 use bytes::Bytes;
 use clap::ValueEnum;
-use kasoku_tower::CacheLayer;
+use kasoku_tower::ApplicationLayer;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl PageCache {
     }
 
     /// What has to stand around the routes.
-    pub fn layer(&self) -> Option<CacheLayer> {
+    pub fn layer(&self) -> Option<ApplicationLayer> {
         match self {
             Self::Layer(pages) => Some(pages.layer()),
             _ => None,

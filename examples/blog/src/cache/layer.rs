@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::site::tags_of_path;
-use kasoku_tower::{CacheHandle, CacheLayer, Scheme};
+use kasoku_tower::{ApplicationLayer, CacheHandle, CacheLayer, Scheme};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 const NOT_FOUND_TTL: Duration = Duration::from_secs(5);
 
 pub struct Pages {
-    layer: CacheLayer,
+    layer: ApplicationLayer,
     handle: CacheHandle,
 }
 
@@ -25,10 +25,10 @@ impl Pages {
             .ignore_query(["*"])
             .tags(|request| tags_of_path(request.uri.path()))
             .build()?;
-        Ok(Self { layer, handle })
+        Ok(Self { layer: layer.application(), handle })
     }
 
-    pub fn layer(&self) -> CacheLayer {
+    pub fn layer(&self) -> ApplicationLayer {
         self.layer.clone()
     }
 
