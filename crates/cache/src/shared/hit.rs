@@ -11,7 +11,7 @@
 use super::Items;
 use super::current::{Wanted, usable_now};
 use super::judged::{JudgedItem, Place};
-use super::read::{has_come, hit_reason, may_be_answered};
+use super::read::{charged_body, hit_reason, may_be_answered};
 use crate::lookup::may_hit;
 use crate::shared_request::CacheRoute;
 use crate::tags::Tags;
@@ -101,6 +101,6 @@ impl Cache {
         let tags = Tags::of(key, route.read_target, policy, route.tags);
         let wanted = Wanted { request: received, key, policy };
         let usable = usable_now(self, wanted, (response, tags, item.server), items, now).ok()?;
-        Some(known.entry(usable, has_come(self, &body), key, &self.0.budget))
+        Some(known.entry(usable, charged_body(self, &body), key, &self.0.budget))
     }
 }

@@ -168,11 +168,11 @@ pub(super) fn judge(
         }
     }
     let usable = usable_now(cache, wanted, (response, tags, server), items, now)?;
-    Ok(Entry::new(Arc::new(usable.meta()), has_come(cache, &body), wanted.key, &cache.0.budget))
+    Ok(Entry::new(Arc::new(usable.meta()), charged_body(cache, &body), wanted.key, &cache.0.budget))
 }
 
 /// A body that was read.
-pub(super) fn has_come(cache: &Cache, pieces: &[Bytes]) -> Arc<Body> {
+pub(super) fn charged_body(cache: &Cache, pieces: &[Bytes]) -> Arc<Body> {
     Body::whole(pieces).charged(&cache.0.budget)
 }
 
