@@ -1,7 +1,7 @@
 //! The shared tier below memory and disk: servers in which several caches keep their responses together (docs/decisions/0042).
 //!
-//! A fill asks the shared tier before it asks the origin ([`FillWriter::find_shared`](crate::FillWriter::find_shared)), and what a fill has
-//! brought is written there ([`Cache::share`]). The caller does the waiting: this crate has no timer, and knows no server.
+//! A fill asks the shared tier before it asks the origin ([`FillWriter::ask_shared`](crate::FillWriter::ask_shared)), and what a fill has
+//! brought is written there ([`Cache::share`]).
 //!
 //! What the shared tier has is compared with the purges of all caches (`purge_exchange`) by the log of the server that has it.
 //!
@@ -9,7 +9,8 @@
 //!
 //! | file | job |
 //! |---|---|
-//! | `read` | looks for the response of a fill |
+//! | `ask` | asks for the response of a fill, with a deadline, and waits while another front end asks the origin for it |
+//! | `read` | reads the response of a fill |
 //! | `hit` | finds a response without a fill, where memory keeps no responses |
 //! | `write` | writes what a fill has brought |
 //! | `content` | the content of an item as text, and back |
@@ -19,6 +20,7 @@
 //! | `current` | whether it may answer the request now: its variant, the purges, its age |
 //! | `judged` | remembers which items may, where memory keeps no responses |
 
+mod ask;
 mod content;
 mod current;
 mod hit;
@@ -30,12 +32,12 @@ mod usable;
 mod write;
 
 use crate::Cache;
+pub use ask::{Asked, HeldLease};
 pub use hit::SharedHit;
 pub use inspect::SharedPlace;
 pub(crate) use judged::JudgedItems;
 use kasoku_shared::PurgeExchange;
 pub use kasoku_shared::{Items, ServerStatus, Tier, TierStatus};
-pub use read::SharedResponse;
 pub(crate) use read::may_be_answered;
 use std::sync::Arc;
 

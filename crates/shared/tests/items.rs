@@ -120,6 +120,10 @@ impl FrontEnd {
     async fn lease(&self, uri: &str) -> Leased {
         self.items.lease(&self.items.tier().namespace().response(uri)).await
     }
+
+    async fn lease_again(&self, uri: &str) -> Leased {
+        self.items.lease_again(&self.items.tier().namespace().response(uri)).await
+    }
 }
 
 #[tokio::test]
@@ -178,11 +182,13 @@ async fn one_fetches_and_the_others_wait() {
     let Leased::Granted(lease) = one.lease("http://a.example/").await else { panic!("it is free") };
     assert!(matches!(other.lease("http://a.example/").await, Leased::Held));
     assert!(matches!(one.lease("http://a.example/").await, Leased::Held), "nor a second request");
+    assert!(matches!(other.lease_again("http://a.example/").await, Leased::Held));
     assert!(matches!(other.lease("http://a.example/other").await, Leased::Granted(_)));
     lease.release().await;
-    let Leased::Granted(lease) = other.lease("http://a.example/").await else { panic!("it was released") };
+    let Leased::Granted(lease) = other.lease_again("http://a.example/").await else { panic!("it was released") };
     lease.pass().await;
     assert!(matches!(one.lease("http://a.example/").await, Leased::Pass));
+    assert!(matches!(one.lease_again("http://a.example/").await, Leased::Pass));
 }
 
 #[tokio::test]

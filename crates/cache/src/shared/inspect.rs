@@ -43,6 +43,10 @@ impl Cache {
         now: Now,
     ) -> (Result<(Arc<Entry>, Reason), Because>, SharedPlace) {
         let (found, name) = find(self, request, items, now).await;
+        let found = match found {
+            Ok(found) => found.complete(items, &name).await,
+            Err(why) => Err(why),
+        };
         let tags = CacheQuery::new(request, now).tags();
         let judged = found.and_then(|found| judge(self, Wanted::by(request), tags, found, items, now));
         (judged.map(|entry| (Arc::new(entry), hit_reason(items.tier()))), place(items.tier(), &name))

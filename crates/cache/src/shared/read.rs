@@ -25,8 +25,15 @@ use std::sync::Arc;
 const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
 const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
 
+/// An item for a request, of which no more than the first chunk was read.
+pub(super) struct SharedItem {
+    item: Item,
+    response: Arc<ReadResponse>,
+    judged: Judged,
+}
+
 /// What the shared tier has for a request, before it is judged.
-pub struct SharedResponse {
+pub(super) struct SharedResponse {
     server: usize,
     response: Arc<ReadResponse>,
     body: Vec<Bytes>,
@@ -43,20 +50,25 @@ enum Judged {
 
 impl FillWriter {
     /// Whether the shared tier may have the response: the fill is for the whole of a response that all clients may get.
-    pub fn may_be_in_the_shared_tier(&self) -> bool {
+    pub(super) fn may_be_in_the_shared_tier(&self) -> bool {
         self.purpose() == FetchPurpose::Miss
             && self.fill().is_some_and(|fill| fill.is_for_everybody())
             && may_be_answered(self.request().head(), self.policy())
     }
 
-    /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns what it has, or why it has nothing, and the name of
-    /// the item that would have the response.
-    pub async fn find_shared(&self, items: &Items, now: Now) -> (Result<SharedResponse, Because>, Name) {
+    /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns the item that it has, up to the first chunk, or why
+    /// it has none, and the name of the item that would have the response.
+    pub(super) async fn find_shared(&self, items: &Items, now: Now) -> (Result<SharedItem, Because>, Name) {
         find(self.cache(), self.request(), items, now).await
     }
 
     /// The response answers all that wait for the fill, if it may: `Err` returns the writer, and the origin has to be asked.
-    pub fn on_shared(self, found: SharedResponse, items: &Items, now: Now) -> Result<(Arc<Entry>, Reason), Self> {
+    pub(super) fn on_shared(
+        self,
+        found: SharedResponse,
+        items: &Items,
+        now: Now,
+    ) -> Result<(Arc<Entry>, Reason), Self> {
         // Of the tags that this page may have, all count: what the writer has said of them is not to be trusted.
         let judged = judge(self.cache(), Wanted::by(self.request()), self.tags(), found, items, now);
         let Ok(entry) = judged.map(Arc::new) else { return Err(self) };
@@ -97,7 +109,7 @@ pub(super) async fn find(
     request: &SharedRequest,
     items: &Items,
     now: Now,
-) -> (Result<SharedResponse, Because>, Name) {
+) -> (Result<SharedItem, Because>, Name) {
     let mut name = items.tier().namespace().response(request.key().uri());
     let found = find_from(&mut name, cache, request, items, now).await;
     (found, name)
@@ -110,7 +122,7 @@ async fn find_from(
     request: &SharedRequest,
     items: &Items,
     now: Now,
-) -> Result<SharedResponse, Because> {
+) -> Result<SharedItem, Because> {
     let wanted = Wanted::by(request);
     let uri = wanted.key.uri();
     let mut item = items.get(name).await.map_err(missing)?;
@@ -129,13 +141,24 @@ async fn find_from(
         (read, judged) = cache.read(wanted, items, (name, variant), &item, now)?;
     }
     let Read::Response(response) = read else { return Err(UNREADABLE) };
-    let length = cache.body_length(&response, &item)?;
-    let mut body = vec![item.content().slice(response.body_begins..)];
-    for number in 1..=item.chunks_left() {
-        body.push(items.chunk(&item, name, number).await.ok_or(DAMAGED)?);
+    cache.has_room_for(&response, &item)?;
+    Ok(SharedItem { item, response, judged })
+}
+
+impl SharedItem {
+    /// Reads the chunks that are left of the item of this name. Nothing bounds the wait but the timeouts of its server.
+    ///
+    /// # Errors
+    /// A chunk is missing or damaged.
+    pub(super) async fn complete(self, items: &Items, name: &Name) -> Result<SharedResponse, Because> {
+        let Self { item, response, judged } = self;
+        let mut body = vec![item.content().slice(response.body_begins..)];
+        for number in 1..=item.chunks_left() {
+            body.push(items.chunk(&item, name, number).await.ok_or(DAMAGED)?);
+        }
+        let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == response.body_length;
+        is_whole.then_some(SharedResponse { server: item.server, response, body, judged }).ok_or(DAMAGED)
     }
-    let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == length;
-    is_whole.then_some(SharedResponse { server: item.server, response, body, judged }).ok_or(DAMAGED)
 }
 
 fn missing(why: Missing) -> Because {
@@ -200,14 +223,12 @@ impl Cache {
         Ok((read, Judged::NotYet(to_be_remembered)))
     }
 
-    /// The length of the body of an item which says this, if there is memory for it.
-    fn body_length(&self, response: &ReadResponse, item: &Item) -> Result<u64, Because> {
-        let length = item.length().checked_sub(response.body_begins as u64).ok_or(UNREADABLE)?;
-        match length == response.body_length {
-            true if self.has_memory_for(response) => Ok(length),
-            true => Err(Because::Reason(Reason::MemoryFull)),
-            false => Err(UNREADABLE),
+    /// Whether an item is as long as it says, and there is memory for it.
+    fn has_room_for(&self, response: &ReadResponse, item: &Item) -> Result<(), Because> {
+        if item.length().checked_sub(response.body_begins as u64) != Some(response.body_length) {
+            return Err(UNREADABLE);
         }
+        if self.has_memory_for(response) { Ok(()) } else { Err(Because::Reason(Reason::MemoryFull)) }
     }
 
     pub(super) fn has_memory_for(&self, response: &ReadResponse) -> bool {

@@ -1,12 +1,13 @@
 //! Carries the body of an origin's response into a fill. Where the origin closes early, readers are cut, and nothing is stored, apart from
 //! what has come of a part that goes to disk.
 
-use crate::cache::shared_tier::{self, HeldLease};
+use crate::cache::shared_tier;
 use crate::error::reason;
 use crate::observe::timing::OriginTime;
 use crate::origin_client::Response;
 use crate::runtime::worker::{DISK_TIMEOUT, Worker};
 use kasoku_cache::BodyWriter;
+use kasoku_cache::shared::HeldLease;
 use kasoku_metrics::Counter;
 use kasoku_origin::BodyPiece;
 use kasoku_semantics::hop_by_hop::forwardable_trailers;

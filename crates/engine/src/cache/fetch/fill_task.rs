@@ -3,7 +3,7 @@
 
 use crate::cache::fetch::fill_body::{finish_empty, pump};
 use crate::cache::fetch::to_client::FirstClientEvent;
-use crate::cache::shared_tier::{self, Found, HeldLease};
+use crate::cache::shared_tier;
 use crate::error::reason;
 use crate::exchange::Exchange;
 use crate::origin::fetch_context::FetchContext;
@@ -19,6 +19,7 @@ use crate::visitors::scan_body::{self, ScanTargets};
 use crate::visitors::session;
 use bytes::Bytes;
 use http::StatusCode;
+use kasoku_cache::shared::{Asked, HeldLease};
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{ExternalBody, FillWriter, Verdict};
 use kasoku_metrics::Counter;
@@ -80,16 +81,16 @@ impl FillTask {
 
     async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
         let found = match self.asks_the_shared_tier {
-            true => shared_tier::find(&self.worker, writer).await,
-            false => Found::Nothing(writer, None),
+            true => shared_tier::ask(&self.worker, writer).await,
+            false => Asked::Nothing(writer, None),
         };
         let lease = match found {
-            Found::Response(entry, reason) => {
+            Asked::Response(entry, reason) => {
                 self.fetch_context.time.has_ended(self.worker.moment().mono_us);
                 let _ = events.send(FirstClientEvent::Stored(entry, reason));
                 return;
             }
-            Found::Nothing(unanswered, lease) => {
+            Asked::Nothing(unanswered, lease) => {
                 writer = unanswered;
                 lease
             }
