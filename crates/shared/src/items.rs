@@ -143,7 +143,8 @@ impl Tier {
         self.servers().server_of(name.as_bytes())
     }
 
-    fn is_usable(&self, server: usize) -> bool {
+    /// Whether a server may be asked.
+    pub(crate) fn is_usable(&self, server: usize) -> bool {
         let servers = self.servers();
         servers.server(server).is_some_and(|server| server.health.is_usable(servers.now_ms()))
     }

@@ -4,16 +4,21 @@
 //! holder lives, and not much longer. If what has come may not be shared, the holder says so in the place of the lease.
 
 use crate::expiry::Expiry;
+use crate::failure::Failure;
 use crate::items::Items;
 use crate::names::Name;
 use bytes::Bytes;
 use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
 /// After this time a lease that is not renewed is over, in seconds. memcached counts whole seconds, so it may be over a second earlier.
 const LEASE_SECONDS: u64 = 3;
 
 /// How often a lease has to be renewed.
 pub const RENEWAL_INTERVAL: Duration = Duration::from_millis(700);
+
+/// How often it is looked whether a lease can be ended that could not be, since its server had failed.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// For how long the others are told that an item may not be shared, in seconds.
 const PASS_SECONDS: u64 = 2;
@@ -39,8 +44,10 @@ pub enum Leased {
     Held,
     /// What another cache has just fetched may not be shared.
     Pass,
-    /// The server does not answer.
+    /// The server can't be asked, or does not say who fetches it.
     Unknown,
+    /// The server did not answer in time. It may have granted the lease all the same, so release it.
+    Lost(Lease),
 }
 
 impl Items {
@@ -49,10 +56,13 @@ impl Items {
         let Some(server) = self.tier().server_of(item) else { return Leased::Unknown };
         let (name, token) = (item.lease(), Bytes::from(format!("{:032x}", fastrand::u128(..))));
         let expiry = Expiry::After(LEASE_SECONDS);
-        match self.client().add(server, name.as_bytes(), token.clone(), expiry).await {
-            Ok(true) => Leased::Granted(Lease { items: self.clone(), server, name, token }),
+        let added = self.client().add(server, name.as_bytes(), token.clone(), expiry).await;
+        let lease = || Lease { items: self.clone(), server, name: name.clone(), token };
+        match added {
+            Ok(true) => Leased::Granted(lease()),
             Ok(false) => self.standing(server, &name).await.unwrap_or(Leased::Held),
-            Err(_) => Leased::Unknown,
+            Err(failure) if failure.is_about_the_request() => Leased::Unknown,
+            Err(_) => Leased::Lost(lease()),
         }
     }
 
@@ -85,22 +95,51 @@ impl Lease {
 
     /// The item is there, or can't be had: another cache may fetch it.
     pub async fn release(&self) {
-        if self.is_own().await {
-            let _ = self.items.client().delete(self.server, self.name.as_bytes()).await;
-        }
+        self.end(Ending::Release).await;
     }
 
     /// The item may not be shared: the others need not wait.
     pub async fn pass(&self) {
-        if self.is_own().await {
-            let (value, expiry) = (vec![Bytes::from_static(PASS)], Expiry::After(PASS_SECONDS));
-            let _ = self.items.client().set(self.server, self.name.as_bytes(), value, expiry).await;
+        self.end(Ending::Pass).await;
+    }
+
+    /// Ends the lease. Where the server has failed, tries again when it is back, as long as the lease may live: other caches would wait for nothing.
+    async fn end(&self, ending: Ending) {
+        let until = Instant::now() + Duration::from_secs(LEASE_SECONDS);
+        while self.end_own(ending).await.is_err() {
+            loop {
+                sleep(RETRY_INTERVAL).await;
+                if Instant::now() >= until {
+                    return;
+                }
+                if self.items.tier().is_usable(self.server) {
+                    break;
+                }
+            }
         }
     }
 
-    /// Whether it has not become another one's. That may happen just afterwards: then the item is fetched twice.
-    async fn is_own(&self) -> bool {
-        let value = self.items.client().peek(self.server, self.name.as_bytes(), None).await;
-        value.is_ok_and(|value| value.is_some_and(|value| value == self.token))
+    /// Ends the lease, if it has not become another one's. That may happen just afterwards: then the item is fetched twice.
+    async fn end_own(&self, ending: Ending) -> Result<(), Failure> {
+        let (client, name) = (self.items.client(), self.name.as_bytes());
+        if client.peek(self.server, name, None).await?.is_none_or(|value| value != self.token) {
+            return Ok(());
+        }
+        match ending {
+            Ending::Release => client.delete(self.server, name).await.map(drop),
+            Ending::Pass => {
+                let (value, expiry) = (vec![Bytes::from_static(PASS)], Expiry::After(PASS_SECONDS));
+                client.set(self.server, name, value, expiry).await
+            }
+        }
     }
+}
+
+/// What is left where a lease was.
+#[derive(Clone, Copy)]
+enum Ending {
+    /// Nothing.
+    Release,
+    /// [`PASS`].
+    Pass,
 }

@@ -72,12 +72,21 @@ struct FrontEnd {
 impl FrontEnd {
     /// With servers whose logs have been read, where they can be.
     async fn new(endpoints: &[Endpoint], when_down: WhenDown, secret: Option<&[u8]>) -> Self {
+        Self::with_timeout(Duration::from_secs(2), endpoints, when_down, secret).await
+    }
+
+    async fn with_timeout(
+        operation_timeout: Duration,
+        endpoints: &[Endpoint],
+        when_down: WhenDown,
+        secret: Option<&[u8]>,
+    ) -> Self {
         let servers =
             endpoints.iter().map(|endpoint| ServerAddress { endpoint: endpoint.clone(), weight: 1 }).collect();
         let backend = Backend::memcached(MemcachedOptions {
             servers,
             distribution: Distribution::KetamaWeighted,
-            operation_timeout: Duration::from_secs(2),
+            operation_timeout,
             item_bytes_max: 100_000,
             connections_max: 1,
         });
@@ -220,6 +229,32 @@ async fn a_lease_lives_while_it_is_renewed_and_ends_with_its_holder() {
         }
     }
     assert!(is_granted, "its holder has not renewed it for ten seconds");
+}
+
+#[tokio::test]
+async fn a_lease_of_a_server_that_failed_is_released_when_it_is_back() {
+    let server = Memcached::unix();
+    let endpoints = [server.endpoint()];
+    let one = FrontEnd::with_timeout(Duration::from_millis(100), &endpoints, WhenDown::NextServer, None).await;
+    let other = FrontEnd::new(&endpoints, WhenDown::NextServer, None).await;
+    let Leased::Granted(granted) = one.lease("http://a.example/granted").await else { panic!("it is free") };
+    server.stop();
+    let Leased::Lost(lost) = one.lease("http://a.example/lost").await else { panic!("nothing answers") };
+    let released = tokio::spawn(async move {
+        tokio::join!(granted.release(), lost.release());
+    });
+    // Both have found that the server does not answer.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    server.go_on();
+    while !released.is_finished() {
+        one.follow().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    released.await.unwrap();
+    other.follow().await;
+    for uri in ["http://a.example/granted", "http://a.example/lost"] {
+        assert!(matches!(other.lease(uri).await, Leased::Granted(_)), "{uri}");
+    }
 }
 
 #[tokio::test]

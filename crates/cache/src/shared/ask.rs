@@ -89,6 +89,10 @@ impl FillWriter {
                         deadline = Instant::now() + lookup_timeout;
                     }
                 }
+                Leased::Lost(lost) => {
+                    in_the_background(async move { lost.release().await });
+                    return Asked::Nothing(writer, None);
+                }
                 Leased::Pass | Leased::Unknown => return Asked::Nothing(writer, None),
             }
         }
@@ -108,7 +112,7 @@ async fn lease_until(deadline: Instant, items: &Items, name: Name, was_held: boo
         return leased;
     }
     in_the_background(async move {
-        if let Leased::Granted(late) = asked.await {
+        if let Leased::Granted(late) | Leased::Lost(late) = asked.await {
             late.release().await;
         }
     });

@@ -2,7 +2,8 @@
 //!
 //! Clients ask for pages, a few of them most of the time, whole, in part, by HEAD and with conditions, and purge some now and then. The
 //! origin changes a page before each purge. When the bound of the purge is over, no answer may be of an earlier version. While no server
-//! can be reached ([`Traffic::cut_off`]), front ends can't hear of each other's purges, so the bound begins at the end of that.
+//! can be reached ([`Traffic::cut_off`]), front ends can't hear of each other's purges, so the bound begins at the end of that, when the
+//! front ends reach a server again. The same holds for what is purged before they do.
 
 use crate::client::{Answer, Client, in_language};
 use crate::fleet::{Fleet, PURGE_BOUND, RETURN_BOUND};
@@ -39,6 +40,8 @@ struct State {
     /// For each page: a version before which no answer may be, and from when on.
     floors: HashMap<String, Vec<(u64, Option<Instant>)>>,
     is_cut_off: bool,
+    /// When all front ends reach a server again after that.
+    returned: Option<Instant>,
     mistakes: Vec<String>,
 }
 
@@ -84,6 +87,7 @@ impl<'f> Traffic<'f> {
         let mut state = self.state();
         state.is_cut_off = false;
         let due = Instant::now() + RETURN_BOUND;
+        state.returned = Some(due);
         for (_, missing) in state.floors.values_mut().flatten().filter(|(_, due)| due.is_none()) {
             *missing = Some(due);
         }
@@ -220,7 +224,7 @@ impl<'f> Traffic<'f> {
             _ => front_end.purge(Scope::All, is_soft),
         }
         let mut state = self.state();
-        let due = if state.is_cut_off { None } else { Some(Instant::now() + PURGE_BOUND) };
+        let due = Some(Instant::now() + PURGE_BOUND).max(state.returned).filter(|_| !state.is_cut_off);
         for (target, version) in versions {
             state.floors.entry(target).or_default().push((version, due));
         }
