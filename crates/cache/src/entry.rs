@@ -143,6 +143,9 @@ const OVERHEAD_BYTES: u64 = INDEX_BYTES_PER_ENTRY + (size_of::<Entry>() + RESOUR
 /// The most bytes that the deliverer's own fields add to a prepared head. More are not accounted.
 const PREPARED_BYTES_MORE: u64 = 128;
 
+/// The fields that a host's own form of a head has besides the stored ones: Content-Length, ETag, Age and Cache-Status.
+const HOST_FIELDS_MORE: u64 = 4;
+
 impl Entry {
     /// A response that can be sent, stored under this key.
     pub(crate) fn new(meta: Arc<Meta>, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Self {
@@ -152,7 +155,7 @@ impl Entry {
 
     /// What an entry of its own is charged for everything but the body.
     pub(crate) fn head_bytes(meta: &Meta, uri: &str, budget: &Budget) -> u64 {
-        let of_host = (meta.head.fields.len() as u64).saturating_mul(budget.host_field_bytes);
+        let of_host = (meta.head.fields.len() as u64 + HOST_FIELDS_MORE).saturating_mul(budget.host_field_bytes);
         meta.memory_bytes() + prepared_bytes(meta) + of_host + uri.len() as u64 + OVERHEAD_BYTES
     }
 

@@ -44,6 +44,9 @@ pub fn precondition(
 
 /// Whether If-None-Match names the strong tag of `stored`. No other condition shows that the client has these very bytes.
 fn names_own_tag(request: &RequestHead, stored: &ResponseHead) -> bool {
+    if !request.fields.contains("if-none-match") {
+        return false;
+    }
     let Some(own) = EntityTag::of(&stored.fields).filter(|own| !own.weak) else { return false };
     tags(&request.fields, "if-none-match").any(|tag| matches!(tag, ListedTag::One(one) if one.weak_eq(&own)))
 }

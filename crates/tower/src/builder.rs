@@ -32,9 +32,9 @@ const FILLS_MAX: usize = 512;
 /// How long a request waits for the head that another request's fill brings, if nothing else is set.
 const FILL_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// What one field of a stored head costs in the map that each hit copies, in bytes, besides the text that the cache charges anyway: 112 for its
-/// place, and for name and value an allocation each and its count of references.
-const MAPPED_FIELD_BYTES: u64 = 112 + 2 * 56;
+/// What one field costs in the map that each hit copies, in bytes, besides the text that the cache charges anyway: 112 for its place, and for a
+/// name an allocation and its count of references. The values share one such allocation.
+const MAPPED_FIELD_BYTES: u64 = 112 + 56;
 
 /// Why no layer can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

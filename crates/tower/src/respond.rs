@@ -1,10 +1,10 @@
 //! Makes the response that a client gets. `kasoku_cache::represent` decides what that is, and writes its head.
 
 use crate::body::CacheBody;
-use crate::message::{Head, content_length, response_head};
+use crate::message::{Head, content_length, number, response_head};
 use crate::route::Asked;
 use crate::shared::Shared;
-use http::header::{AGE, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::header::{AGE, CACHE_CONTROL, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode};
 use kasoku_cache::represent::{HeadContext, Multipart, Representations, Selected, SelectedFilling};
 use kasoku_cache::{Entry, FillReader, Meta};
@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
-const NOTHING: HeaderValue = HeaderValue::from_static("");
+/// Keeps the place of a value that each hit writes.
+const PLACE: HeaderValue = HeaderValue::from_static("");
 
 thread_local! {
     /// Where members of Cache-Status are written.
@@ -47,11 +48,7 @@ impl Responder<'_> {
                 CacheBody::empty()
             }
             Selected::Whole(..) => {
-                head = self.whole_head(&context, entry);
-                context.rest(meta, &status, &mut head);
-                if meta.freshness.age_field(&status, self.now).is_none() {
-                    head.headers.remove(AGE);
-                }
+                head = self.whole_head(&context, entry, &status);
                 CacheBody::whole(entry)
             }
             Selected::Part(range) => {
@@ -151,32 +148,44 @@ impl Responder<'_> {
         let mut response = Response::new(body);
         (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
         match head.has_place_for_status {
-            true => status_value(status, |value| {
-                response.headers_mut().insert(CACHE_STATUS, value);
-            }),
+            true => status_value(status, |value| write_in_place(response.headers_mut(), &CACHE_STATUS, value)),
             false => self.shared.write_status(status, response.headers_mut()),
         }
         response
     }
 
-    /// The part of a whole response's head that is the same for all clients: made by the first hit, and copied by the others. It has places
-    /// for Age and Cache-Status, so that the copy need not grow.
-    fn whole_head(&self, context: &HeadContext<'_>, entry: &Entry) -> Head {
+    /// The head of a whole response. The first hit makes the part that is the same for all visitors; each hit copies it, and writes what
+    /// depends on the time and on its visitor.
+    fn whole_head(&self, context: &HeadContext<'_>, entry: &Entry, status: &CacheStatus) -> Head {
+        let meta = &entry.meta;
         let make = || {
             let mut head = Head::default();
-            context.whole(entry, &mut head);
-            head.headers.insert(AGE, NOTHING);
+            // All visitors get this head, so it has the Cache-Control of visitors without a session, whoever makes the first hit.
+            let without_session = HeadContext { has_session: false, ..*context };
+            without_session.whole(entry, &mut head);
+            without_session.rest(meta, status, &mut head);
+            // A copy of a map has no room for more fields, so these two have their places in it.
+            head.headers.insert(AGE, PLACE);
             head.has_place_for_status =
                 self.shared.rules.writes_cache_status && !head.headers.contains_key(CACHE_STATUS);
             if head.has_place_for_status {
-                head.headers.insert(CACHE_STATUS, NOTHING);
+                head.headers.insert(CACHE_STATUS, PLACE);
             }
+            head.pack();
             head
         };
-        match entry.host_value(|| Arc::new(make())).downcast_ref::<Head>() {
+        let mut head = match entry.host_value(|| Arc::new(make())).downcast_ref::<Head>() {
             Some(prepared) => prepared.clone(),
             None => make(),
+        };
+        if let Some(confined) = context.confinement(meta) {
+            head.headers.insert(CACHE_CONTROL, HeaderValue::from_static(confined));
         }
+        match meta.freshness.age_field(status, self.now).and_then(number) {
+            Some(age) => write_in_place(&mut head.headers, &AGE, age),
+            None => drop(head.headers.remove(AGE)),
+        }
+        head
     }
 
     fn context(&self, representations: &Representations) -> HeadContext<'_> {
@@ -208,6 +217,13 @@ fn status_value(status: &CacheStatus, write: impl FnOnce(HeaderValue)) {
             write(value);
         }
     });
+}
+
+/// Replaces a value. `HeaderMap::insert` does so as well, but first makes room for one more field where the map is full.
+fn write_in_place(headers: &mut HeaderMap, name: &HeaderName, value: HeaderValue) {
+    if let Some(place) = headers.get_mut(name) {
+        *place = value;
+    }
 }
 
 fn set_length(headers: &mut HeaderMap, length: u64) {

@@ -3,19 +3,19 @@
 use crate::message;
 use crate::recycle::Buffers;
 use crate::rules::{Authorities, Rules, Visitor, is_as_sent};
-use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
+use http::header::HOST;
 use http::{Extensions, Method, request};
 use kasoku_cache::{Cache, CacheRoute, Key, SharedRequest};
 use kasoku_semantics::anonymous_request::is_cache_field;
 use kasoku_semantics::client_address::Peer;
-use kasoku_semantics::effective_uri::{RequestedUri, split, write_normalised};
+use kasoku_semantics::effective_uri::{RequestedUri, write_normalised};
 use kasoku_semantics::grant::{Grant, GrantRefusal};
 use kasoku_semantics::hop_by_hop::is_never_forwarded;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::url_credentials;
-use kasoku_wire::RequestHead;
 use kasoku_wire::target::write_authority;
+use kasoku_wire::{Fields, RequestHead};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -74,22 +74,20 @@ impl Rules {
     /// `has_body`: whether the request brings a body.
     pub(crate) fn route(&self, cache: &Cache, parts: &request::Parts, has_body: bool) -> Routed {
         let method = &parts.method;
+        let Buffers { head: mut received, uri } = Buffers::take();
+        message::write_received(parts, &mut received);
         if !method.is_safe() {
-            let Buffers { mut head, uri } = Buffers::take();
-            message::write_received(parts, &mut head);
-            return Routed::Pass(self.key(cache, parts, &head, uri), Reason::Method);
+            return Routed::Pass(self.key(cache, parts, &received, uri), Reason::Method);
         }
-        if parts.headers.contains_key(UPGRADE) {
+        if received.fields.contains("upgrade") {
             return Routed::Pass(None, Reason::Upgrade);
         }
         if method != Method::GET && method != Method::HEAD {
             return Routed::Pass(None, Reason::Method);
         }
-        if has_body || promises_body(parts) {
+        if has_body || promises_body(&received.fields) {
             return Routed::Pass(None, Reason::RequestBodyOnGet);
         }
-        let Buffers { head: mut received, uri } = Buffers::take();
-        message::write_received(parts, &mut received);
         // Without a body there is nothing to continue with.
         received.fields.remove("expect");
         let has_withheld = match self.withhold(parts, &mut received) {
@@ -97,7 +95,7 @@ impl Rules {
             Err(reason) => return Routed::Pass(None, reason),
         };
         let Some(key) = self.key(cache, parts, &received, uri) else { return Routed::Pass(None, Reason::PassRule) };
-        let target = split(key.uri()).map_or("", |parts| parts.target);
+        let target = self.target(&key);
         // The types of `http` let other characters through. No purge could name such a page.
         if !is_as_sent(target) {
             return Routed::Pass(None, Reason::PassUrl);
@@ -153,6 +151,13 @@ impl Rules {
         }
     }
 
+    /// Path and query of a key.
+    fn target<'k>(&self, key: &'k Key) -> &'k str {
+        let scheme_length = self.scheme.name().len() + "://".len();
+        let authority_on = key.uri().get(scheme_length..).unwrap_or_default();
+        authority_on.find('/').and_then(|length| authority_on.get(length..)).unwrap_or_default()
+    }
+
     /// The key of a request; `None` where its URI is none of the application's. `uri`: a buffer for its text.
     fn key(&self, cache: &Cache, parts: &request::Parts, received: &RequestHead, mut uri: String) -> Option<Key> {
         let asked = RequestedUri::of(received).ok()?;
@@ -196,7 +201,6 @@ fn lacks_fields(shared: &RequestHead, received: &RequestHead) -> bool {
 }
 
 /// Whether the head says that a body follows.
-fn promises_body(parts: &request::Parts) -> bool {
-    let is_none = |length: &http::HeaderValue| length.as_bytes() == b"0";
-    parts.headers.contains_key(TRANSFER_ENCODING) || !parts.headers.get_all(CONTENT_LENGTH).iter().all(is_none)
+fn promises_body(fields: &Fields) -> bool {
+    fields.contains("transfer-encoding") || !fields.all("content-length").all(|length| length == b"0")
 }

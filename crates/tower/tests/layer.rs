@@ -593,6 +593,21 @@ async fn where_a_lifetime_is_granted_a_browser_keeps_no_page_of_a_visitor_who_ma
 }
 
 #[tokio::test]
+async fn the_private_of_the_first_hit_is_not_kept_for_the_others() {
+    let hour = Duration::from_secs(3_600);
+    let site = Site::new(|builder| builder.ttl(hour).identify(|_| Visitor::Anonymous), |_| support::plain("hello"));
+    site.get("/").await;
+    site.settled().await;
+    for _ in 0..2 {
+        let with_session = site.send(request("/").header(COOKIE, "sid=1")).await;
+        assert_eq!(with_session.headers.get_all(CACHE_CONTROL).iter().collect::<Vec<_>>(), ["private, no-cache"]);
+        let without_session = site.get("/").await;
+        assert_eq!(without_session.headers.get_all(CACHE_CONTROL).iter().collect::<Vec<_>>(), ["no-cache"]);
+    }
+    assert_eq!(site.asked(), 1);
+}
+
+#[tokio::test]
 async fn where_a_lifetime_is_granted_the_validator_of_a_private_page_confirms_nothing() {
     for (ttl, status) in [(0, StatusCode::NOT_MODIFIED), (3_600, StatusCode::OK)] {
         let site = Site::new(
@@ -924,5 +939,30 @@ async fn a_url_that_no_purge_could_name_passes() {
             assert_eq!(site.get(target).await.body, call, "{target}");
             site.settled().await;
         }
+    }
+}
+
+#[tokio::test]
+async fn each_hit_has_its_own_age_and_status_beside_the_fields_of_the_application() {
+    let site = Site::new(
+        |builder| builder,
+        |_| {
+            let mut page = page("max-age=60", "hello");
+            for (name, value) in [("cache-status", "inner; hit"), ("x-one", "1"), ("x-two", ""), ("x-two", "2")] {
+                page.headers_mut().append(name, value.parse().unwrap());
+            }
+            page
+        },
+    );
+    site.get("/").await;
+    site.settled().await;
+    for age in ["5", "10"] {
+        site.later(5);
+        let got = site.get("/").await;
+        let all = |name| got.headers.get_all(name).iter().map(|value| value.to_str().unwrap()).collect::<Vec<_>>();
+        let left = format!("kasoku; hit; ttl={}; detail=hit", 60 - age.parse::<u64>().unwrap());
+        assert_eq!((all("age"), all("cache-control")), (vec![age], vec!["max-age=60"]));
+        assert_eq!(all("cache-status"), ["inner; hit", &left]);
+        assert_eq!((all("x-one"), all("x-two"), all("content-length")), (vec!["1"], vec!["", "2"], vec!["5"]));
     }
 }

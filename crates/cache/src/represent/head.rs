@@ -195,11 +195,16 @@ impl HeadContext<'_> {
         if is_for_all(meta, CACHE_CONTROL) {
             return;
         }
-        let confined = self.has_session.then(|| confinement(&self.request.target, &meta.head)).flatten();
-        match confined {
+        match self.confinement(meta) {
             Some(value) => to.field(b"Cache-Control", value.as_bytes()),
             None => meta.head.fields.all("cache-control").for_each(|value| to.field(b"Cache-Control", value)),
         }
+    }
+
+    /// The value of Cache-Control with which a visitor with a session gets the response; `None`: with the stored one.
+    pub fn confinement(&self, meta: &Meta) -> Option<&'static str> {
+        let may_be_confined = self.has_session && !is_for_all(meta, CACHE_CONTROL);
+        may_be_confined.then(|| confinement(&self.request.target, &meta.head)).flatten()
     }
 
     fn age(&self, meta: &Meta, status: &CacheStatus, to: &mut impl HeadSink) {
