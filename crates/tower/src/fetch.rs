@@ -20,12 +20,12 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tower_service::Service;
 
-/// How often one fill may ask: once, and once more when parts could not be combined.
+/// How often one fill may call the application: once, and once more when parts could not be combined.
 const ASKS_MAX: usize = 2;
 
 /// What the task of a fill tells the client that began it.
 pub(crate) enum FirstClientEvent<B, E> {
-    /// The response may be shared, and the client reads it from the fill, as all others do. The head is the application's own.
+    /// The response may be shared, and the client reads it from the fill, as the clients that join do. The head is the application's own.
     Shared(FillReader, Box<ResponseHead>),
     /// A stored response answers.
     Stored(Arc<Entry>, Reason),
@@ -46,7 +46,7 @@ pub(crate) struct Fetch<S, B> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) service: S,
     pub(crate) kept: Extensions,
-    /// Whether requests pass for a while if the response may not be shared: the application may answer a visitor's own request otherwise.
+    /// Whether requests pass for a while if the response may not be shared: the application may answer a visitor's own request differently.
     pub(crate) is_set_aside: bool,
     pub(crate) body: PhantomData<fn() -> B>,
 }
@@ -60,7 +60,7 @@ where
     R: Body<Data = Bytes> + Send + 'static,
     R::Error: Into<BoxError>,
 {
-    /// Begins the task. `None`: too many run, or there is no runtime. Then requests that wait for the fill ask for themselves.
+    /// Begins the task. `None`: too many fills run, or there is no runtime. Then the requests that wait for this fill call the application themselves.
     pub(crate) fn spawn(self, writer: FillWriter) -> Option<oneshot::Receiver<FirstClientEvent<R, S::Error>>> {
         let (Ok(permit), Ok(runtime)) = (self.shared.fills.clone().try_acquire_owned(), Handle::try_current()) else {
             writer.release(Reason::PassRule);
@@ -119,7 +119,7 @@ where
                     let _ = events.send(FirstClientEvent::Private(response, reason));
                     return;
                 }
-                // No answer of the application names a file to this cache.
+                // Only `on_external_body` gives this verdict, and the layer does not call it.
                 Verdict::External { .. } => return,
                 Verdict::AskAgain(again) => writer = again,
             }
@@ -128,7 +128,7 @@ where
     }
 }
 
-/// Carries the body into the fill. A body that breaks off, or is not as long as the head says, is not stored.
+/// Carries the body into the fill. A body that breaks off, or has another length than the head says, is not stored.
 async fn pump<R: Body<Data = Bytes>>(shared: &Shared, body: R, mut writer: BodyWriter, head: &ResponseHead) {
     let promised = content_length(head);
     let (mut body, mut arrived, mut trailers) = (pin!(body), 0, None);
@@ -152,7 +152,7 @@ async fn pump<R: Body<Data = Bytes>>(shared: &Shared, body: R, mut writer: BodyW
     }
 }
 
-/// States the length of the body where the application knows it and leaves it to the server to say so.
+/// Adds Content-Length where the length of the body is known and the application has left the field to the server.
 fn add_length(head: &mut ResponseHead, body_length: Option<u64>) {
     let has_none = head.status == StatusCode::NO_CONTENT || head.status == StatusCode::NOT_MODIFIED;
     if let Some(length) = body_length.filter(|_| !has_none && !head.fields.contains("content-length")) {

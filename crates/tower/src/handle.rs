@@ -1,4 +1,4 @@
-//! Purges, and statistics: what the application does with its cache besides asking it.
+//! The application's handle of its cache: it purges responses, and reads the statistics.
 
 use crate::counts::Count;
 use crate::rules::is_as_sent;
@@ -7,9 +7,9 @@ use kasoku_cache::{Purge, PurgeScope};
 use std::fmt;
 use std::sync::Arc;
 
-/// Purges responses of a [`CacheLayer`](crate::CacheLayer), and tells how it does. A clone is a handle of the same cache.
+/// Purges responses of a [`CacheLayer`](crate::CacheLayer), and reads its statistics. A clone is a handle of the same cache.
 ///
-/// A purge takes effect at once. A response that was requested from the application before the purge is not stored after it.
+/// A purge takes effect at once. A response that was requested from the application before the purge is not stored after the purge.
 #[derive(Clone)]
 pub struct CacheHandle {
     shared: Arc<Shared>,
@@ -19,7 +19,7 @@ pub struct CacheHandle {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PurgeError {
-    /// A URI or prefix with characters that no request has: clients send them percent-encoded, and no fragment.
+    /// A URI or prefix with characters that no request has. Clients send such characters percent-encoded, and do not send fragments.
     #[error("{0:?} has characters that no request has: encode them, and leave out the fragment")]
     NotAsSent(String),
     /// Neither a path nor a URI with a scheme and an authority of the application.
@@ -35,8 +35,8 @@ impl CacheHandle {
         Self { shared }
     }
 
-    /// Drops all variants of a page. `uri`: a path with its query, for all authorities of the application, or a whole URI; as the service with
-    /// the cache sees it, which in a nested router is without the router's prefix, and percent-encoded as clients send it.
+    /// Drops all variants of a page. `uri` is a path with its query, for all authorities of the application, or a whole URI. It is spelled as
+    /// the service with the cache sees it: percent-encoded, as clients send it, and in a nested router without the router's prefix.
     ///
     /// # Errors
     /// The URI is not one of the application's.
@@ -47,17 +47,17 @@ impl CacheHandle {
             return Err(PurgeError::NotOurs(uri.to_owned()));
         }
         for key in keys {
-            // In memory alone, what is dropped is gone at once.
+            // The layer stores in memory only, where a purge is complete at once.
             let _ = self.shared.cache.invalidate(&key);
         }
         Ok(())
     }
 
-    /// Drops all pages whose URI begins like this: with a path, for all authorities of the application, or with a whole URI up to at least
-    /// the first slash of its path.
+    /// Drops all pages whose URI begins with `prefix`: the beginning of a path, for all authorities of the application, or of a whole URI, with
+    /// at least the first slash of its path.
     ///
     /// # Errors
-    /// No URI of the application begins like this.
+    /// No URI of the application begins with `prefix`.
     pub fn purge_prefix(&self, prefix: &str) -> Result<(), PurgeError> {
         as_sent(prefix)?;
         let not_ours = || PurgeError::NotOurs(prefix.to_owned());
@@ -73,17 +73,17 @@ impl CacheHandle {
     /// # Errors
     /// The tag is empty.
     pub fn purge_tag(&self, tag: &str) -> Result<(), PurgeError> {
-        // Without templates of tags, all tags belong to the site without a name.
+        // The layer has no sites: all its tags belong to a site whose name is empty.
         self.purge_scope(PurgeScope::Tag("", tag)).ok_or(PurgeError::EmptyTag)
     }
 
-    /// Drops everything.
+    /// Drops all responses.
     pub fn purge_all(&self) {
-        // This scope is always a valid one.
+        // This scope is always valid.
         let _ = self.purge_scope(PurgeScope::All);
     }
 
-    /// How the cache does.
+    /// The statistics of the cache.
     pub fn statistics(&self) -> Statistics {
         let Shared { cache, counts, .. } = &*self.shared;
         Statistics {
@@ -118,17 +118,17 @@ impl fmt::Debug for CacheHandle {
     }
 }
 
-/// How a cache does. The counts begin with the cache.
+/// The statistics of a cache. It counts from when it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Requests that were answered by what was stored, stale or not, without a call to the application.
+    /// Requests that a stored response answered, stale or not, without a call to the application.
     pub hits: u64,
     /// Requests that called the application for a response that may be shared.
     pub misses: u64,
-    /// Requests that got what another request's call has brought.
+    /// Requests that were answered with the response to another request's call.
     pub collapsed: u64,
-    /// Requests that went to the application as they came.
+    /// Requests that went to the application unchanged.
     pub passes: u64,
     /// Calls to the application for which no client waited alone: refreshes of stale responses, and second tries after a failure.
     pub refreshes: u64,
@@ -136,14 +136,14 @@ pub struct Statistics {
     pub stored: u64,
     /// Responses that were dropped for lack of memory.
     pub evicted: u64,
-    /// Calls to the application for responses that may be shared which run at present.
+    /// Calls to the application that run at present, for responses that may be shared.
     pub fills: usize,
     /// URIs with at least one stored response.
     pub keys: usize,
-    /// What stored responses use, in bytes.
+    /// The memory of stored responses, in bytes.
     pub used_bytes: u64,
-    /// What all responses use, in bytes: also those on their way, and dropped ones that clients still read.
+    /// The memory of all responses, in bytes: also of those on their way, and of dropped ones that clients still read.
     pub held_bytes: u64,
-    /// The most that they may use, in bytes.
+    /// The bound of `held_bytes`: see [`CacheBuilder::memory_bytes`](crate::CacheBuilder::memory_bytes).
     pub memory_bytes: u64,
 }

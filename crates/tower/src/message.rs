@@ -1,4 +1,4 @@
-//! Heads between the two libraries of types: `http` outside, `kasoku-wire` in the cache.
+//! Converts heads between the types of `http`, which the application uses, and those of `kasoku-wire`, which the cache uses.
 
 use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -40,7 +40,7 @@ pub(crate) fn content_length(head: &ResponseHead) -> Option<u64> {
     std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
 }
 
-/// A request that the cache has made, for the application. `None`: it can't be written as a request of that type.
+/// A request that the cache has made, in the types of `http`. `None`: those types do not allow its target.
 pub(crate) fn outgoing<B: Default>(head: &RequestHead, extensions: &Extensions) -> Option<Request<B>> {
     let mut request = Request::new(B::default());
     *request.method_mut() = head.method.clone();
@@ -50,7 +50,7 @@ pub(crate) fn outgoing<B: Default>(head: &RequestHead, extensions: &Extensions) 
     Some(request)
 }
 
-/// Fields as a map. Fields that can't stand in one do not occur in messages of HTTP.
+/// Fields as a map. Invalid names and values are left out; a valid message has none.
 pub(crate) fn headers(fields: &Fields) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(fields.len());
     fields.iter().for_each(|(name, value)| append(&mut map, name, value));
@@ -68,12 +68,13 @@ fn append(map: &mut HeaderMap, name: &[u8], value: &[u8]) {
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// Whether it has a Cache-Status that says nothing, in whose place the answer's comes.
+    /// Whether `headers` has an empty Cache-Status, which the response's own value replaces. Otherwise that value, if any, is appended.
     pub(crate) has_place_for_status: bool,
 }
 
 impl Head {
-    /// Puts all values into one allocation: a copy counts its references, and a count is a line of memory that each copy has to fetch.
+    /// Puts all values into one allocation. A copy of the head increments the reference count of each allocation, and each count is in a cache
+    /// line of its own.
     pub(crate) fn pack(&mut self) {
         let bytes = Bytes::from(self.headers.values().map(HeaderValue::as_bytes).collect::<Vec<_>>().concat());
         let mut start = 0;
@@ -93,7 +94,7 @@ impl HeadSink for Head {
     }
 
     fn field(&mut self, name: &[u8], value: &[u8]) {
-        // The application answers itself: there is no message that was received, so the cache's own member of Via has no place here.
+        // The application is in this process, and no message was received from another server: so the cache adds no member to Via.
         let is_own_via = name == b"Via" && value == via_member(Version::HTTP_11).as_bytes();
         if !is_own_via {
             append(&mut self.headers, name, value);

@@ -1,4 +1,4 @@
-//! Makes the response that a client gets. `kasoku_cache::represent` decides what that is, and writes its head.
+//! Makes the response that a client gets. `kasoku_cache::represent` chooses the whole, a part or a 304, and writes the head.
 
 use crate::body::CacheBody;
 use crate::message::{Head, content_length, number, response_head};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
-/// Keeps the place of a value that each hit writes.
+/// The empty value that stands in a kept head until a hit writes its own.
 const PLACE: HeaderValue = HeaderValue::from_static("");
 
 thread_local! {
@@ -75,7 +75,7 @@ impl Responder<'_> {
         self.respond(head, body, &status)
     }
 
-    /// What a fill brings.
+    /// A response that is still being filled, or what the request's condition or range makes of it.
     pub(crate) fn filling<B>(
         &self,
         meta: &Meta,
@@ -103,11 +103,11 @@ impl Responder<'_> {
         self.respond(head, body, status)
     }
 
-    /// A response of the application that is for this client alone, although its request was one for a shared response: so the client's
-    /// conditions did not reach the application.
+    /// A response of the application that is for this client alone, although the application got a shared request. That request lacks the
+    /// client's conditions, so they are evaluated here.
     pub(crate) fn private<B>(&self, response: Response<B>, status: &CacheStatus) -> Response<CacheBody<B>> {
         let (parts, body) = response.into_parts();
-        // Where a lifetime is granted, the client may have a page with the same validators that was made for a visitor.
+        // Where a lifetime is granted, the client may have a page that was made for one visitor and has the same validators.
         let may_be_confirmed = Validators::of(&self.shared.rules.policy, false) == Validators::Any;
         if may_be_confirmed && matches!(parts.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
             let said = response_head(&parts);
@@ -154,17 +154,17 @@ impl Responder<'_> {
         response
     }
 
-    /// The head of a whole response. The first hit makes the part that is the same for all visitors; each hit copies it, and writes what
-    /// depends on the time and on its visitor.
+    /// The head of a whole response. The first hit makes the head that visitors without a session get, and the entry keeps it. Each hit copies
+    /// that head and writes the values that depend on the time and on the request.
     fn whole_head(&self, context: &HeadContext<'_>, entry: &Entry, status: &CacheStatus) -> Head {
         let meta = &entry.meta;
         let make = || {
             let mut head = Head::default();
-            // All visitors get this head, so it has the Cache-Control of visitors without a session, whoever makes the first hit.
+            // Later hits copy this head, so it must not contain the `private` of the visitor whose request is the first hit.
             let without_session = HeadContext { has_session: false, ..*context };
             without_session.whole(entry, &mut head);
             without_session.rest(meta, status, &mut head);
-            // A copy of a map has no room for more fields, so these two have their places in it.
+            // A copy of a map has no room for more fields, so the head has Age and Cache-Status with empty values.
             head.headers.insert(AGE, PLACE);
             head.has_place_for_status =
                 self.shared.rules.writes_cache_status && !head.headers.contains_key(CACHE_STATUS);
@@ -190,15 +190,15 @@ impl Responder<'_> {
 
     fn context(&self, representations: &Representations) -> HeadContext<'_> {
         let (request, varies) = (&self.asked.received, representations.varies);
-        // What was kept back may be a session: where the cache gives a page its lifetime, the visitor's browser must not keep that page for
-        // the time after a login.
+        // The credentials that were kept back may be a session. Where a lifetime is granted, the visitor's browser must not reuse the page
+        // after a login.
         let has_session = self.asked.has_withheld;
         HeadContext { request, has_session, replaced: &[], varies, now: self.now }
     }
 }
 
 impl Shared {
-    /// Says what the cache did.
+    /// Appends the cache's member of Cache-Status.
     pub(crate) fn write_status(&self, status: &CacheStatus, headers: &mut HeaderMap) {
         if self.rules.writes_cache_status {
             status_value(status, |value| {

@@ -1,4 +1,4 @@
-//! Decides of a request, before the look-up: whether it passes, and if not, its key and what of it the cache gets to see.
+//! Decides before the look-up whether a request passes. If it does not, makes its key and the form of the request that the cache sees.
 
 use crate::message;
 use crate::recycle::Buffers;
@@ -19,41 +19,41 @@ use kasoku_wire::{Fields, RequestHead};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Fields that a shared request has otherwise, or has not, and that do not tell one visitor from another: where the request is for, by which
-/// proxies it came, and that it has no body.
+/// Fields that a shared request lacks or has with another value, and that do not tell one visitor from another: they name the authority, the
+/// proxies on the way, and the length of a body that is empty.
 const NOT_OF_A_VISITOR: [&str; 3] = ["host", "via", "content-length"];
 
 /// What is to be done with a request.
 pub(crate) enum Routed {
-    /// It is looked up.
+    /// The request is looked up.
     LookUp(Asked),
-    /// It goes to the application as it came. An unsafe request has a key, whose responses it may make invalid.
+    /// The request goes to the application unchanged. An unsafe request has a key, since it may invalidate that key's responses.
     Pass(Option<Key>, Reason),
 }
 
 /// A request that is looked up.
 pub(crate) struct Asked {
     pub(crate) key: Key,
-    /// The request, without what the application wants to be kept back.
+    /// The request, without the credentials that `Rules::withhold` removes.
     pub(crate) received: RequestHead,
-    /// Whether credentials were kept back.
+    /// Whether the shared request lacks credentials that the visitor has sent.
     pub(crate) has_withheld: bool,
 }
 
 impl Asked {
-    /// The request is answered: its buffers are for the next one.
+    /// Keeps the buffers for the next request. To be called when this request is answered.
     pub(crate) fn recycle(self) {
         Buffers { head: self.received, uri: self.key.into_uri() }.give_back();
     }
 }
 
-/// What a request needs besides, if it is no hit.
+/// A request that is no hit, with what its shared request and its fill need.
 pub(crate) struct Missed {
     pub(crate) asked: Asked,
     pub(crate) peer: Peer,
     pub(crate) tags: Vec<String>,
     pub(crate) kept: Extensions,
-    /// Whether the shared request lacks something that the visitor has sent: credentials, extensions, or other fields.
+    /// Whether the shared request lacks credentials, extensions or other fields that the visitor's own request has.
     pub(crate) is_set_aside: bool,
 }
 
@@ -62,7 +62,7 @@ impl Missed {
         CacheRoute { tags: &self.tags, ..CacheRoute::new(&self.asked.key, policy) }
     }
 
-    /// The request for all visitors.
+    /// The request that the application gets for all visitors.
     pub(crate) fn shared_request(&mut self, policy: &Arc<Policy>) -> SharedRequest {
         let request = SharedRequest::new(&self.asked.received, &self.route(policy), &self.peer);
         self.is_set_aside |= policy.grant.is_granting() || lacks_fields(request.head(), &self.asked.received);
@@ -106,7 +106,7 @@ impl Rules {
         Routed::LookUp(Asked { key, received, has_withheld })
     }
 
-    /// What the shared request of a request that missed is made of.
+    /// Adds to a request that missed what its shared request and its fill need.
     pub(crate) fn missed(&self, parts: &request::Parts, asked: Asked) -> Missed {
         let mut kept = Extensions::new();
         let copied = self.kept.iter().filter(|keep| keep(&parts.extensions, &mut kept)).count();
@@ -118,7 +118,7 @@ impl Rules {
         Missed { asked, peer, tags, kept, is_set_aside }
     }
 
-    /// Removes the credentials of a visitor who is anonymous all the same. Returns whether there were any.
+    /// Withholds the credentials of a visitor whom the application calls anonymous. Returns whether the request has any.
     ///
     /// # Errors
     /// The request passes, since its answer may be for one visitor.
@@ -190,8 +190,8 @@ fn host(parts: &request::Parts) -> Option<&[u8]> {
     }
 }
 
-/// Whether the application sees less of a visitor in a shared request than in the visitor's own. The cache answers conditions itself, and a
-/// service that answers has no use for the fields of a connection.
+/// Whether the shared request lacks fields of the visitor's own request that the application might use. Conditions do not count, since the
+/// cache answers them itself, and neither do the fields of a connection.
 fn lacks_fields(shared: &RequestHead, received: &RequestHead) -> bool {
     received.fields.iter().any(|(name, value)| {
         let is_sent = |(one, sent): (&[u8], &[u8])| one.eq_ignore_ascii_case(name) && sent == value;

@@ -1,4 +1,4 @@
-//! Answers a request that is no hit: does what the cache says, until it is decided how the request is answered, and answers it.
+//! Answers a request that is no hit: takes the steps that the cache names until the outcome is decided, and makes the response.
 
 use crate::body::{BoxError, CacheBody};
 use crate::counts::Count;
@@ -31,7 +31,7 @@ pub(crate) struct Visit<S, B> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) service: S,
     pub(crate) policy: Arc<Policy>,
-    /// The request as it came, for the case that it passes after all.
+    /// The visitor's own request, unchanged, for the case that it passes after all.
     pub(crate) original: Request<B>,
     pub(crate) missed: Missed,
 }
@@ -60,7 +60,7 @@ where
         }
         let request = self.missed.shared_request(&self.policy);
         let is_set_aside = self.missed.is_set_aside;
-        // The application must be able to get it.
+        // The types of `http` must be able to hold the target.
         if Uri::try_from(request.head().target.as_str()).is_err() {
             return self.pass(Reason::PassUrl).await;
         }
@@ -74,13 +74,13 @@ where
                 Ok(self.responder().filling(&meta, reader, &status))
             }
             Outcome::Fill(writer, miss) => self.first(writer, miss).await,
-            // The shared response is not for all, or there is none: so each visitor gets what its own request brings.
+            // The response may not be shared, or there is none: so the visitor's own request goes to the application.
             Outcome::Alone(writer, miss) if is_set_aside => {
                 writer.release(miss);
                 self.pass(miss).await
             }
             Outcome::Alone(writer, miss) => self.first(writer, miss).await,
-            // The visitor's own request may fare better than those for all.
+            // The visitor's own request may succeed where shared requests have failed.
             Outcome::AloneIfRoom(why, _) | Outcome::Failed(why, _) if is_set_aside => self.pass(why).await,
             Outcome::AloneIfRoom(_, status) => match shared.uncollapsed.try_acquire() {
                 Ok(_room) => self.first(cache.fill_alone(&request, shared.now()), Reason::HitForMiss).await,
@@ -92,12 +92,12 @@ where
         }
     }
 
-    /// Does what the cache says until it is decided how the request is answered.
+    /// Takes the steps that the cache names until the outcome is decided.
     async fn course(&mut self, request: &SharedRequest) -> Outcome {
         let mut step = self.shared.cache.first_step(request, None, self.shared.now());
         loop {
             step = match step {
-                // Not without a disk.
+                // The layer has no disk tier.
                 Step::Recall(recalling) => {
                     recalling.give_up();
                     recalling.go_on(self.shared.now())
@@ -138,7 +138,7 @@ where
                 }
                 Joined::Failed(reason) | Joined::Released(reason) => Ok(self.responder().failed(failed(reason))),
             },
-            // A 304 for one visitor, and so for nobody here: it may open a session, while the visitor's own was kept back.
+            // The 304 may open a session for one visitor, and this visitor's own session may have been kept back.
             Ok(FirstClientEvent::Stored(_, reason)) if self.missed.is_set_aside && !is_for_all(reason) => {
                 self.pass(reason).await
             }
@@ -156,7 +156,7 @@ where
             }
             Ok(FirstClientEvent::Failed(error)) if !self.missed.is_set_aside => Err(error),
             Ok(FirstClientEvent::Failed(_)) => self.pass(Reason::OriginClosedEarly).await,
-            // The handler has panicked, perhaps since it missed something of the visitor's.
+            // The handler has panicked, perhaps because the shared request lacks a field or an extension of the visitor.
             Err(_) if self.missed.is_set_aside => self.pass(Reason::OriginClosedEarly).await,
             Err(_) => Ok(self.responder().failed(failed(Reason::OriginClosedEarly))),
         }
@@ -190,17 +190,17 @@ where
     }
 }
 
-/// Whether a stored response that settled a fill for this reason is the same for all.
+/// Whether a stored response that settled a fill for this reason is the same for all visitors.
 fn is_for_all(reason: Reason) -> bool {
     matches!(reason, Reason::Revalidated | Reason::HitStaleError | Reason::HitStaleDisconnected)
 }
 
-/// A timer; `None`: the runtime has none. Tokio says so by a panic alone.
+/// A timer; `None`: the runtime has none. Tokio panics in that case, and has no other way to tell.
 fn timer(wait: Duration) -> Option<Sleep> {
     catch_unwind(|| sleep(wait)).ok()
 }
 
-/// What `event` brings before the timer is over.
+/// The value of `event`; `None`: the timer was first.
 async fn before<T>(over: Sleep, event: impl Future<Output = T>) -> Option<T> {
     let (mut over, mut event) = (pin!(over), pin!(event));
     poll_fn(|cx| match event.as_mut().poll(cx) {

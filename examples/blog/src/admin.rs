@@ -1,4 +1,4 @@
-//! The form to edit a post. What it saves is purged by tag: the post, the lists of all posts, and those of its tags before and after.
+//! The form to edit a post. Saving purges by tag: the post, the lists of all posts, and the lists for each tag that the post had or has now.
 
 use crate::site::{Blog, Refusal, TAG_OF_LISTS, is_tag, tag_of_post, tag_of_tagged};
 use crate::views;

@@ -1,7 +1,7 @@
 //! A Kasoku server in front of the blog, configured by `servers.py`. An edit purges there by `PURGE` (docs/operations.md, Purging).
 //!
-//! The server's tags are made of parameters of the query, and the blog's addresses have none. So only the lists have a tag there: a post is
-//! purged by its address, and the lists of a tag are by the beginning of theirs.
+//! A rule of the server gives its pages fixed tags, or tags made of parameters of the query. The blog's URLs have no query, so only the lists of
+//! all posts have a tag, a fixed one. A post is purged by its URL, and the lists of the posts with a tag by the prefix of their URLs.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode, header};
