@@ -69,7 +69,7 @@ pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// Whether `headers` has an empty Cache-Status, which the response's own value replaces. Otherwise that value, if any, is appended.
-    pub(crate) has_place_for_status: bool,
+    pub(crate) has_place_for_cache_status: bool,
 }
 
 impl Head {

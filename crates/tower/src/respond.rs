@@ -147,7 +147,7 @@ impl Responder<'_> {
         let body = if self.asked.received.method == Method::HEAD { CacheBody::empty() } else { body };
         let mut response = Response::new(body);
         (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-        match head.has_place_for_status {
+        match head.has_place_for_cache_status {
             true => status_value(status, |value| write_in_place(response.headers_mut(), &CACHE_STATUS, value)),
             false => self.shared.write_status(status, response.headers_mut()),
         }
@@ -166,9 +166,9 @@ impl Responder<'_> {
             without_session.rest(meta, status, &mut head);
             // A copy of a map has no room for more fields, so the head has Age and Cache-Status with empty values.
             head.headers.insert(AGE, PLACE);
-            head.has_place_for_status =
+            head.has_place_for_cache_status =
                 self.shared.rules.writes_cache_status && !head.headers.contains_key(CACHE_STATUS);
-            if head.has_place_for_status {
+            if head.has_place_for_cache_status {
                 head.headers.insert(CACHE_STATUS, PLACE);
             }
             head.pack();
