@@ -11,7 +11,7 @@
 //!
 //! The steps are few: a request waits for three fills at most.
 
-use crate::disk::Recall;
+use crate::disk::{Recall, Unreadable};
 use crate::{Cache, Entry, FillReader, FillWriter, Joined, Lookup, Meta, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// The most fills that one request joins: a first fill, a second one if that fails, and the fill of its own variant if one of the two
 /// brings another variant.
 const JOINS_MAX: u8 = 3;
+
+/// The most stored responses of which one request finds that their body is lost: the second is one that was validated or moved meanwhile.
+const LOST_BODIES_MAX: u8 = 2;
 
 /// What the host does next for a request.
 #[must_use]
@@ -61,6 +64,12 @@ pub enum Outcome {
     Unavailable(Reason, CacheStatus),
 }
 
+/// The stored responses that were to answer a request, and whose body is lost: it is gone from the disk, or damaged there, or it is a file that
+/// has changed. The host drops such a response and looks the request up again, as often as this says; then it asks the origin with
+/// [`Cache::fill_alone`].
+#[derive(Debug, Default)]
+pub struct LostBodies(u8);
+
 /// A request that waits for the disk.
 pub struct Recalling {
     course: Course,
@@ -91,6 +100,21 @@ impl Cache {
     pub fn first_step(&self, request: &SharedRequest, missed_for: Option<Reason>, now: Now) -> Step {
         let (cache, request) = (self.clone(), request.clone());
         Course { cache, request, missed_for, joins: 0, has_failed: false }.look_up(now)
+    }
+}
+
+impl LostBodies {
+    /// One more body is lost. Returns whether the request is looked up again.
+    #[must_use]
+    pub fn is_looked_up_again(&mut self) -> bool {
+        self.0 = self.0.saturating_add(1);
+        self.0 < LOST_BODIES_MAX
+    }
+
+    /// The same for a body that can't be read from disk. While the disk does not answer, the request does not wait for it again.
+    #[must_use]
+    pub fn is_looked_up_again_after(&mut self, why: Unreadable) -> bool {
+        why != Unreadable::Silent && self.is_looked_up_again()
     }
 }
 

@@ -16,6 +16,7 @@ mod description;
 mod found;
 mod inspect;
 mod lately;
+mod open_entry;
 mod recall;
 mod spool;
 
@@ -40,6 +41,7 @@ pub use kasoku_store::disk::{OpenBody, ReadError};
 use kasoku_store::{KeyHash, Memory};
 use kasoku_wire::Fields;
 use lately::Lately;
+pub use open_entry::{DISK_TIMEOUT, OpenEntry, Unreadable};
 pub use recall::Recall;
 use recall::SharedRead;
 pub use spool::SpooledPiece;

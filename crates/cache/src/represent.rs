@@ -211,4 +211,14 @@ impl Selected<'_> {
             Self::Unsatisfiable(_) => StatusCode::RANGE_NOT_SATISFIABLE,
         }
     }
+
+    /// The offset in the body of the first byte that goes out; `None` where no byte of it does.
+    pub fn first_byte(&self) -> Option<u64> {
+        match self {
+            Self::Whole(..) => Some(0),
+            Self::Part(range) => Some(range.first),
+            Self::Parts(ranges) => ranges.first().map(|range| range.first),
+            Self::NotModified(_) | Self::Unsatisfiable(_) | Self::Incomplete => None,
+        }
+    }
 }

@@ -10,12 +10,11 @@ use crate::deliver::stored::codings_of;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
-use crate::exchange::open_entry::Unreadable;
 use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::route::Routed;
-use crate::runtime::worker::DISK_TIMEOUT;
-use kasoku_cache::course::{Outcome, Recalling, Step, Waiting};
+use kasoku_cache::course::{LostBodies, Outcome, Recalling, Step, Waiting};
+use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::shared::SharedHit;
 use kasoku_cache::{Joined, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
@@ -23,10 +22,6 @@ use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::PatternVerdict;
 use std::pin::pin;
 use tokio::time::timeout;
-
-/// How many stored responses whose file has changed, or whose body is gone from the disk, one request may find: the second is one that was
-/// validated or moved meanwhile.
-const LOST_BODIES_MAX: usize = 2;
 
 /// A hit in memory that is found by the request as it was received, without making the request that would go to the origin.
 #[inline]
@@ -58,22 +53,21 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         return answer;
     }
     let request = routed.shared(&exchange.request.head, &exchange.peer);
-    let (mut has_changed, mut missed) = (false, Reason::UriMiss);
-    for _ in 0..LOST_BODIES_MAX {
+    let (mut has_changed, mut lost) = (false, LostBodies::default());
+    let missed = loop {
         let (entry, status) = match find(exchange, routed, &request, has_changed).await {
             Answer::Stored(entry, status) => (entry, status),
             answer => return answer,
         };
         if entry.body.stored_body().is_some() {
-            match on_disk::open(exchange, &entry).await {
+            let why = match on_disk::open(exchange, &routed.key, &entry).await {
                 Ok(open) => return Answer::OnDisk(Box::new(open), status),
-                // The next look-up finds out.
-                Err(Unreadable::Evicted) => {}
-                Err(Unreadable::Damaged) => exchange.worker.cache.drop_changed(&routed.key, &entry),
-                Err(Unreadable::Silent) => break,
+                Err(why) => why,
+            };
+            if lost.is_looked_up_again_after(why) {
+                continue;
             }
-            missed = Reason::UriMiss;
-            continue;
+            break Reason::UriMiss;
         }
         let Some(file) = entry.body.external_body() else { return Answer::Stored(entry, status) };
         match sendfile::open(exchange, routed, &entry, file, status).await {
@@ -86,8 +80,11 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
             }
             SendfileOutcome::Changed => exchange.worker.cache.drop_changed(&routed.key, &entry),
         }
-        (has_changed, missed) = (true, Reason::SendfileChanged);
-    }
+        has_changed = true;
+        if !lost.is_looked_up_again() {
+            break Reason::SendfileChanged;
+        }
+    };
     alone(exchange, routed, &request, missed).await
 }
 

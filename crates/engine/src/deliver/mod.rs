@@ -50,10 +50,12 @@ pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
 async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
     match answer {
         // A response that was settled upon without a look-up.
-        Answer::Stored(entry, status) => match on_disk::open(exchange, &entry).await {
-            Ok(open) => on_disk::send(exchange, open, status).await,
-            Err(_) => own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status)).await,
-        },
+        Answer::Stored(entry, status) => {
+            match on_disk::open(exchange, &exchange.worker.cache.key(&*exchange.uri), &entry).await {
+                Ok(open) => on_disk::send(exchange, open, status).await,
+                Err(_) => own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status)).await,
+            }
+        }
         Answer::OnDisk(open, status) => on_disk::send(exchange, *open, status).await,
         Answer::Filling(meta, reader, status) => filling(exchange, &meta, reader, status).await,
         Answer::Origin(response, conditions, status) => origin(exchange, *response, conditions, status).await,
@@ -176,7 +178,7 @@ async fn origin(
                 exchange.origin_has_ended();
                 out.end(None).await
             }
-            Err(Interrupted::Client | Interrupted::Disk(_)) => out.cut(),
+            Err(Interrupted::Client | Interrupted::Disk) => out.cut(),
             Err(Interrupted::File(error)) => broken(exchange, out, &error, status).await,
         };
     }

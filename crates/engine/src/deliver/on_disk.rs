@@ -1,7 +1,5 @@
-//! Sends a stored response whose body stays on disk: a chunk at a time, each compared with its checksum before any byte of it leaves.
-//!
-//! The first chunk is read before the head goes out. So a body that is gone or damaged is a miss, not an error. A chunk that is found
-//! damaged later cuts the connection.
+//! Sends a stored response whose body stays on disk, a chunk at a time (`kasoku_cache::disk::OpenEntry`). The first chunk is read before the head
+//! goes out. A chunk that is found damaged later cuts the connection.
 //!
 //! Where the operator does not want the comparison (`disk.verify`), the bytes go out by sendfile(2).
 
@@ -11,13 +9,11 @@ use crate::deliver::synthetic::own;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
-use crate::exchange::open_entry::{OpenEntry, Unreadable};
-use crate::runtime::worker::DISK_TIMEOUT;
 use bytes::Bytes;
 use http::Method;
-use kasoku_cache::Entry;
-use kasoku_cache::disk::SpooledPiece;
+use kasoku_cache::disk::{DISK_TIMEOUT, OpenEntry, SpooledPiece, Unreadable};
 use kasoku_cache::represent::{Representations, Selected};
+use kasoku_cache::{Entry, Key};
 use kasoku_programs::FileBody;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::range::ByteRange;
@@ -26,17 +22,19 @@ use std::iter;
 use std::sync::Arc;
 
 /// Opens the body, and reads what goes out first.
-pub(crate) async fn open(exchange: &Exchange, entry: &Arc<Entry>) -> Result<OpenEntry, Unreadable> {
-    let stored = entry.body.stored_body().ok_or(Unreadable::Evicted)?;
-    let body = stored.open().ok_or(Unreadable::Evicted)?;
-    body.count_hit();
-    let mut open = OpenEntry { entry: entry.clone(), body, first: None };
+pub(crate) async fn open(exchange: &Exchange, key: &Key, entry: &Arc<Entry>) -> Result<OpenEntry, Unreadable> {
+    let mut open = exchange.worker.cache.open_on_disk(key, entry)?;
     if exchange.settings.verifies_disk
         && let Some(offset) = first_wanted(exchange, entry)
     {
-        open.first = Some(open.read(&exchange.worker, offset).await?);
+        in_time(exchange, open.begin(offset)).await?;
     }
     Ok(open)
+}
+
+/// What comes of a read.
+async fn in_time<T>(exchange: &Exchange, read: impl Future<Output = Result<T, Unreadable>>) -> Result<T, Unreadable> {
+    exchange.worker.within_disk_timeout(read).await.unwrap_or(Err(Unreadable::Silent))
 }
 
 /// The offset of the first byte that the client gets, if it gets one.
@@ -45,17 +43,13 @@ fn first_wanted(exchange: &Exchange, entry: &Entry) -> Option<u64> {
     if request.method == Method::HEAD {
         return None;
     }
-    match Representations::of_stored(&request.fields, codings(exchange), entry).select(request, entry, exchange.now()) {
-        Selected::Whole(..) => Some(0),
-        Selected::Part(range) => Some(range.first),
-        Selected::Parts(ranges) => ranges.first().map(|range| range.first),
-        Selected::NotModified(_) | Selected::Unsatisfiable(_) | Selected::Incomplete => None,
-    }
+    let representations = Representations::of_stored(&request.fields, codings(exchange), entry);
+    representations.select(request, entry, exchange.now()).first_byte()
 }
 
 /// Sends the response, or what the request's condition or range makes of it.
 pub(crate) async fn send(exchange: &Exchange, mut open: OpenEntry, status: CacheStatus) -> Delivered {
-    let entry = open.entry.clone();
+    let entry = open.entry().clone();
     let request = &exchange.request.head;
     let representations = Representations::of_stored(&request.fields, codings(exchange), &entry);
     let selected = representations.select(request, &entry, exchange.now());
@@ -93,12 +87,11 @@ pub(crate) async fn send(exchange: &Exchange, mut open: OpenEntry, status: Cache
     };
     match sent {
         Ok(()) => out.end(None).await,
-        Err(Interrupted::Client | Interrupted::Disk(Unreadable::Evicted | Unreadable::Silent)) => out.cut(),
-        Err(Interrupted::Disk(Unreadable::Damaged) | Interrupted::File(_)) => {
-            let cache = &exchange.worker.cache;
-            cache.drop_changed(&cache.key(&exchange.uri), &entry);
+        Err(Interrupted::File(_)) => {
+            open.drop_damaged();
             out.cut()
         }
+        Err(Interrupted::Client | Interrupted::Disk) => out.cut(),
     }
 }
 
@@ -113,11 +106,8 @@ async fn send_range(
     }
     let mut at = range.first;
     while at <= range.last {
-        let mut piece = match open.first.take() {
-            Some(first) => first,
-            None => open.read(&exchange.worker, at).await.map_err(Interrupted::Disk)?,
-        };
-        piece.truncate(usize::try_from(range.last - at + 1).unwrap_or(usize::MAX));
+        let left = ByteRange { first: at, ..range };
+        let piece = in_time(exchange, open.next(left)).await.map_err(|_| Interrupted::Disk)?;
         at += piece.len() as u64;
         out.piece(piece).await?;
         // A client that takes all at once must not keep the others waiting.
@@ -130,8 +120,9 @@ async fn send_range(
 async fn send_unverified(open: &OpenEntry, out: &mut Outgoing<'_>, range: ByteRange) -> Result<(), Interrupted> {
     let mut at = range.first;
     while at <= range.last {
-        let Some((file, position, length)) = open.body.run_at(at) else {
-            return Err(Interrupted::Disk(Unreadable::Damaged));
+        let Some((file, position, length)) = open.body().run_at(at) else {
+            open.drop_damaged();
+            return Err(Interrupted::Disk);
         };
         let length = length.min(range.last - at + 1);
         out.file(&mut FileBody::of_immutable(file, position, length, DISK_TIMEOUT)).await?;

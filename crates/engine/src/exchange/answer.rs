@@ -1,9 +1,9 @@
 //! The answer to a request, before it is serialised: stored, being fetched, from the origin, or synthetic.
 
 use crate::error::Fault;
-use crate::exchange::open_entry::OpenEntry;
 use crate::origin_client::Response;
 use http::StatusCode;
+use kasoku_cache::disk::OpenEntry;
 use kasoku_cache::{Entry, FillReader, Meta};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;

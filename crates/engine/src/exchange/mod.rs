@@ -5,7 +5,6 @@ pub(crate) mod body;
 pub(crate) mod delivered;
 pub(crate) mod form_body;
 pub(crate) mod ongoing;
-pub(crate) mod open_entry;
 mod pace;
 pub(crate) mod possible_change;
 pub(crate) mod trace;

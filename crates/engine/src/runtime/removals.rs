@@ -1,6 +1,6 @@
 //! Waits until what was removed from the cache can't come back, and until other front ends can know of it.
 
-use crate::runtime::worker::DISK_TIMEOUT;
+use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::{Invalidated, Uncertain};
 use std::time::Duration;
 use tokio::time::timeout;

@@ -27,6 +27,7 @@ use crate::runtime::spool::Spool;
 use crate::runtime::worker_loads::{CountedConnection, HandedOverConnection, NewConnection, WorkerLoads};
 use bytes::BytesMut;
 use kasoku_cache::Cache;
+use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::shared::{Items, Tier};
 use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
 use kasoku_options::Options;
@@ -41,7 +42,6 @@ use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
 /// How much is read from a client's socket at once, in bytes.
@@ -109,9 +109,6 @@ pub(crate) struct Worker {
     pub(crate) servers: ConnectionTasks<(NewConnection, ConnectionSlot)>,
     shutdown: shutdown::ShutdownReceiver,
 }
-
-/// How long a request waits for the disk tier: for a stored response, or until a removal is written.
-pub(crate) const DISK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Worker {
     /// What comes of a read of a chunk from the disk tier; `None`: it does not answer in time.

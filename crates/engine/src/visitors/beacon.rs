@@ -68,7 +68,7 @@ pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
     };
     match answer {
         Answer::Stored(entry, _) => of_page(&entry.meta.head),
-        Answer::OnDisk(open, _) => of_page(&open.entry.meta.head),
+        Answer::OnDisk(open, _) => of_page(&open.entry().meta.head),
         Answer::Filling(meta, ..) => of_page(&meta.head),
         // It was requested anonymously, and turned out to be for this client alone.
         Answer::Origin(response, ConditionEvaluator::Cache, _) if is_granting => of_page(&response.head),

@@ -10,7 +10,6 @@
 use crate::deliver::outgoing::pacing::Pacing;
 use crate::deliver::outgoing::{Outgoing, at_once, in_time, unless_too_slow};
 use crate::exchange::Exchange;
-use crate::exchange::open_entry::Unreadable;
 use crate::runtime::scratch::ScratchBuffer;
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_programs::{FileBody, FileParts};
@@ -26,7 +25,7 @@ pub(crate) enum Interrupted {
     /// The client has gone, or takes too little.
     Client,
     /// The disk tier does not give the bytes.
-    Disk(Unreadable),
+    Disk,
     /// The file did not give the bytes that were announced, or can't be read.
     File(Error),
 }

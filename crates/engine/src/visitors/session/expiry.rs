@@ -20,7 +20,7 @@ pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
     }
     let fields = match answer {
         Answer::Stored(entry, _) => &entry.meta.head.fields,
-        Answer::OnDisk(open, _) => &open.entry.meta.head.fields,
+        Answer::OnDisk(open, _) => &open.entry().meta.head.fields,
         Answer::Filling(meta, ..) => &meta.head.fields,
         Answer::Origin(response, ..) => &response.head.fields,
         _ => return,
