@@ -33,6 +33,7 @@
 //! | `possible_changes` | drops the tags of pages that may have changed, at most once a second |
 //! | [`inspect`], [`refusals`] | explain why a request gets what it gets, without changing anything |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
+//! | [`stable_hasher`] | for fingerprints of rules that are compared with stored responses |
 //! | [`data`] | beside the HTTP cache: a cache for an application's own values, made of the same parts |
 
 pub mod body;
@@ -67,6 +68,7 @@ pub mod save;
 mod selection;
 pub mod shared;
 pub mod shared_request;
+pub mod stable_hasher;
 pub mod succession;
 mod sync;
 mod tags;

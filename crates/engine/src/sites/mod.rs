@@ -1,7 +1,6 @@
 //! Makes the sites, rules and routes by which requests are served, out of those that the configuration declares.
 
-mod stable_hasher;
-
+use kasoku_cache::stable_hasher::StableHasher;
 use kasoku_options as options;
 use kasoku_options::{CodingRules, Glob, HostPattern};
 use kasoku_origin::Group;
@@ -9,7 +8,6 @@ use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
 use kasoku_visitors::RouteRules;
 use kasoku_visitors::pattern::GuardedHosts;
-use stable_hasher::StableHasher;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;

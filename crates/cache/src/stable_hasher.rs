@@ -1,6 +1,6 @@
 //! A hasher whose results depend neither on the process nor on the processor, for what is compared with stored responses.
 //!
-//! [`Hash`] does not promise what it feeds to a hasher. So a test compares results with fixed numbers: it would fail with a compiler
+//! [`Hash`] does not promise what it feeds to a hasher. So a test of the engine compares results with fixed numbers: it would fail with a compiler
 //! that feeds something else.
 
 use std::hash::Hasher;
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// See the [module](self).
 #[derive(Default)]
-pub(super) struct StableHasher(Xxh3);
+pub struct StableHasher(Xxh3);
 
 impl Hasher for StableHasher {
     fn finish(&self) -> u64 {
