@@ -34,7 +34,9 @@ use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
 use kasoku_shared::PurgeExchange;
-pub use kasoku_store::disk::{Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_MIN};
+pub use kasoku_store::disk::{
+    Admission, DiskCounts, DiskOptions, DiskState, DiskStatus, NotDurable, SIZE_BYTES_DEFAULT, SIZE_BYTES_MIN,
+};
 use kasoku_store::disk::{Disk, Finding, Marks, NewObject, Owner, Removal, StoredBody, StoredObject};
 pub use kasoku_store::disk::{DiskSummary, InspectedObject, ObjectPlace, ObjectReader, OpenError};
 pub use kasoku_store::disk::{OpenBody, ReadError};

@@ -170,12 +170,35 @@ impl Cache {
     /// `host_field_bytes` for each field. There, each `Policy::rules` is another application: what is known of a key's failures and refusals
     /// under one is not used for another.
     pub fn for_host(limits: CacheLimits, host_field_bytes: u64) -> Self {
-        let budget = Budget::for_host(limits.memory_bytes_max, host_field_bytes);
-        let has_applications = host_field_bytes > 0;
-        match Self::build::<Infallible>(limits, budget, (true, has_applications), None, |_, _| Ok(None)) {
+        match Self::build_for_host::<Infallible>(limits, host_field_bytes, |_, _| Ok(None)) {
             Ok(cache) => cache,
             Err(never) => match never {},
         }
+    }
+
+    /// The same with a disk tier below the memory.
+    ///
+    /// # Errors
+    /// As of [`Cache::with_tiers`].
+    pub fn for_host_with_disk(
+        limits: CacheLimits,
+        host_field_bytes: u64,
+        options: DiskOptions,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        Self::build_for_host(limits, host_field_bytes, |generations, memory| {
+            DiskTier::start(limits, options, (clock, None), generations, memory).map(Some)
+        })
+    }
+
+    fn build_for_host<E>(
+        limits: CacheLimits,
+        host_field_bytes: u64,
+        disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
+    ) -> Result<Self, E> {
+        let budget = Budget::for_host(limits.memory_bytes_max, host_field_bytes);
+        let has_applications = host_field_bytes > 0;
+        Self::build(limits, budget, (true, has_applications), None, disk)
     }
 
     /// A cache with a disk tier below its memory: see [`Cache::with_tiers`].

@@ -95,6 +95,9 @@ use tokio::sync::{oneshot, watch};
 /// The smallest store, in bytes.
 pub const SIZE_BYTES_MIN: u64 = 64 << 20;
 
+/// The size of a store of which nothing else is said, in bytes.
+pub const SIZE_BYTES_DEFAULT: u64 = 10 << 30;
+
 /// The bytes of objects that may wait to be written.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
 

@@ -28,6 +28,8 @@ const _: () = assert!(kasoku_options::RESERVED_SHARE == kasoku_cache::budget::RE
 
 const _: () = assert!(kasoku_options::DISK_BYTES_MIN == kasoku_cache::disk::SIZE_BYTES_MIN);
 
+const _: () = assert!(kasoku_options::DISK_BYTES_DEFAULT == kasoku_cache::disk::SIZE_BYTES_DEFAULT);
+
 const _: () = assert!(kasoku_options::SHARED_SERVERS_MAX == kasoku_shared::placement::SERVERS_MAX);
 
 /// The connections of a worker to each server of the shared tier. Requests are pipelined, so one is enough.
