@@ -1,14 +1,28 @@
 //! The body of an answer: of what is stored, of a fill, or the application's own.
 
+mod on_disk;
+
 use crate::message::headers;
+use crate::shared::Shared;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use kasoku_cache::disk::OpenEntry;
+use kasoku_cache::represent::Multipart;
 use kasoku_cache::{Entry, FillEvent, FillReader};
+use kasoku_semantics::range::ByteRange;
+use on_disk::OnDisk;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+
+/// What of a stored body goes out.
+pub(crate) enum Selection {
+    Whole,
+    Part(ByteRange),
+    Parts(Multipart),
+}
 
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -25,6 +39,7 @@ pin_project! {
     #[project = ContentProjection]
     enum Content<B> {
         Stored { pieces: Pieces },
+        OnDisk { reading: Box<OnDisk> },
         Filling { filling: Filling },
         Own { #[pin] body: B },
     }
@@ -35,13 +50,23 @@ impl<B> CacheBody<B> {
         Self { content: Content::Stored { pieces: Pieces { left: Left::One(None), _entry: None } } }
     }
 
-    /// Pieces of a stored response.
-    pub(crate) fn stored(entry: &Arc<Entry>, pieces: Vec<Bytes>) -> Self {
+    /// What was selected of a stored response in memory.
+    pub(crate) fn stored(entry: &Arc<Entry>, selection: Selection) -> Self {
+        let pieces = match selection {
+            Selection::Whole => return Self::whole(entry),
+            Selection::Part(range) => entry.body.slice(range),
+            Selection::Parts(parts) => parts.pieces(&entry.body),
+        };
         Self::of_entry(entry, Left::Many(pieces.into_iter()))
     }
 
+    /// What was selected of a stored response on disk.
+    pub(crate) fn on_disk(shared: Arc<Shared>, open: OpenEntry, selection: Selection) -> Self {
+        Self { content: Content::OnDisk { reading: Box::new(OnDisk::new(shared, open, selection)) } }
+    }
+
     /// The whole of a stored response.
-    pub(crate) fn whole(entry: &Arc<Entry>) -> Self {
+    fn whole(entry: &Arc<Entry>) -> Self {
         let mut chunks = entry.body.chunks();
         let left = match (chunks.next(), chunks.next()) {
             (first, None) => Left::One(first.cloned()),
@@ -56,9 +81,9 @@ impl<B> CacheBody<B> {
     }
 
     /// What a fill brings: at most `bytes` of it. `length`: how much that is, where it is known.
-    pub(crate) fn filling(reader: FillReader, bytes: u64, length: Option<u64>) -> Self {
+    pub(crate) fn filling(shared: Arc<Shared>, reader: FillReader, bytes: u64, length: Option<u64>) -> Self {
         let next = Next::Idle(reader);
-        Self { content: Content::Filling { filling: Filling { next, left: bytes, length } } }
+        Self { content: Content::Filling { filling: Filling { shared, next, left: bytes, length } } }
     }
 
     /// The application's own.
@@ -71,6 +96,7 @@ impl<B> fmt::Debug for CacheBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.content {
             Content::Stored { .. } => "Stored",
+            Content::OnDisk { .. } => "OnDisk",
             Content::Filling { .. } => "Filling",
             Content::Own { .. } => "Own",
         };
@@ -108,6 +134,7 @@ impl Pieces {
 
 /// A reader of a fill.
 struct Filling {
+    shared: Arc<Shared>,
     next: Next,
     /// How many bytes may still go out.
     left: u64,
@@ -120,7 +147,8 @@ enum Next {
     Ended,
 }
 
-/// The response can't be completed: the application failed, or this client fell too far behind another reader of the same fill.
+/// The response can't be completed: the application failed, this client fell too far behind another reader of the same fill, or the disk does
+/// not give what was stored.
 #[derive(Debug, thiserror::Error)]
 #[error("the response has been cut")]
 struct Cut;
@@ -133,8 +161,15 @@ impl Filling {
         loop {
             match std::mem::replace(&mut self.next, Next::Ended) {
                 Next::Idle(mut reader) => {
+                    let shared = self.shared.clone();
                     self.next = Next::Waiting(Box::pin(async move {
-                        let event = reader.next().await;
+                        let event = match reader.next().await {
+                            FillEvent::Spooled(piece) => {
+                                let bytes = shared.within_disk_timeout(piece.bytes()).await.flatten();
+                                bytes.map_or(FillEvent::Cut, FillEvent::Chunk)
+                            }
+                            event => event,
+                        };
                         (reader, event)
                     }));
                 }
@@ -161,7 +196,6 @@ impl Filling {
             }
             FillEvent::End(None) => None,
             FillEvent::End(Some(trailers)) => Some(Ok(Frame::trailers(headers(&trailers)))),
-            // This host has no disk.
             FillEvent::Spooled(_) | FillEvent::Cut => Some(Err(Box::new(Cut))),
         }
     }
@@ -178,6 +212,7 @@ where
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.project().content.project() {
             ContentProjection::Stored { pieces } => Poll::Ready(pieces.next().map(|piece| Ok(Frame::data(piece)))),
+            ContentProjection::OnDisk { reading } => reading.poll_frame(cx),
             ContentProjection::Filling { filling } => filling.poll_frame(cx),
             ContentProjection::Own { body } => {
                 Poll::Ready(ready!(body.poll_frame(cx)).map(|frame| frame.map_err(Into::into)))
@@ -188,6 +223,7 @@ where
     fn is_end_stream(&self) -> bool {
         match &self.content {
             Content::Stored { pieces } => pieces.length() == 0,
+            Content::OnDisk { reading } => reading.length() == 0,
             Content::Filling { filling } => matches!(filling.next, Next::Ended),
             Content::Own { body } => body.is_end_stream(),
         }
@@ -196,6 +232,7 @@ where
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Stored { pieces } => SizeHint::with_exact(pieces.length()),
+            Content::OnDisk { reading } => SizeHint::with_exact(reading.length()),
             Content::Filling { filling } => filling.length.map_or_else(SizeHint::default, SizeHint::with_exact),
             Content::Own { body } => body.size_hint(),
         }

@@ -1,11 +1,15 @@
 //! Takes what an application says about itself, and makes a layer of it.
 
+use crate::build_error::{BuildError, MEMORY_BYTES_MIN};
 use crate::clock::{self, Clock};
+#[cfg(feature = "disk")]
+use crate::disk::DiskTier;
 use crate::handle::CacheHandle;
 use crate::rules::{Authorities, Client, HasExtension, Identify, KeepExtension, Rules, Scheme, TagsOf, Visitor};
 use crate::service::CacheLayer;
 use crate::shared::Shared;
 use http::{Extensions, HeaderName, request};
+use kasoku_cache::stable_hasher::StableHasher;
 use kasoku_cache::{Cache, CacheLimits};
 use kasoku_semantics::effective_uri::QueryKey;
 use kasoku_semantics::policy::{Policy, Profile};
@@ -13,15 +17,13 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::target::authority;
 use std::any::TypeId;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The memory of a cache whose builder is told nothing.
 const MEMORY_BYTES: u64 = 64 << 20;
-
-/// The least memory of a cache.
-const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
 /// By default, the largest response is one part in this many of the memory.
 const OBJECT_SHARE: u64 = 16;
@@ -35,27 +37,6 @@ const FILL_WAIT_MAX: Duration = Duration::from_secs(30);
 /// What one field costs in the map that each hit copies, in bytes, besides the text that the cache charges anyway: 112 for its place, and for a
 /// name an allocation and its count of references. The values share one such allocation.
 const MAPPED_FIELD_BYTES: u64 = 112 + 56;
-
-/// Why no layer can be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Neither [`CacheBuilder::authority`] nor [`CacheBuilder::authorities`] was called, or with an empty list.
-    #[error("the cache has to know for which scheme and authority the application answers")]
-    NoAuthority,
-    /// An authority that is no host with an optional port.
-    #[error("{0:?} is no host with an optional port")]
-    InvalidAuthority(String),
-    /// Less memory than a cache can work with.
-    #[error("a cache needs at least {MEMORY_BYTES_MIN} bytes of memory")]
-    TooLittleMemory,
-    /// [`CacheBuilder::key_cookies`] or [`CacheBuilder::key_fields`] without [`CacheBuilder::ttl`]: the application's `Vary` decides there.
-    #[error("cookies and fields can be in the key only where a lifetime is granted; elsewhere, Vary names them")]
-    KeyWithoutTtl,
-    /// A name that is no name of a field.
-    #[error("{0:?} is no name of a field")]
-    InvalidField(String),
-}
 
 /// Makes a [`CacheLayer`] and its [`CacheHandle`]: see [`CacheLayer::builder`].
 #[must_use]
@@ -76,6 +57,8 @@ pub struct CacheBuilder {
     writes_cache_status: bool,
     fills_max: usize,
     fill_wait_max: Duration,
+    #[cfg(feature = "disk")]
+    disk: Option<DiskTier>,
     clock: Clock,
 }
 
@@ -105,6 +88,8 @@ impl CacheBuilder {
             writes_cache_status: true,
             fills_max: FILLS_MAX,
             fill_wait_max: FILL_WAIT_MAX,
+            #[cfg(feature = "disk")]
+            disk: None,
             clock: clock::system(),
         }
     }
@@ -116,7 +101,7 @@ impl CacheBuilder {
         self
     }
 
-    /// The largest response that is stored, in bytes of head and body. Default: a sixteenth of the memory.
+    /// The largest response that is stored in memory, in bytes of head and body. Default: a sixteenth of the memory.
     pub fn object_bytes_max(mut self, bytes: u64) -> Self {
         self.object_bytes_max = Some(bytes);
         self
@@ -274,6 +259,21 @@ impl CacheBuilder {
         self
     }
 
+    /// Keeps responses on disk as well: those that memory has no room for, and all of them after a restart. See [`DiskTier`], and "The disk
+    /// tier" at the [crate]. Default: memory alone.
+    ///
+    /// ```
+    /// use kasoku_tower::{CacheLayer, DiskTier};
+    ///
+    /// let builder = CacheLayer::builder().disk(DiskTier::new("/var/cache/blog").size_bytes(50 << 30));
+    /// # let _ = builder;
+    /// ```
+    #[cfg(feature = "disk")]
+    pub fn disk(mut self, tier: DiskTier) -> Self {
+        self.disk = Some(tier);
+        self
+    }
+
     /// For tests: another clock.
     #[doc(hidden)]
     pub fn clock(mut self, clock: impl Fn() -> Now + Send + Sync + 'static) -> Self {
@@ -284,7 +284,7 @@ impl CacheBuilder {
     /// Makes the layer, and the handle by which responses are purged.
     ///
     /// # Errors
-    /// The application has not said what the cache must know, or has said what can't be.
+    /// The application has not said what the cache must know, or has said what can't be; or the directory of the disk tier can't be used.
     pub fn build(self) -> Result<(CacheLayer, CacheHandle), BuildError> {
         let authorities = self.spelled_authorities()?;
         if self.memory_bytes < MEMORY_BYTES_MIN {
@@ -303,6 +303,7 @@ impl CacheBuilder {
             memory_bytes_max: self.memory_bytes,
             object_bytes_max: self.object_bytes_max.unwrap_or(self.memory_bytes / OBJECT_SHARE).min(self.memory_bytes),
         };
+        let fingerprint = self.fingerprint();
         let rules = Rules {
             scheme: self.scheme,
             authorities,
@@ -316,10 +317,27 @@ impl CacheBuilder {
             writes_cache_status: self.writes_cache_status,
             fills_max: self.fills_max,
             fill_wait_max: self.fill_wait_max,
+            fingerprint,
         };
+        #[cfg(feature = "disk")]
+        let cache = match self.disk {
+            Some(tier) => tier.open(limits, MAPPED_FIELD_BYTES, &self.clock)?,
+            None => Cache::for_host(limits, MAPPED_FIELD_BYTES),
+        };
+        #[cfg(not(feature = "disk"))]
         let cache = Cache::for_host(limits, MAPPED_FIELD_BYTES);
         let shared = Arc::new(Shared::new(cache, rules, self.clock));
         Ok((CacheLayer::new(shared.clone()), CacheHandle::new(shared)))
+    }
+
+    /// See [`Rules::fingerprint`]. Stored responses outlive the process, so the hash must be the same in the next one.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = StableHasher::default();
+        let functions = (self.identify.is_some(), self.client.is_some(), self.tags.is_some(), self.kept.len());
+        (&self.policy, &self.query, functions).hash(&mut hasher);
+        #[cfg(feature = "disk")]
+        self.disk.as_ref().map(DiskTier::named_version).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Notes a type of extensions. Extensions are counted, so a type that is named twice must not count twice.

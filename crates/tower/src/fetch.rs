@@ -4,9 +4,11 @@ use crate::body::BoxError;
 use crate::counts::Count;
 use crate::message::{content_length, fields, outgoing, response_head};
 use crate::shared::Shared;
+use crate::timer::in_time;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
+use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{BodyWriter, Entry, FillReader, FillWriter, Verdict};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
@@ -128,7 +130,8 @@ where
     }
 }
 
-/// Carries the body into the fill. A body that breaks off, or has another length than the head says, is not stored.
+/// Carries the body into the fill. A body that breaks off, or has another length than the head says, is not stored, apart from what has come of a
+/// part that goes to disk.
 async fn pump<R: Body<Data = Bytes>>(shared: &Shared, body: R, mut writer: BodyWriter, head: &ResponseHead) {
     let promised = content_length(head);
     let (mut body, mut arrived, mut trailers) = (pin!(body), 0, None);
@@ -139,15 +142,26 @@ async fn pump<R: Body<Data = Bytes>>(shared: &Shared, body: R, mut writer: BodyW
                 if writer.push(data).await.is_err() {
                     return;
                 }
+                if writer.has_to_spool() && in_time(DISK_TIMEOUT, writer.spool()).await.is_err() {
+                    writer.end_spooling();
+                }
             }
             Some(Ok(Piece::Trailers(map))) => trailers = forwardable_trailers(fields(&map), &head.fields),
             None if promised.is_none_or(|promised| promised == arrived) => {
+                if writer.has_to_spool() && in_time(DISK_TIMEOUT, writer.complete_spooling()).await.is_err() {
+                    writer.end_spooling();
+                }
                 if writer.finish(trailers) {
                     shared.counts.add(Count::Stored);
                 }
                 return;
             }
-            None | Some(Err(())) => return writer.fail(Reason::OriginClosedEarly, shared.now()),
+            None | Some(Err(())) => {
+                if writer.can_keep_what_came() && in_time(DISK_TIMEOUT, writer.keep_what_came()).await == Ok(true) {
+                    shared.counts.add(Count::Stored);
+                }
+                return writer.fail(Reason::OriginClosedEarly, shared.now());
+            }
         }
     }
 }

@@ -3,13 +3,18 @@
 use crate::counts::Count;
 use crate::rules::is_as_sent;
 use crate::shared::Shared;
-use kasoku_cache::{Purge, PurgeScope};
+use crate::timer::{NotInTime, in_time};
+use kasoku_cache::disk::DISK_TIMEOUT;
+#[cfg(feature = "disk")]
+use kasoku_cache::disk::DiskStatus;
+use kasoku_cache::{Invalidated, Purge, PurgeScope};
 use std::fmt;
 use std::sync::Arc;
 
 /// Purges responses of a [`CacheLayer`](crate::CacheLayer), and reads its statistics. A clone is a handle of the same cache.
 ///
-/// A purge takes effect at once. A response that was requested from the application before the purge is not stored after the purge.
+/// A purge takes effect at once, when it is called. A response that was requested from the application before the purge is not stored after
+/// the purge. The future of a purge ends when no dropped response can come back from the disk; in memory alone, it is ready at once.
 #[derive(Clone)]
 pub struct CacheHandle {
     shared: Arc<Shared>,
@@ -28,6 +33,9 @@ pub enum PurgeError {
     /// A tag without a name.
     #[error("a tag has a name")]
     EmptyTag,
+    /// It was purged, and the next start may undo that, for this reason.
+    #[error("it was purged, and the next start may undo that: {0}")]
+    Uncertain(String),
 }
 
 impl CacheHandle {
@@ -39,48 +47,53 @@ impl CacheHandle {
     /// the service with the cache sees it: percent-encoded, as clients send it, and in a nested router without the router's prefix.
     ///
     /// # Errors
-    /// The URI is not one of the application's.
-    pub fn purge(&self, uri: &str) -> Result<(), PurgeError> {
-        as_sent(uri)?;
-        let keys = self.shared.rules.keys(&self.shared.cache, uri);
-        if keys.is_empty() {
-            return Err(PurgeError::NotOurs(uri.to_owned()));
-        }
-        for key in keys {
-            // The layer stores in memory only, where a purge is complete at once.
-            let _ = self.shared.cache.invalidate(&key);
-        }
-        Ok(())
+    /// The URI is not one of the application's. Or the disk can't note the purge.
+    pub fn purge(&self, uri: &str) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
+        certain(self.drop_uri(uri))
     }
 
     /// Drops all pages whose URI begins with `prefix`: the beginning of a path, for all authorities of the application, or of a whole URI, with
     /// at least the first slash of its path.
     ///
     /// # Errors
-    /// No URI of the application begins with `prefix`.
-    pub fn purge_prefix(&self, prefix: &str) -> Result<(), PurgeError> {
-        as_sent(prefix)?;
-        let not_ours = || PurgeError::NotOurs(prefix.to_owned());
-        let prefixes = self.shared.rules.prefixes(prefix);
-        if prefixes.is_empty() {
-            return Err(not_ours());
-        }
-        prefixes.iter().try_for_each(|prefix| self.purge_scope(PurgeScope::Prefix(prefix)).ok_or_else(not_ours))
+    /// No URI of the application begins with `prefix`. Or the disk can't note the purge.
+    pub fn purge_prefix(&self, prefix: &str) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
+        certain(self.drop_prefix(prefix))
     }
 
     /// Drops all pages with this tag: see [`CacheBuilder::tags`](crate::CacheBuilder::tags).
     ///
     /// # Errors
-    /// The tag is empty.
-    pub fn purge_tag(&self, tag: &str) -> Result<(), PurgeError> {
+    /// The tag is empty. Or the disk can't note the purge.
+    pub fn purge_tag(&self, tag: &str) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
         // The layer has no sites: all its tags belong to a site whose name is empty.
-        self.purge_scope(PurgeScope::Tag("", tag)).ok_or(PurgeError::EmptyTag)
+        certain(self.drop_scope(PurgeScope::Tag("", tag)).ok_or(PurgeError::EmptyTag))
     }
 
     /// Drops all responses.
-    pub fn purge_all(&self) {
+    ///
+    /// # Errors
+    /// The disk can't note the purge.
+    pub fn purge_all(&self) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
         // This scope is always valid.
-        let _ = self.purge_scope(PurgeScope::All);
+        certain(Ok(self.drop_scope(PurgeScope::All).unwrap_or_default()))
+    }
+
+    /// What the disk tier holds and does; `None` where there is none.
+    #[cfg(feature = "disk")]
+    pub fn disk_status(&self) -> Option<DiskStatus> {
+        self.shared.cache.disk_status()
+    }
+
+    /// Ends the disk tier: what waits is written, and another process may use the directory. The cache goes on in memory alone, and further
+    /// purges are errors, since the disk can't note them.
+    ///
+    /// Waits for the disk and blocks its thread: in an asynchronous program, call it after the server has ended, or by tokio's
+    /// `spawn_blocking`. The same happens when the last of layer, services and handles is dropped. A process that ends without either, or
+    /// is killed, loses the responses that waited to be written, and no purge that has returned.
+    #[cfg(feature = "disk")]
+    pub fn stop_disk(&self) {
+        self.shared.cache.stop_disk();
     }
 
     /// The statistics of the cache.
@@ -102,10 +115,55 @@ impl CacheHandle {
         }
     }
 
-    fn purge_scope(&self, scope: PurgeScope<'_>) -> Option<()> {
-        let _ = self.shared.cache.purge_all_of(scope, Purge::Hard, self.shared.now()).ok()?;
-        Some(())
+    fn drop_uri(&self, uri: &str) -> Result<Invalidated, PurgeError> {
+        as_sent(uri)?;
+        let keys = self.shared.rules.keys(&self.shared.cache, uri);
+        if keys.is_empty() {
+            return Err(PurgeError::NotOurs(uri.to_owned()));
+        }
+        let mut dropped = Invalidated::default();
+        keys.iter().for_each(|key| dropped.add(self.shared.cache.invalidate(key)));
+        Ok(dropped)
     }
+
+    fn drop_prefix(&self, prefix: &str) -> Result<Invalidated, PurgeError> {
+        as_sent(prefix)?;
+        let not_ours = || PurgeError::NotOurs(prefix.to_owned());
+        let prefixes = self.shared.rules.prefixes(prefix);
+        if prefixes.is_empty() {
+            return Err(not_ours());
+        }
+        let mut dropped = Invalidated::default();
+        for prefix in prefixes {
+            dropped.add(self.drop_scope(PurgeScope::Prefix(&prefix)).ok_or_else(not_ours)?);
+        }
+        Ok(dropped)
+    }
+
+    fn drop_scope(&self, scope: PurgeScope<'_>) -> Option<Invalidated> {
+        self.shared.cache.purge_all_of(scope, Purge::Hard, self.shared.now()).ok()
+    }
+}
+
+/// Waits until what was dropped can't come back.
+///
+/// # Errors
+/// It may, for this reason.
+pub(crate) async fn is_certain(dropped: Invalidated) -> Result<(), String> {
+    // In memory alone, it is gone at once.
+    if dropped.is_certain() {
+        return Ok(());
+    }
+    match in_time(DISK_TIMEOUT, dropped.wait()).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(NotInTime::Late) => Err("the disk does not answer".to_owned()),
+        Err(NotInTime::NoTimer) => Err("without a runtime that has a timer, the disk is not waited for".to_owned()),
+    }
+}
+
+async fn certain(dropped: Result<Invalidated, PurgeError>) -> Result<(), PurgeError> {
+    is_certain(dropped?).await.map_err(PurgeError::Uncertain)
 }
 
 fn as_sent(uri: &str) -> Result<(), PurgeError> {

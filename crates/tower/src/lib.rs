@@ -19,7 +19,7 @@
 //! let blog = ServiceBuilder::new().map_response(|page: Response<_>| page.map(Body::new)).layer(cache).service(pages);
 //!
 //! // When the front page has changed:
-//! handle.purge("/")?;
+//! handle.purge("/").await?;
 //! # if false {
 //!
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
@@ -68,6 +68,26 @@
 //! [`CacheBuilder::fills_max`] of them: put a timeout inside of the cache. How long others wait for such a handler, and what they get then, is
 //! told at [`CacheBuilder::fill_wait_max`].
 //!
+//! # The disk tier
+//!
+//! With the feature `disk` (off by default), `CacheBuilder::disk` keeps responses in a directory as well: those for which memory has no room, and
+//! all of them after a restart. It is the disk tier of the server, with the same promises:
+//!
+//! - What is read is what was written. Each chunk is compared with its checksum before any byte of it leaves. Damaged responses are misses;
+//!   where a later chunk of a large body is damaged, the body ends with an error, so that the server cuts the connection.
+//! - A purge holds. Its future ends when the purge is on disk, and is an error where that can't be done. What an unsafe request has made invalid
+//!   is on disk before that request is answered.
+//! - A disk that fails, is full or does not answer within five seconds costs no visitor an error, except within a large body: the application
+//!   answers. Only a directory that can't be used at the beginning is an error, of [`CacheBuilder::build`].
+//! - A body above 1 MiB stays on disk and is read while it is sent. One that memory does not take (`CacheBuilder::object_bytes_max`) goes to disk
+//!   while it comes, up to a quarter of the directory's size.
+//!
+//! One process at a time uses a directory: a second one gets an error until the first has called `CacheHandle::stop_disk`, has dropped all of
+//! the layer, or has ended. After a restart, responses are found as the index is read: most of it within the first second.
+//!
+//! What is stored outlives the code that has made it. Responses are used again if the cache is told the same lifetimes, keys and version
+//! (`DiskTier::version`); a program that layers several applications names them (`CacheLayer::named_application`).
+//!
 //! # What the layer does not do
 //!
 //! - Shared requests run outside of their visitors' tasks: without task-locals and without the spans of tracing that were entered there.
@@ -79,9 +99,12 @@
 //!   take turns in one place of the cache.
 
 mod body;
+mod build_error;
 mod builder;
 mod clock;
 mod counts;
+#[cfg(feature = "disk")]
+mod disk;
 mod fetch;
 mod future;
 mod handle;
@@ -93,12 +116,18 @@ mod route;
 mod rules;
 mod service;
 mod shared;
+mod timer;
 mod visit;
 
 pub use body::{BoxError, CacheBody};
-pub use builder::{BuildError, CacheBuilder};
+pub use build_error::BuildError;
+pub use builder::CacheBuilder;
+#[cfg(feature = "disk")]
+pub use disk::DiskTier;
 pub use future::ResponseFuture;
 pub use handle::{CacheHandle, PurgeError, Statistics};
+#[cfg(feature = "disk")]
+pub use kasoku_cache::disk::{Admission, DiskCounts, DiskState, DiskStatus};
 pub use kasoku_semantics::policy::Profile;
 pub use rules::{Scheme, Visitor};
 pub use service::{ApplicationLayer, CacheLayer, CacheService};

@@ -2,10 +2,11 @@
 
 use crate::body::CacheBody;
 use crate::counts::Count;
+use crate::handle::is_certain;
 use crate::message::fields;
 use crate::shared::Shared;
 use http::{Method, Request, Response};
-use kasoku_cache::{Key, Purge};
+use kasoku_cache::{Invalidated, Key, Purge};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use std::future::poll_fn;
@@ -29,7 +30,10 @@ where
         key.map(|key| Change { shared: shared.clone(), key, method: request.method().clone(), is_over: false });
     let mut response = service.call(request).await?;
     if let Some(change) = change {
-        change.has_answer(&response);
+        // The client gets its answer in any case.
+        if let Err(why) = is_certain(change.has_answer(&response)).await {
+            tracing::error!("what a request has changed may come back from the disk: {why}");
+        }
     }
     shared.write_status(&CacheStatus::forwarded(reason), response.headers_mut());
     Ok(response.map(CacheBody::own))
@@ -46,13 +50,12 @@ struct Change {
 }
 
 impl Change {
-    fn has_answer<R>(mut self, response: &Response<R>) {
+    fn has_answer<R>(mut self, response: &Response<R>) -> Invalidated {
         self.is_over = true;
         let Shared { cache, rules, .. } = &*self.shared;
         let canonical = |uri| rules.canonical(uri);
         let said = fields(response.headers());
-        // In memory alone, what is dropped is gone at once.
-        let _ = cache.on_unsafe_response(&self.method, &self.key, response.status(), &said, canonical, None);
+        cache.on_unsafe_response(&self.method, &self.key, response.status(), &said, canonical, None)
     }
 }
 

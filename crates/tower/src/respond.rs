@@ -1,11 +1,12 @@
 //! Makes the response that a client gets. `kasoku_cache::represent` chooses the whole, a part or a 304, and writes the head.
 
-use crate::body::CacheBody;
+use crate::body::{CacheBody, Selection};
 use crate::message::{Head, content_length, number, response_head};
 use crate::route::Asked;
 use crate::shared::Shared;
 use http::header::{AGE, CACHE_CONTROL, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode};
+use kasoku_cache::disk::OpenEntry;
 use kasoku_cache::represent::{HeadContext, Multipart, Representations, Selected, SelectedFilling};
 use kasoku_cache::{Entry, FillReader, Meta};
 use kasoku_semantics::Validators;
@@ -30,14 +31,37 @@ thread_local! {
 
 /// Answers one request.
 pub(crate) struct Responder<'a> {
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a Arc<Shared>,
     pub(crate) asked: &'a Asked,
     pub(crate) now: Now,
 }
 
 impl Responder<'_> {
-    /// A stored response, or what the request's condition or range makes of it.
-    pub(crate) fn stored<B>(&self, entry: &Arc<Entry>, mut status: CacheStatus) -> Response<CacheBody<B>> {
+    /// A stored response in memory, or what the request's condition or range makes of it.
+    pub(crate) fn stored<B>(&self, entry: &Arc<Entry>, status: CacheStatus) -> Response<CacheBody<B>> {
+        self.selected(entry, status, |selection| CacheBody::stored(entry, selection))
+    }
+
+    /// The same for a response whose body is on disk.
+    pub(crate) fn on_disk<B>(&self, open: OpenEntry, status: CacheStatus) -> Response<CacheBody<B>> {
+        let entry = open.entry().clone();
+        self.selected(&entry, status, |selection| CacheBody::on_disk(self.shared.clone(), open, selection))
+    }
+
+    /// The offset in a stored body of the first byte that the client gets, if it gets one.
+    pub(crate) fn first_byte(&self, entry: &Entry) -> Option<u64> {
+        let request = &self.asked.received;
+        let representations = Representations::of_stored(&request.fields, None, entry);
+        let selected = representations.select(request, entry, self.now);
+        selected.first_byte().filter(|_| request.method != Method::HEAD)
+    }
+
+    fn selected<B>(
+        &self,
+        entry: &Arc<Entry>,
+        mut status: CacheStatus,
+        body: impl FnOnce(Selection) -> CacheBody<B>,
+    ) -> Response<CacheBody<B>> {
         let representations = Representations::of_stored(&self.asked.received.fields, None, entry);
         let (context, meta) = (self.context(&representations), &entry.meta);
         let mut head = Head::default();
@@ -49,20 +73,20 @@ impl Responder<'_> {
             }
             Selected::Whole(..) => {
                 head = self.whole_head(&context, entry, &status);
-                CacheBody::whole(entry)
+                body(Selection::Whole)
             }
             Selected::Part(range) => {
                 let complete = entry.body.complete_length().unwrap_or_default();
                 context.part(meta, range, complete, &status, &mut head);
                 set_length(&mut head.headers, range.length());
-                CacheBody::stored(entry, entry.body.slice(range))
+                body(Selection::Part(range))
             }
             Selected::Parts(ranges) => {
                 let (complete, content_type) = (entry.body.complete_length(), meta.head.fields.first("content-type"));
                 let parts = Multipart::new(complete, &ranges, content_type);
                 context.parts(meta, &parts.content_type, &status, &mut head);
                 set_length(&mut head.headers, parts.length());
-                CacheBody::stored(entry, parts.pieces(&entry.body))
+                body(Selection::Parts(parts))
             }
             Selected::Unsatisfiable(complete) => {
                 context.unsatisfiable(complete, &mut head);
@@ -99,7 +123,7 @@ impl Responder<'_> {
             set_length(&mut head.headers, length);
         }
         reader.skip(part.map_or(0, |part| part.first));
-        let body = CacheBody::filling(reader, part.map_or(u64::MAX, ByteRange::length), length);
+        let body = CacheBody::filling(self.shared.clone(), reader, part.map_or(u64::MAX, ByteRange::length), length);
         self.respond(head, body, status)
     }
 

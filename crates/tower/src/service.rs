@@ -65,6 +65,17 @@ impl CacheLayer {
     }
 }
 
+/// Names for applications, where responses outlive the process.
+#[cfg(feature = "disk")]
+impl CacheLayer {
+    /// A layer for the services of the application with this name: two calls with one name make layers of one application. After a restart, an
+    /// application finds the responses of the one with its name. Without a name, only the first application of a layer finds its
+    /// responses again: which one a further one is depends on the order of the calls. So a program of several applications names all of them.
+    pub fn named_application(&self, name: &str) -> ApplicationLayer {
+        ApplicationLayer { shared: self.shared.clone(), policy: self.shared.policy_of_the_application(name) }
+    }
+}
+
 impl<S> Layer<S> for CacheLayer {
     type Service = CacheService<S>;
 
@@ -137,8 +148,9 @@ where
                 return ResponseFuture::of(Box::pin(async move { pass(&shared, service, request, key, reason).await }));
             }
         };
-        let now = shared.now();
-        if let Some((entry, reason)) = cache.hit(&asked.received, &CacheRoute::new(&asked.key, &self.policy), now) {
+        let (now, route) = (shared.now(), CacheRoute::new(&asked.key, &self.policy));
+        let hit = cache.hit(&asked.received, &route, now);
+        if let Some((entry, reason)) = hit.or_else(|| cache.hit_on_disk(&asked.received, &route, None, now)) {
             counts.add(Count::Hits);
             let status = CacheStatus::of_hit(reason, entry.meta.freshness.remaining(now));
             let answer = Responder { shared, asked: &asked, now }.stored(&entry, status);

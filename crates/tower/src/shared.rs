@@ -3,9 +3,13 @@
 use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::rules::Rules;
+use crate::timer::{NotInTime, in_time};
 use kasoku_cache::Cache;
+use kasoku_cache::disk::DISK_TIMEOUT;
+use kasoku_cache::stable_hasher::StableHasher;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
@@ -22,22 +26,48 @@ pub(crate) struct Shared {
     pub(crate) fills: Arc<Semaphore>,
     clock: Clock,
     applications: AtomicU64,
+    /// A number that no other process has.
+    of_this_process: u64,
 }
 
 impl Shared {
     pub(crate) fn new(cache: Cache, rules: Rules, clock: Clock) -> Self {
         let (counts, uncollapsed) = (Counts::default(), Semaphore::new(UNCOLLAPSED_MAX));
         let fills = Arc::new(Semaphore::new(rules.fills_max.min(Semaphore::MAX_PERMITS)));
-        Self { cache, rules, counts, uncollapsed, fills, clock, applications: AtomicU64::new(0) }
+        let of_this_process = RandomState::new().build_hasher().finish();
+        Self { cache, rules, counts, uncollapsed, fills, clock, applications: AtomicU64::new(0), of_this_process }
     }
 
     pub(crate) fn now(&self) -> Now {
         (self.clock)()
     }
 
-    /// The policy of one more application. No response of one is used for another: the same URI may be another page there.
+    /// What comes of a read of a chunk from the disk tier; `None`: it does not answer in time, or the wait can't be bounded.
+    pub(crate) async fn within_disk_timeout<T>(&self, waits: impl Future<Output = T>) -> Option<T> {
+        let waited = in_time(DISK_TIMEOUT, waits).await;
+        if let Err(NotInTime::Late) = waited {
+            self.cache.disk_timed_out();
+        }
+        waited.ok()
+    }
+
+    /// The policy of one more application. No response of one is used for another: the same URI may be another page there. The first finds its
+    /// responses again that an earlier process has left on disk. Which one a further one is depends on the order of calls.
     pub(crate) fn policy_of_an_application(&self) -> Arc<Policy> {
-        let rules = self.applications.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Policy { rules, ..self.rules.policy.clone() })
+        let number = self.applications.fetch_add(1, Ordering::Relaxed);
+        let process = if number == 0 { 0 } else { self.of_this_process };
+        self.policy_of("", process, number)
+    }
+
+    /// The policy of the application with this name.
+    #[cfg(feature = "disk")]
+    pub(crate) fn policy_of_the_application(&self, name: &str) -> Arc<Policy> {
+        self.policy_of(name, 0, 0)
+    }
+
+    fn policy_of(&self, name: &str, process: u64, number: u64) -> Arc<Policy> {
+        let mut hasher = StableHasher::default();
+        (self.rules.fingerprint, name, process, number).hash(&mut hasher);
+        Arc::new(Policy { rules: hasher.finish(), ..self.rules.policy.clone() })
     }
 }

@@ -5,25 +5,23 @@ use crate::counts::Count;
 use crate::fetch::{Fetch, FirstClientEvent};
 use crate::pass::pass;
 use crate::respond::Responder;
-use crate::route::Missed;
+use crate::route::{Asked, Missed};
 use crate::shared::Shared;
+use crate::timer::{NotInTime, in_time};
 use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body::Body;
-use kasoku_cache::course::{Outcome, Step, settled};
-use kasoku_cache::{FillWriter, Joined, SharedRequest};
+use kasoku_cache::course::{LostBodies, Outcome, Recalling, Step, settled};
+use kasoku_cache::disk::{DISK_TIMEOUT, Unreadable};
+use kasoku_cache::{Entry, FillWriter, Joined, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
-use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::panic::catch_unwind;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::time::{Sleep, sleep};
+use tokio::sync::SemaphorePermit;
 use tower_service::Service;
 
 /// A request that is no hit.
@@ -38,6 +36,17 @@ pub(crate) struct Visit<S, B> {
 
 type Answered<R, E> = Result<Response<CacheBody<R>>, E>;
 
+/// How a request is answered.
+enum Answer<R, E> {
+    /// By a stored response. If its body is on disk, the bytes may be lost.
+    Stored(Arc<Entry>, CacheStatus, Option<Count>),
+    Response(Response<CacheBody<R>>),
+    /// By the application, which gets the request as it came.
+    Pass(Reason),
+    /// Not: the application has failed.
+    Failed(E),
+}
+
 impl<S, B, R> Visit<S, B>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
@@ -50,7 +59,6 @@ where
     // No reference to the visit is held across a wait, except a mutable one: so neither the service nor the body has to be Sync.
     pub(crate) async fn run(mut self) -> Answered<R, S::Error> {
         let shared = self.shared.clone();
-        let Shared { cache, counts, .. } = &*shared;
         if let Some(reason) = self.part_passes() {
             return self.pass(reason).await;
         }
@@ -59,36 +67,74 @@ where
             return self.pass(Reason::PassRule).await;
         }
         let request = self.missed.shared_request(&self.policy);
-        let is_set_aside = self.missed.is_set_aside;
         // The types of `http` must be able to hold the target.
         if Uri::try_from(request.head().target.as_str()).is_err() {
             return self.pass(Reason::PassUrl).await;
         }
-        match self.course(&request).await {
+        let (mut lost, mut room) = (LostBodies::default(), None);
+        let answer = loop {
+            let answer = self.find(&shared, &request, &mut room).await;
+            let Answer::Stored(entry, status, count) = answer else { break answer };
+            match stored(&shared, &self.missed.asked, &entry, status).await {
+                Ok(response) => {
+                    count.into_iter().for_each(|count| shared.counts.add(count));
+                    return Ok(response);
+                }
+                Err(why) if lost.is_looked_up_again_after(why) => {}
+                Err(_) => {
+                    let alone = shared.cache.fill_alone(&request, shared.now());
+                    break self.first(alone, Reason::UriMiss).await;
+                }
+            }
+        };
+        match answer {
+            Answer::Stored(entry, status, _) => match stored(&shared, &self.missed.asked, &entry, status).await {
+                Ok(response) => Ok(response),
+                Err(_) => Ok(self.responder().failed(CacheStatus { detail: Some(Reason::PartialMiss), ..status })),
+            },
+            Answer::Response(response) => Ok(response),
+            Answer::Pass(reason) => self.pass(reason).await,
+            Answer::Failed(error) => Err(error),
+        }
+    }
+
+    /// Finds the answer by what is stored and what is being filled. `room`: takes the place of a request that no other shares, until that
+    /// request is answered.
+    async fn find<'s>(
+        &mut self,
+        shared: &'s Shared,
+        request: &SharedRequest,
+        room: &mut Option<SemaphorePermit<'s>>,
+    ) -> Answer<R, S::Error> {
+        let is_set_aside = self.missed.is_set_aside;
+        match self.course(request).await {
             Outcome::Stored(entry, status) => {
-                counts.add(if status.collapsed { Count::Collapsed } else { Count::Hits });
-                Ok(self.responder().stored(&entry, status))
+                let count = if status.collapsed { Count::Collapsed } else { Count::Hits };
+                Answer::Stored(entry, status, Some(count))
             }
             Outcome::Filling(meta, reader, status) => {
-                counts.add(Count::Collapsed);
-                Ok(self.responder().filling(&meta, reader, &status))
+                shared.counts.add(Count::Collapsed);
+                Answer::Response(self.responder().filling(&meta, reader, &status))
             }
             Outcome::Fill(writer, miss) => self.first(writer, miss).await,
             // The response may not be shared, or there is none: so the visitor's own request goes to the application.
             Outcome::Alone(writer, miss) if is_set_aside => {
                 writer.release(miss);
-                self.pass(miss).await
+                Answer::Pass(miss)
             }
             Outcome::Alone(writer, miss) => self.first(writer, miss).await,
             // The visitor's own request may succeed where shared requests have failed.
-            Outcome::AloneIfRoom(why, _) | Outcome::Failed(why, _) if is_set_aside => self.pass(why).await,
+            Outcome::AloneIfRoom(why, _) | Outcome::Failed(why, _) if is_set_aside => Answer::Pass(why),
             Outcome::AloneIfRoom(_, status) => match shared.uncollapsed.try_acquire() {
-                Ok(_room) => self.first(cache.fill_alone(&request, shared.now()), Reason::HitForMiss).await,
-                Err(_) => Ok(self.responder().failed(status)),
+                Ok(place) => {
+                    *room = Some(place);
+                    self.first(shared.cache.fill_alone(request, shared.now()), Reason::HitForMiss).await
+                }
+                Err(_) => Answer::Response(self.responder().failed(status)),
             },
-            Outcome::Pass(reason) | Outcome::PassAsVisitor(reason) => self.pass(reason).await,
-            Outcome::Failed(_, status) => Ok(self.responder().failed(status)),
-            Outcome::Unavailable(_, status) => Ok(self.responder().unavailable(&status)),
+            Outcome::Pass(reason) | Outcome::PassAsVisitor(reason) => Answer::Pass(reason),
+            Outcome::Failed(_, status) => Answer::Response(self.responder().failed(status)),
+            Outcome::Unavailable(_, status) => Answer::Response(self.responder().unavailable(&status)),
         }
     }
 
@@ -97,11 +143,10 @@ where
         let mut step = self.shared.cache.first_step(request, None, self.shared.now());
         loop {
             step = match step {
-                // The layer has no disk tier.
-                Step::Recall(recalling) => {
-                    recalling.give_up();
-                    recalling.go_on(self.shared.now())
-                }
+                Step::Recall(recalling) => match recall(*recalling, self.shared.clone()).await {
+                    Some(step) => step,
+                    None => return Outcome::Pass(Reason::PassRule),
+                },
                 Step::Begin(writer, then) => {
                     if self.fetch().spawn(writer).is_some() {
                         self.shared.counts.add(Count::Refreshes);
@@ -109,10 +154,11 @@ where
                     *then
                 }
                 Step::Wait(waiting) => {
-                    let Some(over) = timer(self.shared.rules.fill_wait_max) else {
-                        return Outcome::Pass(Reason::PassRule);
+                    let came = match in_time(self.shared.rules.fill_wait_max, waiting.head()).await {
+                        Ok(came) => Some(came),
+                        Err(NotInTime::Late) => None,
+                        Err(NotInTime::NoTimer) => return Outcome::Pass(Reason::PassRule),
                     };
-                    let came = before(over, waiting.head()).await;
                     waiting.go_on(came, self.shared.now())
                 }
                 Step::Decided(outcome) => return outcome,
@@ -121,8 +167,8 @@ where
     }
 
     /// Calls the application for a fill, and answers the request that began it. `miss`: why.
-    async fn first(self, writer: FillWriter, miss: Reason) -> Answered<R, S::Error> {
-        let Some(event) = self.fetch().spawn(writer) else { return self.pass(Reason::PassRule).await };
+    async fn first(&mut self, writer: FillWriter, miss: Reason) -> Answer<R, S::Error> {
+        let Some(event) = self.fetch().spawn(writer) else { return Answer::Pass(Reason::PassRule) };
         self.shared.counts.add(Count::Misses);
         let (event, status) = (event.await, CacheStatus::forwarded(miss));
         let failed = |reason| CacheStatus { detail: Some(reason), ..status };
@@ -130,35 +176,36 @@ where
             Ok(FirstClientEvent::Shared(reader, head)) => match reader.head().await {
                 Joined::Streaming(meta) => {
                     let status = CacheStatus { stored: true, ..status };
-                    Ok(self.responder().filling(&meta.with_head(*head), reader, &status))
+                    Answer::Response(self.responder().filling(&meta.with_head(*head), reader, &status))
                 }
                 // Parts that were combined: the whole is stored by now.
-                Joined::Settled(entry, _) => {
-                    Ok(self.responder().stored(&entry, CacheStatus { stored: true, ..status }))
+                Joined::Settled(entry, _) => Answer::Stored(entry, CacheStatus { stored: true, ..status }, None),
+                Joined::Failed(reason) | Joined::Released(reason) => {
+                    Answer::Response(self.responder().failed(failed(reason)))
                 }
-                Joined::Failed(reason) | Joined::Released(reason) => Ok(self.responder().failed(failed(reason))),
             },
             // The 304 may open a session for one visitor, and this visitor's own session may have been kept back.
             Ok(FirstClientEvent::Stored(_, reason)) if self.missed.is_set_aside && !is_for_all(reason) => {
-                self.pass(reason).await
+                Answer::Pass(reason)
             }
             Ok(FirstClientEvent::Stored(entry, reason)) => {
                 let status = settled(&entry, reason, status, self.shared.now());
-                Ok(self.responder().stored(&entry, status))
+                Answer::Stored(entry, status, None)
             }
             // The answer to the request without credentials and extensions need not be the answer for this visitor.
             Ok(FirstClientEvent::Private(response, reason)) if self.missed.is_set_aside => {
                 drop(response);
-                self.pass(reason).await
+                Answer::Pass(reason)
             }
             Ok(FirstClientEvent::Private(response, reason)) => {
-                Ok(self.responder().private(*response, &CacheStatus { detail: Some(reason), ..status }))
+                let status = CacheStatus { detail: Some(reason), ..status };
+                Answer::Response(self.responder().private(*response, &status))
             }
-            Ok(FirstClientEvent::Failed(error)) if !self.missed.is_set_aside => Err(error),
-            Ok(FirstClientEvent::Failed(_)) => self.pass(Reason::OriginClosedEarly).await,
+            Ok(FirstClientEvent::Failed(error)) if !self.missed.is_set_aside => Answer::Failed(error),
+            Ok(FirstClientEvent::Failed(_)) => Answer::Pass(Reason::OriginClosedEarly),
             // The handler has panicked, perhaps because the shared request lacks a field or an extension of the visitor.
-            Err(_) if self.missed.is_set_aside => self.pass(Reason::OriginClosedEarly).await,
-            Err(_) => Ok(self.responder().failed(failed(Reason::OriginClosedEarly))),
+            Err(_) if self.missed.is_set_aside => Answer::Pass(Reason::OriginClosedEarly),
+            Err(_) => Answer::Response(self.responder().failed(failed(Reason::OriginClosedEarly))),
         }
     }
 
@@ -195,17 +242,33 @@ fn is_for_all(reason: Reason) -> bool {
     matches!(reason, Reason::Revalidated | Reason::HitStaleError | Reason::HitStaleDisconnected)
 }
 
-/// A timer; `None`: the runtime has none. Tokio panics in that case, and has no other way to tell.
-fn timer(wait: Duration) -> Option<Sleep> {
-    catch_unwind(|| sleep(wait)).ok()
+/// Waits for the disk where the response may be there. A disk that does not answer is a miss. `None`: the wait can't be bounded.
+async fn recall(recalling: Recalling, shared: Arc<Shared>) -> Option<Step> {
+    {
+        let mut read = pin!(recalling.wait());
+        match in_time(DISK_TIMEOUT, read.as_mut()).await {
+            Ok(()) => {}
+            Err(NotInTime::Late) => recalling.give_up(),
+            Err(NotInTime::NoTimer) => return None,
+        }
+    }
+    Some(recalling.go_on(shared.now()))
 }
 
-/// The value of `event`; `None`: the timer was first.
-async fn before<T>(over: Sleep, event: impl Future<Output = T>) -> Option<T> {
-    let (mut over, mut event) = (pin!(over), pin!(event));
-    poll_fn(|cx| match event.as_mut().poll(cx) {
-        Poll::Ready(came) => Poll::Ready(Some(came)),
-        Poll::Pending => over.as_mut().poll(cx).map(|()| None),
-    })
-    .await
+/// The answer by a stored response.
+async fn stored<R>(
+    shared: &Arc<Shared>,
+    asked: &Asked,
+    entry: &Arc<Entry>,
+    status: CacheStatus,
+) -> Result<Response<CacheBody<R>>, Unreadable> {
+    let responder = Responder { shared, asked, now: shared.now() };
+    if entry.body.is_in_memory() {
+        return Ok(responder.stored(entry, status));
+    }
+    let mut open = shared.cache.open_on_disk(&asked.key, entry)?;
+    if let Some(offset) = responder.first_byte(entry) {
+        shared.within_disk_timeout(open.begin(offset)).await.unwrap_or(Err(Unreadable::Silent))?;
+    }
+    Ok(responder.on_disk(open, status))
 }

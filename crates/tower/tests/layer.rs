@@ -488,25 +488,25 @@ async fn purges_drop_a_page_a_prefix_a_tag_or_everything() {
     };
     assert_eq!(fetched_again().await, targets);
     assert_eq!(fetched_again().await, [""; 0]);
-    site.handle.purge("/").unwrap();
+    site.handle.purge("/").await.unwrap();
     assert_eq!(fetched_again().await, ["/"]);
-    site.handle.purge("https://BLOG.example:443/about?red").unwrap();
+    site.handle.purge("https://BLOG.example:443/about?red").await.unwrap();
     assert_eq!(fetched_again().await, ["/about?red"]);
-    site.handle.purge_prefix("/posts/").unwrap();
+    site.handle.purge_prefix("/posts/").await.unwrap();
     assert_eq!(fetched_again().await, ["/posts/1?red", "/posts/2?blue"]);
-    site.handle.purge_tag("red").unwrap();
+    site.handle.purge_tag("red").await.unwrap();
     assert_eq!(fetched_again().await, ["/posts/1?red", "/about?red"]);
-    site.handle.purge_all();
+    site.handle.purge_all().await.unwrap();
     assert_eq!(fetched_again().await, targets);
     for not_ours in ["https://other.example/", "http://blog.example/", "posts"] {
-        assert_eq!(site.handle.purge(not_ours), Err(PurgeError::NotOurs(not_ours.to_owned())));
-        assert_eq!(site.handle.purge_prefix(not_ours), Err(PurgeError::NotOurs(not_ours.to_owned())));
+        assert_eq!(site.handle.purge(not_ours).await, Err(PurgeError::NotOurs(not_ours.to_owned())));
+        assert_eq!(site.handle.purge_prefix(not_ours).await, Err(PurgeError::NotOurs(not_ours.to_owned())));
     }
     for unsent in ["/café", "/x#y", "/a b", "https://blog.example/é"] {
-        assert_eq!(site.handle.purge(unsent), Err(PurgeError::NotAsSent(unsent.to_owned())));
-        assert_eq!(site.handle.purge_prefix(unsent), Err(PurgeError::NotAsSent(unsent.to_owned())));
+        assert_eq!(site.handle.purge(unsent).await, Err(PurgeError::NotAsSent(unsent.to_owned())));
+        assert_eq!(site.handle.purge_prefix(unsent).await, Err(PurgeError::NotAsSent(unsent.to_owned())));
     }
-    assert_eq!(site.handle.purge_tag(""), Err(PurgeError::EmptyTag));
+    assert_eq!(site.handle.purge_tag("").await, Err(PurgeError::EmptyTag));
 }
 
 #[tokio::test]
@@ -545,7 +545,7 @@ async fn what_was_asked_for_before_a_purge_is_not_kept_after_it() {
     let site = Site::gated(gate.clone(), |asked| page("max-age=60", &asked.number.to_string()));
     let before = site.begin(request("/"));
     site.is_asked(1).await;
-    site.handle.purge("/").unwrap();
+    site.handle.purge("/").await.unwrap();
     gate.add_permits(2);
     assert_eq!(before.await.unwrap().body, "1");
     site.settled().await;
@@ -633,7 +633,7 @@ async fn parameters_that_are_ignored_reach_no_page_for_all() {
         site.settled().await;
     }
     assert_eq!(site.asked(), 1);
-    site.handle.purge("/?b=2&a=1").unwrap();
+    site.handle.purge("/?b=2&a=1").await.unwrap();
     site.get("/?a=1&b=2").await;
     assert_eq!(site.asked(), 2);
 }

@@ -157,7 +157,7 @@ impl PageCache {
             Self::QuickCache(pages) => pages.purge(tags),
             Self::Map(pages) => pages.purge(tags),
             Self::Data(pages) => pages.purge(tags),
-            Self::Layer(pages) => pages.purge(tags)?,
+            Self::Layer(pages) => pages.purge(tags).await?,
             Self::Kasoku(pages) => pages.purge(tags).await?,
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// How long a host waits for the disk tier: for a stored response, for a chunk of one, or until a removal is written.
 pub const DISK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// See the [module](self).
+/// A stored response whose body is read from disk while it is sent. The host bounds each read by [`DISK_TIMEOUT`].
 pub struct OpenEntry {
     cache: Cache,
     key: Key,

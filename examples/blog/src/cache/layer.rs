@@ -32,7 +32,10 @@ impl Pages {
         self.layer.clone()
     }
 
-    pub fn purge(&self, tags: &[String]) -> Result<(), Failure> {
-        tags.iter().try_for_each(|tag| self.handle.purge_tag(tag)).map_err(Failure::from)
+    pub async fn purge(&self, tags: &[String]) -> Result<(), Failure> {
+        for tag in tags {
+            self.handle.purge_tag(tag).await?;
+        }
+        Ok(())
     }
 }
