@@ -1,7 +1,7 @@
 //! The shared tier below memory and disk: servers in which several caches keep their responses together (docs/decisions/0042).
 //!
 //! A fill asks the shared tier before it asks the origin ([`FillWriter::ask_shared`](crate::FillWriter::ask_shared)), and what a fill has
-//! brought is written there ([`Cache::share`]).
+//! brought is written there ([`SharedAccess::begin`]).
 //!
 //! What the shared tier has is compared with the purges of all caches (`purge_exchange`) by the log of the server that has it.
 //!
@@ -12,7 +12,7 @@
 //! | `ask` | asks for the response of a fill, with a deadline, and waits while another front end asks the origin for it |
 //! | `read` | reads the response of a fill |
 //! | `hit` | finds a response without a fill, where memory keeps no responses |
-//! | `write` | writes what a fill has brought |
+//! | `write` | writes what a fill has brought, a few responses at a time |
 //! | `content` | the content of an item as text, and back |
 //! | `lines` | the lines with which a content begins |
 //! | `inspect` | what the shared tier has for a request, for people |
@@ -40,6 +40,7 @@ use kasoku_shared::PurgeExchange;
 pub use kasoku_shared::{Items, ServerStatus, Tier, TierStatus};
 pub(crate) use read::may_be_answered;
 use std::sync::Arc;
+pub use write::{SharedAccess, Sharing};
 
 impl Cache {
     /// The shared tier, if there is one.

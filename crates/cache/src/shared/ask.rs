@@ -38,18 +38,19 @@ pub enum Asked {
 }
 
 impl FillWriter {
-    /// Looks for the response of this fill. If another front end asks the origin for it just then, waits for that one, until `wait_max` is over.
+    /// Looks for the response of this fill. If another front end asks the origin for it just then, waits for that one, for half of `fill_wait_max`:
+    /// requests that have joined the fill wait for so long, and must get something from the origin before they give up.
     ///
     /// One deadline, after about the time that an operation may take, covers the look-up up to the first chunk, the lease, and the second look-up. So
     /// a tier that is slow delays a miss once.
     ///
     /// Panics where there is no runtime of tokio with a timer.
-    pub async fn ask_shared(self, items: &Items, wait_max: Duration, now: impl Fn() -> Now) -> Asked {
+    pub async fn ask_shared(self, items: &Items, fill_wait_max: Duration, now: impl Fn() -> Now) -> Asked {
         let mut writer = self;
         if !writer.may_be_in_the_shared_tier() {
             return Asked::Nothing(writer, None);
         }
-        let until = Instant::now() + wait_max;
+        let until = Instant::now().checked_add(fill_wait_max / 2);
         let lookup_timeout = items.tier().backend().operation_timeout() + LOOKUP_SLACK;
         let mut deadline = Instant::now() + lookup_timeout;
         let (mut pause, mut was_held, mut lease) = (POLL_PAUSE_MIN, false, None);
@@ -69,7 +70,7 @@ impl FillWriter {
                 Err(Because::Ground(Ground::SharedFailed)) => return Asked::Nothing(writer, lease),
                 Err(_) => {}
             }
-            if lease.is_some() || writer.is_poisoned() || Instant::now() >= until {
+            if lease.is_some() || writer.is_poisoned() || until.is_some_and(|until| Instant::now() >= until) {
                 return Asked::Nothing(writer, lease);
             }
             // What has come since the first look-up is found by the second one, which does not wait for the lease: the two take one round trip.

@@ -1,16 +1,90 @@
 //! Writes what a fill has brought to the shared tier.
 
-use super::Items;
+use super::ask::HeldLease;
 use super::content;
 use super::usable::has_no_foreign_fields;
+use super::{Items, Tier};
 use crate::{Cache, Entry, SharedRequest};
 use bytes::Bytes;
 use kasoku_semantics::time::Now;
 use kasoku_shared::Expiry;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The most responses of one runtime that are written at a time.
+const RUNNING_MAX: usize = 4;
+
+/// The most that wait for their turn.
+const WAITING_MAX: usize = 256;
+
+/// The shared tier as one runtime uses it: its connections, and what it writes. A clone is the same.
+#[derive(Clone, Debug)]
+pub struct SharedAccess {
+    items: Items,
+    /// A permit for each response that is written or waits.
+    admitted: Arc<Semaphore>,
+    /// A permit for each that is written.
+    turns: Arc<Semaphore>,
+}
+
+/// A response that will be written.
+#[must_use]
+pub struct Sharing {
+    cache: Cache,
+    access: SharedAccess,
+    response: (SharedRequest, Arc<Entry>),
+    lease: Option<HeldLease>,
+    _admitted: OwnedSemaphorePermit,
+}
+
+impl SharedAccess {
+    /// For the present runtime of tokio, on which its connections have tasks. Panics if there is none. Nothing is connected before the first
+    /// operation.
+    pub fn new(tier: &Arc<Tier>) -> Self {
+        let (admitted, turns) = (Semaphore::new(RUNNING_MAX + WAITING_MAX), Semaphore::new(RUNNING_MAX));
+        Self { items: tier.items(), admitted: Arc::new(admitted), turns: Arc::new(turns) }
+    }
+
+    /// The items, over the connections of this runtime.
+    pub fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// Takes a stored response that is to be written, with the lease of the fill that has brought it. The host runs the result in a task for
+    /// which nobody waits. `None`: too many wait. Then the other front ends need not wait for this one.
+    pub fn begin(
+        &self,
+        cache: &Cache,
+        request: SharedRequest,
+        entry: Arc<Entry>,
+        lease: Option<HeldLease>,
+    ) -> Option<Sharing> {
+        let Ok(admitted) = self.admitted.clone().try_acquire_owned() else {
+            HeldLease::pass(lease);
+            return None;
+        };
+        let (cache, access) = (cache.clone(), self.clone());
+        Some(Sharing { cache, access, response: (request, entry), lease, _admitted: admitted })
+    }
+}
+
+impl Sharing {
+    /// Writes the response when its turn has come. Returns whether the tier has it. Nothing bounds the wait but the timeouts of the servers.
+    pub async fn run(self, now: impl Fn() -> Now) -> bool {
+        let Self { cache, access, response: (request, entry), lease, _admitted } = self;
+        // Nobody closes it.
+        let Ok(_turn) = access.turns.acquire().await else { return false };
+        let is_written = cache.share(&access.items, &request, &entry, now()).await;
+        if !is_written {
+            HeldLease::pass(lease);
+        }
+        is_written
+    }
+}
 
 impl Cache {
     /// Writes a stored response to the shared tier, if that takes it. Nothing bounds the wait but the timeouts of its servers.
-    pub async fn share(&self, items: &Items, request: &SharedRequest, entry: &Entry, now: Now) -> bool {
+    async fn share(&self, items: &Items, request: &SharedRequest, entry: &Entry, now: Now) -> bool {
         let (key, namespace, meta) = (request.key(), items.tier().namespace(), &entry.meta);
         // No front end would use such a response (`usable`), and a visitor's cookie has no place in a server.
         if !entry.body.is_in_memory() || !entry.body.is_complete() || has_no_foreign_fields(&meta.head.fields).is_err()

@@ -91,7 +91,7 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
 /// A hit in the shared tier, without a fill; see [`kasoku_cache::Cache::hit_in_the_shared_tier`].
 async fn hit_in_the_shared_tier(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
     let worker = &exchange.worker;
-    let items = worker.shared_items.as_ref()?;
+    let items = worker.shared_access.as_ref()?.items();
     let (request, route) = (&exchange.request.head, routed.cache_route(routed.tags(&exchange.request.head)));
     match worker.cache.hit_in_the_shared_tier(request, &route, items, || worker.now()).await {
         SharedHit::Response(entry, reason) => Some(Answer::hit(entry, reason, worker.now())),

@@ -28,7 +28,7 @@ use crate::runtime::worker_loads::{CountedConnection, HandedOverConnection, NewC
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_cache::disk::DISK_TIMEOUT;
-use kasoku_cache::shared::{Items, Tier};
+use kasoku_cache::shared::SharedAccess;
 use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
 use kasoku_options::Options;
 use kasoku_origin::OriginRegistry;
@@ -75,8 +75,8 @@ pub(crate) struct Worker {
     /// Tasks that no request waits for.
     pub(crate) background: Rc<Background>,
     pub(crate) client: Rc<Client>,
-    /// This worker's connections to the servers of the shared tier, if there is one.
-    pub(crate) shared_items: Option<Items>,
+    /// The shared tier as this worker uses it, if there is one.
+    pub(crate) shared_access: Option<SharedAccess>,
     pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
     /// The counters for requests of no site.
@@ -144,7 +144,7 @@ impl Worker {
             counted: handle.counted().clone(),
             background: Rc::default(),
             client: Rc::new(Client::new()),
-            shared_items: handle.cache().shared_tier().map(Tier::items),
+            shared_access: handle.cache().shared_tier().map(SharedAccess::new),
             open_files: OpenFiles::with_capacity(handle.options().limits.open_files_max, handle.workers()),
             cells: handle.metrics().cells(number),
             of_no_site: handle.metrics().of_no_site(number),
