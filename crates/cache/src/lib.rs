@@ -1,7 +1,7 @@
 //! The HTTP cache: looks up stored responses, joins concurrent misses into fills, stores what fills bring, and invalidates it.
 //!
-//! This crate decides and stores; it performs no I/O. It spawns no task, never sleeps and reads no clock (but [`data`] does, if it is given
-//! none), so any host can embed it. A caller asks [`Cache::look_up`] and gets a [`Lookup`]: an entry to deliver, a running fill to join, or a
+//! This crate decides and stores; it performs no I/O. It spawns no task, never sleeps and reads no clock, so any host can embed it. (But
+//! [`data`] reads a clock if it is given none, and [`shared`] and [`purge_exchange`] ask other machines, by tokio.) A caller asks [`Cache::look_up`] and gets a [`Lookup`]: an entry to deliver, a running fill to join, or a
 //! [`FillWriter`] with which the caller must ask the origin; or it lets [`course`] decide what becomes of that. The caller hands the origin's
 //! answer to the writer, and the writer says what the answer means
 //! ([`Verdict`]). Dropping a writer wakes every request that waits for its fill.

@@ -1,12 +1,14 @@
 //! The exchange of purges with other caches: each purge and each invalidation here is told to them, and theirs are carried out here.
 //!
-//! The others are reached by the servers of a shared tier, or directly (docs/decisions/0042 and 0043). The caller does the reading and the
-//! waiting: this crate has no timer, and knows no server.
+//! The others are reached by the servers of a shared tier, or directly (docs/decisions/0042 and 0043). A thread of its own does that
+//! ([`PurgeFollower`]), which the host starts and stops.
 //!
 //! | file | job |
 //! |---|---|
 //! | `removals` | a purge as text, as other caches are told of it |
+//! | `follower` | the thread that reads the purges of the others, and writes those of this cache |
 
+mod follower;
 mod removals;
 
 use crate::disk::Clock;
@@ -15,6 +17,7 @@ use crate::invalidated::Invalidated;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::Tags;
 use crate::{Cache, Key};
+pub use follower::PurgeFollower;
 use kasoku_semantics::time::Now;
 pub use kasoku_shared::PurgeExchange;
 pub use kasoku_shared::peers::{PeerStatus, PeersStatus};

@@ -16,11 +16,11 @@ use crate::runtime::shutdown::{self, WorkerState};
 use crate::runtime::worker_loads::WorkerLoads;
 use crate::server::event_loop::{ReloadCommand, Seed};
 use crate::server::listening::{Inherited, Listening};
-use crate::server::purge_follower::PurgeFollower;
 use crate::server::start_error::StartError;
 use crate::server::tiers;
 use crate::sites::{guard_rules_hash, sites};
 use kasoku_cache::Cache;
+use kasoku_cache::purge_exchange::PurgeFollower;
 use kasoku_metrics::Metrics;
 use kasoku_options::{Listener, Options};
 use kasoku_origin::OriginRegistry;
@@ -94,7 +94,7 @@ impl Engine {
         let cache = tiers::open(&options, &clock)?;
         let peers_socket =
             listening.for_peers().map_err(|error| StartError { what: "the listener for peers".to_owned(), error })?;
-        let follower = PurgeFollower::start(&cache, &clock, peers_socket)
+        let follower = PurgeFollower::start(&cache, peers_socket)
             .map_err(|error| StartError { what: "the thread for purges of other front ends".to_owned(), error })?;
         // Three rows of counters more than workers: for the log's writer, for the writer that takes its place, and for calls
         // through a handle.

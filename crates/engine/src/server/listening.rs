@@ -9,7 +9,7 @@ use kasoku_options::{ListenAddress, Listener};
 use kasoku_sys::listen::{self, ListeningSocket};
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 /// Sockets that another process has handed over, by the address at which that process was told to listen.
 #[derive(Debug, Default)]
@@ -86,8 +86,11 @@ impl Listening {
     }
 
     /// A duplicate of the socket for peers.
-    pub(crate) fn for_peers(&self) -> io::Result<Option<ListeningSocket>> {
-        self.peers.as_ref().map(|peers| peers.socket.duplicate()).transpose()
+    pub(crate) fn for_peers(&self) -> io::Result<Option<TcpListener>> {
+        match self.peers.as_ref().map(|peers| peers.socket.duplicate()).transpose()? {
+            Some(ListeningSocket::Tcp(socket)) => Ok(Some(socket)),
+            Some(ListeningSocket::Unix(_)) | None => Ok(None),
+        }
     }
 
     /// The TCP addresses, in the order of the listeners.

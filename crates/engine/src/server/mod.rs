@@ -3,6 +3,5 @@
 pub mod engine;
 pub(crate) mod event_loop;
 pub mod listening;
-pub(crate) mod purge_follower;
 pub(crate) mod start_error;
 pub(crate) mod tiers;

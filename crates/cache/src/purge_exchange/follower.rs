@@ -1,24 +1,25 @@
 //! Keeps this front end in step with the others: a thread of its own reads the purges of the others from each server of a shared tier, or from each
 //! peer, and writes those of this one there. Where there are peers, they are answered by the same thread.
 //!
-//! It begins before the workers do, and ends after them: while any of them serves, it hears of purges, and its own ones reach the others.
+//! The host starts it before it serves, and stops it afterwards: while it serves, it hears of purges, and its own ones reach the others. The thread
+//! has a runtime of its own, so that neither waits for a worker or a handler of the host, and none of these waits for it.
 
-use crate::runtime::clock::Clock;
-use kasoku_cache::Cache;
-use kasoku_cache::purge_exchange::PurgeExchange;
-use kasoku_cache::shared::Items;
+use super::PurgeExchange;
+use crate::Cache;
+use crate::disk::Clock;
+use crate::shared::Items;
 use kasoku_shared::peers::{OWN_LOG, PeerConnections, Peers, listen};
 use kasoku_shared::purge_log::{self, Epoch, PurgeLog, Purger};
 use kasoku_shared::{Endpoint, Failure};
-use kasoku_sys::listen::ListeningSocket;
 use std::io;
+use std::net::TcpListener as StdTcpListener;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use tokio::runtime::LocalOptions;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -36,42 +37,44 @@ const FIRST_READING_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the end waits for what is under way, and then until the last purges have been written.
 const LAST_WRITING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// See the [module](self).
-pub(crate) struct PurgeFollower {
+/// The thread that keeps a cache in step with others. Dropping it stops the thread, as [`PurgeFollower::stop`] does.
+pub struct PurgeFollower {
     stop: watch::Sender<bool>,
     listens: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl PurgeFollower {
-    /// Begins to follow, if there are other front ends. Each log has been tried by then, or has not answered in time. `peers_socket`: where peers
-    /// connect.
-    pub(crate) fn start(
-        cache: &Cache,
-        clock: &Arc<dyn Clock>,
-        peers_socket: Option<ListeningSocket>,
-    ) -> io::Result<Option<Self>> {
-        let Some(exchange) = cache.purge_exchange().cloned() else { return Ok(None) };
+    /// Begins to follow, if the cache exchanges purges with others. Each log has been tried by then, or has not answered within a second.
+    /// `peers_socket`: where peers connect.
+    ///
+    /// # Errors
+    /// The thread can't be started, or its runtime, or it can't accept connections at that socket.
+    pub fn start(cache: &Cache, peers_socket: Option<StdTcpListener>) -> io::Result<Option<Self>> {
+        let Some(others) = &cache.0.others else { return Ok(None) };
+        let (exchange, clock) = (others.exchange.clone(), others.clock.clone());
         let (stop, stopped) = watch::channel(false);
         let (listens, stops_listening) = watch::channel(true);
+        let (started, starts) = channel();
         let (tried, tries) = channel();
         let logs = match &exchange {
             PurgeExchange::Tier(tier) => tier.servers().all().len(),
             PurgeExchange::Peers(peers) => 1 + peers.all().len(),
         };
-        let (cache, clock) = (cache.clone(), clock.clone());
+        let cache = cache.clone();
         let thread = std::thread::Builder::new().name("shared-purges".to_owned()).spawn(move || {
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime,
+            let (runtime, listener) = match runtime(peers_socket) {
+                Ok(made) => made,
                 Err(error) => {
-                    tracing::error!(%error, "the purges of other front ends can't be followed, and a shared tier is not used");
+                    let _ = started.send(Err(error));
                     return;
                 }
             };
+            let _ = started.send(Ok(()));
             runtime.block_on(async move {
                 let mut following = JoinSet::new();
-                if let PurgeExchange::Peers(peers) = &exchange {
-                    tokio::spawn(listen_for_peers(peers.clone(), peers_socket, stops_listening));
+                if let (PurgeExchange::Peers(peers), Some(listener)) = (&exchange, listener) {
+                    tokio::spawn(listen_for_peers(peers.clone(), listener, stops_listening));
                 }
                 let logs_of = Logs::of(&exchange);
                 for log in 0..logs {
@@ -84,17 +87,25 @@ impl PurgeFollower {
             // A host name that is being looked up is not waited for.
             runtime.shutdown_background();
         })?;
+        starts.recv().unwrap_or_else(|_| Err(io::Error::other("its thread has ended at once")))?;
         await_tries(&tries, logs);
         Ok(Some(Self { stop, listens, thread: Some(thread) }))
     }
 
     /// Leaves the peers to a process that listens on the same socket. What it has to hear of is still told to all.
-    pub(crate) fn stop_listening(&self) {
+    pub fn stop_listening(&self) {
         self.listens.send_replace(false);
     }
 
-    /// Ends after a last attempt to write what the others have not been told yet.
-    pub(crate) fn stop(mut self) {
+    /// Ends after a last attempt to write what the others have not been told yet. Blocks until then, for two seconds at most: one for what is under
+    /// way, and one for the attempt.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for PurgeFollower {
+    fn drop(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -104,24 +115,29 @@ impl PurgeFollower {
 
 /// Waits until each log has been tried.
 fn await_tries(tries: &Receiver<()>, logs: usize) {
-    let until = std::time::Instant::now() + FIRST_READING_TIMEOUT;
+    let until = Instant::now() + FIRST_READING_TIMEOUT;
     for _ in 0..logs {
-        let left = until.saturating_duration_since(std::time::Instant::now());
+        let left = until.saturating_duration_since(Instant::now());
         if tries.recv_timeout(left).is_err() {
             return;
         }
     }
 }
 
+/// The runtime of the thread, and the socket as that runtime accepts connections at it.
+fn runtime(peers_socket: Option<StdTcpListener>) -> io::Result<(LocalRuntime, Option<TcpListener>)> {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    let Some(socket) = peers_socket else { return Ok((runtime, None)) };
+    socket.set_nonblocking(true)?;
+    let listener = runtime.block_on(async { TcpListener::from_std(socket) })?;
+    Ok((runtime, Some(listener)))
+}
+
 /// Answers peers until another process does.
-async fn listen_for_peers(peers: Arc<Peers>, socket: Option<ListeningSocket>, mut listens: watch::Receiver<bool>) {
-    let Some(ListeningSocket::Tcp(socket)) = socket else { return };
-    match TcpListener::from_std(socket) {
-        Ok(listener) => tokio::select! {
-            () = listen(peers, listener) => {}
-            _ = listens.wait_for(|listens| !listens) => {}
-        },
-        Err(error) => tracing::error!(%error, "peers can't connect: they are asked, and can't write here"),
+async fn listen_for_peers(peers: Arc<Peers>, listener: TcpListener, mut listens: watch::Receiver<bool>) {
+    tokio::select! {
+        () = listen(peers, listener) => {}
+        _ = listens.wait_for(|listens| !listens) => {}
     }
 }
 
@@ -151,7 +167,7 @@ impl Logs {
 /// Follows one log.
 struct Follower {
     cache: Cache,
-    clock: Arc<dyn Clock>,
+    clock: Clock,
     logs: Logs,
     log: usize,
 }
@@ -211,7 +227,7 @@ impl Follower {
 
     async fn follow(&self, watch: &mut PeerWatch) -> bool {
         let now = || {
-            let now = self.clock.now();
+            let now = (self.clock)();
             purge_log::Clock { unix_ms: now.unix_ms, mono_ms: now.mono_ms }
         };
         let purger = Impatient(&self.cache);
@@ -253,18 +269,18 @@ struct Impatient<'c>(&'c Cache);
 
 impl Purger for Impatient<'_> {
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
-        self.0.carry_out(purge)
+        Purger::carry_out(self.0, purge)
     }
 
     async fn make_certain(&self) -> bool {
-        timeout(INTERVAL, self.0.make_certain()).await == Ok(true)
+        timeout(INTERVAL, Purger::make_certain(self.0)).await == Ok(true)
     }
 
     fn drop_everything(&self) {
-        self.0.drop_everything();
+        Purger::drop_everything(self.0);
     }
 
     fn epoch(&self) -> Epoch {
-        self.0.epoch()
+        Purger::epoch(self.0)
     }
 }
