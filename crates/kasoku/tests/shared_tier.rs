@@ -1,6 +1,6 @@
 //! Tests of the shared tier with three front ends, real memcached or Redis servers, and a proxy before each server that fails as the test wants it.
 //!
-//! In the order of the data: `client` asks each `front_end` of a `fleet`, which share the servers of `memcached` or `redis` (each a `store` with a `process`), and have one `origin` with the
+//! In the order of the data: `client` asks each `front_end` of a `fleet`, which share memcached or Redis servers (`kasoku_testkit::servers`), and have one `origin` with the
 //! numbered pages of `page`. The tests are in `sharing` (a page costs the origin one request), `cold` (also if all ask at once), `purges` (what is purged at one front end is
 //! gone at all), `timed` (and how soon), `unshareable` (what no server may have), `faults` (servers fail while the clients of `traffic` ask for pages), `forged`
 //! (items of somebody else, made by `forgery` and `item`) and `programs` (the examples in Python and PHP).
@@ -34,24 +34,16 @@ mod forgery;
 mod front_end;
 #[path = "shared_tier/item.rs"]
 mod item;
-#[path = "shared_tier/memcached.rs"]
-mod memcached;
 #[path = "shared_tier/origin.rs"]
 mod origin;
 #[path = "shared_tier/page.rs"]
 mod page;
-#[path = "shared_tier/process.rs"]
-mod process;
 #[path = "shared_tier/programs.rs"]
 mod programs;
 #[path = "shared_tier/purges.rs"]
 mod purges;
-#[path = "shared_tier/redis.rs"]
-mod redis;
 #[path = "shared_tier/sharing.rs"]
 mod sharing;
-#[path = "shared_tier/store.rs"]
-mod store;
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
 mod support;
 #[path = "shared_tier/timed.rs"]

@@ -29,6 +29,7 @@ pub mod message;
 pub mod origin;
 pub mod scenario;
 pub mod script;
+pub mod servers;
 mod socket;
 pub mod unreachable;
 

@@ -2,12 +2,10 @@
 
 use crate::certificates::Authority;
 use crate::front_end::FrontEnd;
-use crate::memcached::Memcached;
 use crate::origin::Origin;
 use crate::page::{HOST, uri};
-use crate::redis::Redis;
-use crate::store::Store;
 use crate::support::PATIENCE;
+use kasoku_testkit::servers::{Memcached, Redis, Store};
 use kasoku_testkit::{FaultProxy, Folder};
 use sha2::{Digest, Sha256};
 use std::os::unix::fs::PermissionsExt;

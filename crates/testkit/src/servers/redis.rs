@@ -1,8 +1,8 @@
 //! Real Redis servers as processes of a test, alone, with replicas or as a cluster, and a client of our own that reads and writes what is in
 //! them.
 
-use crate::process::{LOOK_INTERVAL, Process};
-use crate::support::PATIENCE;
+use super::process::{LOOK_INTERVAL, Process};
+use crate::{Folder, WAIT_MAX};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
@@ -17,12 +17,12 @@ const MASTERS: usize = 3;
 const SOCKET: &str = "redis.sock";
 
 /// A running redis-server, which keeps nothing on disk.
-pub(crate) struct Redis {
+pub struct Redis {
     process: Process,
     port: u16,
     options: Vec<String>,
     /// The file that a node of a cluster needs, and the Unix socket on which we ask.
-    folder: kasoku_testkit::Folder,
+    folder: Folder,
 }
 
 /// What it answers.
@@ -37,19 +37,19 @@ enum Reply {
 
 impl Redis {
     /// A server on a free port of 127.0.0.1. With a certificate among the options, that port is for TLS alone.
-    pub(crate) fn start(options: Vec<String>) -> Self {
+    pub fn start(options: Vec<String>) -> Self {
         Self::with(options)
     }
 
     /// A replica of that server, which has what it has.
-    pub(crate) fn replica_of(primary: &Self) -> Self {
+    pub fn replica_of(primary: &Self) -> Self {
         let replica = Self::with(replica_options(primary));
         replica.until("it has what the primary has", |it| it.info().contains("master_link_status:up"));
         replica
     }
 
     /// Three masters with a replica each, as one cluster.
-    pub(crate) fn cluster() -> Vec<Self> {
+    pub fn cluster() -> Vec<Self> {
         let nodes: Vec<_> = (0..2 * MASTERS).map(|_| Self::node()).collect();
         let mut create = Command::new("redis-cli");
         create.args(["--cluster", "create"]).args(nodes.iter().map(|node| node.address().to_string()));
@@ -77,7 +77,7 @@ impl Redis {
             if !is_low(port) {
                 continue;
             }
-            let folder = kasoku_testkit::Folder::below(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
+            let folder = Folder::new();
             if let Some(child) = spawn(port, &options, folder.path()) {
                 return Self { process: Process::of(child), port, options, folder };
             }
@@ -85,28 +85,30 @@ impl Redis {
         panic!("redis-server got no port");
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    /// Its address, which is for TLS where it was started with a certificate.
+    pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }
 
-    pub(crate) fn process(&self) -> &Process {
+    /// Its process.
+    pub fn process(&self) -> &Process {
         &self.process
     }
 
     /// Kills it with all that it has, and starts it again at the same place, as it was started.
-    pub(crate) fn restart_empty(&self) {
+    pub fn restart_empty(&self) {
         let start = || spawn(self.port, &self.options, self.folder.path()).expect("nobody else took the port");
         self.process.replace(start);
     }
 
     /// A node of a cluster that was killed starts again as the replica of the one that has its part now.
-    pub(crate) fn join_again(&self) {
+    pub fn join_again(&self) {
         self.restart_empty();
         self.until("it is a replica that has what its primary has", Self::has_its_part);
     }
 
     /// Starts again as a replica of that server, whatever it was before.
-    pub(crate) fn restart_as_replica_of(&self, primary: &Self) {
+    pub fn restart_as_replica_of(&self, primary: &Self) {
         let options = replica_options(primary);
         let start = || spawn(self.port, &options, self.folder.path()).expect("nobody else took the port");
         self.process.replace(start);
@@ -114,24 +116,24 @@ impl Redis {
     }
 
     /// It becomes the replica of another one, and has what that has.
-    pub(crate) fn follow(&self, primary: &Self) {
+    pub fn follow(&self, primary: &Self) {
         let port = primary.port.to_string();
         assert_eq!(self.ask(&[b"REPLICAOF", b"127.0.0.1", port.as_bytes()]), Reply::Text("OK".to_owned()));
         self.until("it has what the primary has", |it| it.info().contains("master_link_status:up"));
     }
 
     /// A replica becomes a primary.
-    pub(crate) fn promote(&self) {
+    pub fn promote(&self) {
         assert_eq!(self.ask(&[b"REPLICAOF", b"NO", b"ONE"]), Reply::Text("OK".to_owned()));
     }
 
     /// Whether it is a primary: of all keys, or of a cluster's slots.
-    pub(crate) fn is_primary(&self) -> bool {
+    pub fn is_primary(&self) -> bool {
         self.info().contains("role:master")
     }
 
     /// An item.
-    pub(crate) fn get(&self, name: &str) -> Option<Vec<u8>> {
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         match self.ask(&[b"GET", name.as_bytes()]) {
             Reply::Value(value) => value,
             // Another node of the cluster has such names.
@@ -141,22 +143,22 @@ impl Redis {
     }
 
     /// Whether it has that item; not if it was killed.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         asked(self.folder.path(), &[b"EXISTS", name.as_bytes()]).is_ok_and(|reply| reply == Reply::Number(1))
     }
 
     /// Stores an item.
-    pub(crate) fn set(&self, name: &str, value: &[u8]) {
+    pub fn set(&self, name: &str, value: &[u8]) {
         assert_eq!(self.ask(&[b"SET", name.as_bytes(), value, b"EX", b"600"]), Reply::Text("OK".to_owned()), "{name}");
     }
 
     /// Removes an item.
-    pub(crate) fn delete(&self, name: &str) {
+    pub fn delete(&self, name: &str) {
         self.ask(&[b"DEL", name.as_bytes()]);
     }
 
     /// The names of all items.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let Reply::List(names) = self.ask(&[b"KEYS", b"*"]) else { panic!("no list of names") };
         let name = |reply| match reply {
             Reply::Value(Some(name)) => String::from_utf8(name).unwrap(),
@@ -177,7 +179,7 @@ impl Redis {
     fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         while !is_so(self) {
-            assert!(begun.elapsed() < PATIENCE, "{what}: not so after {PATIENCE:?}");
+            assert!(begun.elapsed() < WAIT_MAX, "{what}: not so after {WAIT_MAX:?}");
             std::thread::sleep(LOOK_INTERVAL);
         }
     }
@@ -204,7 +206,7 @@ fn replica_options(primary: &Redis) -> Vec<String> {
 /// One question on a connection of its own.
 fn asked(folder: &Path, words: &[&[u8]]) -> std::io::Result<Reply> {
     let mut stream = UnixStream::connect(folder.join(SOCKET))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_MAX))?;
     let mut request = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
         request.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
@@ -254,7 +256,7 @@ fn spawn(port: u16, options: &[String], folder: &Path) -> Option<Child> {
     let mut child = command.spawn().expect("redis-server is installed (scripts/install-test-deps --only cargo)");
     let process = format!("process_id:{}\r\n", child.id());
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < WAIT_MAX {
         if child.try_wait().unwrap().is_some() {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Real memcached servers as processes of a test, and a client of our own that reads and writes what is in them.
 
-use crate::process::{LOOK_INTERVAL, Process};
-use crate::support::PATIENCE;
+use super::process::{LOOK_INTERVAL, Process};
+use crate::WAIT_MAX;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 /// A running memcached.
-pub(crate) struct Memcached {
+pub struct Memcached {
     process: Process,
     place: Place,
     item_bytes_max: &'static str,
@@ -30,7 +30,7 @@ enum Stream {
 
 impl Memcached {
     /// A server on a free port of 127.0.0.1, with that `-I`.
-    pub(crate) fn start(item_bytes_max: &'static str) -> Self {
+    pub fn start(item_bytes_max: &'static str) -> Self {
         // Another program may take the port before memcached does.
         for _ in 0..20 {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -43,14 +43,14 @@ impl Memcached {
     }
 
     /// A server on a Unix socket.
-    pub(crate) fn start_at(path: &Path, item_bytes_max: &'static str) -> Self {
+    pub fn start_at(path: &Path, item_bytes_max: &'static str) -> Self {
         let place = Place::Socket(path.to_owned());
         let child = spawn(&place, item_bytes_max).expect("memcached starts on a socket");
         Self { process: Process::of(child), place, item_bytes_max }
     }
 
     /// Its address; none if it has a Unix socket.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
+    pub fn address(&self) -> Option<SocketAddr> {
         match self.place {
             Place::Port(port) => Some(([127, 0, 0, 1], port).into()),
             Place::Socket(_) => None,
@@ -58,16 +58,17 @@ impl Memcached {
     }
 
     /// Kills it with all that it has, and starts it again at the same place.
-    pub(crate) fn restart_empty(&self) {
+    pub fn restart_empty(&self) {
         self.process.replace(|| spawn(&self.place, self.item_bytes_max).expect("nobody else took the place"));
     }
 
-    pub(crate) fn process(&self) -> &Process {
+    /// Its process.
+    pub fn process(&self) -> &Process {
         &self.process
     }
 
     /// An item.
-    pub(crate) fn get(&self, name: &str) -> Option<Vec<u8>> {
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         let said = self.ask(format!("mg {name} v\r\n").as_bytes(), None);
         let (line, rest) = said.split_at(said.iter().position(|byte| *byte == b'\n')? + 1);
         let length = std::str::from_utf8(line).ok()?.strip_prefix("VA ")?.trim_end().parse().ok()?;
@@ -75,24 +76,24 @@ impl Memcached {
     }
 
     /// Whether it has that item.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.ask(format!("mg {name}\r\n").as_bytes(), None).starts_with(b"HD")
     }
 
     /// Stores an item.
-    pub(crate) fn set(&self, name: &str, value: &[u8]) {
+    pub fn set(&self, name: &str, value: &[u8]) {
         let request = [format!("ms {name} {} T600\r\n", value.len()).as_bytes(), value, b"\r\n"].concat();
         let said = self.ask(&request, None);
         assert!(said.starts_with(b"HD"), "{name}: {}", String::from_utf8_lossy(&said));
     }
 
     /// Removes an item.
-    pub(crate) fn delete(&self, name: &str) {
+    pub fn delete(&self, name: &str) {
         self.ask(format!("md {name}\r\n").as_bytes(), None);
     }
 
     /// The names of all items.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let said = self.ask(b"lru_crawler metadump all\r\n", Some("END\r\n"));
         let said = String::from_utf8(said).unwrap();
         assert!(said.ends_with("END\r\n"), "{said}");
@@ -146,7 +147,7 @@ fn spawn(place: &Place, item_bytes_max: &str) -> Option<Child> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("memcached is installed (scripts/install-test-deps --only cargo)");
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < WAIT_MAX {
         if child.try_wait().unwrap().is_some() {
             return None;
         }
@@ -173,12 +174,12 @@ fn connect(place: &Place) -> std::io::Result<Stream> {
     match place {
         Place::Port(port) => {
             let stream = TcpStream::connect(("127.0.0.1", *port))?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(WAIT_MAX))?;
             Ok(Stream::Tcp(stream))
         }
         Place::Socket(path) => {
             let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(WAIT_MAX))?;
             Ok(Stream::Unix(stream))
         }
     }

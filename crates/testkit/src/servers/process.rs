@@ -1,47 +1,48 @@
 //! A server's process, which a test stops, kills and starts again.
 
-use crate::support::PATIENCE;
+use crate::WAIT_MAX;
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The pause between two looks at a process.
-pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A running server. Killed on drop, also while it is stopped.
-pub(crate) struct Process(Mutex<Child>);
+pub struct Process(Mutex<Child>);
 
 impl Process {
-    pub(crate) fn of(child: Child) -> Self {
+    /// A process that was started.
+    pub fn of(child: Child) -> Self {
         Self(Mutex::new(child))
     }
 
     /// Stops it (SIGSTOP), so that it answers nothing.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.signal(Signal::STOP);
         // A thread that runs on another core goes on for a moment.
         let begun = Instant::now();
         while !self.is_stopped() {
-            assert!(begun.elapsed() < PATIENCE, "it does not stop");
+            assert!(begun.elapsed() < WAIT_MAX, "it does not stop");
             std::thread::sleep(LOOK_INTERVAL);
         }
     }
 
     /// Lets it go on.
-    pub(crate) fn go_on(&self) {
+    pub fn go_on(&self) {
         self.signal(Signal::CONT);
     }
 
     /// Kills it with all that it has.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         let mut child = self.child();
         let _ = child.kill();
         let _ = child.wait();
     }
 
     /// Kills it, and has another one in its place.
-    pub(crate) fn replace(&self, spawn: impl FnOnce() -> Child) {
+    pub fn replace(&self, spawn: impl FnOnce() -> Child) {
         let mut child = self.child();
         let _ = child.kill();
         let _ = child.wait();

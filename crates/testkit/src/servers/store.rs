@@ -1,25 +1,29 @@
 //! A server of the shared tier, of either kind.
 
-use crate::memcached::Memcached;
-use crate::process::Process;
-use crate::redis::Redis;
+use super::memcached::Memcached;
+use super::process::Process;
+use super::redis::Redis;
 use std::net::SocketAddr;
 
-pub(crate) enum Store {
+/// A server of either kind.
+pub enum Store {
+    /// A memcached.
     Memcached(Memcached),
+    /// A Redis.
     Redis(Redis),
 }
 
 impl Store {
     /// Its address; none if it has a Unix socket.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
+    pub fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::Memcached(memcached) => memcached.address(),
             Self::Redis(redis) => Some(redis.address()),
         }
     }
 
-    pub(crate) fn redis(&self) -> &Redis {
+    /// The Redis that it is.
+    pub fn redis(&self) -> &Redis {
         match self {
             Self::Memcached(_) => panic!("it is a memcached"),
             Self::Redis(redis) => redis,
@@ -27,22 +31,22 @@ impl Store {
     }
 
     /// Stops it (SIGSTOP), so that it answers nothing.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.process().stop();
     }
 
     /// Lets it go on.
-    pub(crate) fn go_on(&self) {
+    pub fn go_on(&self) {
         self.process().go_on();
     }
 
     /// Kills it with all that it has.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         self.process().kill();
     }
 
     /// Kills it with all that it has, and starts it again at the same place.
-    pub(crate) fn restart_empty(&self) {
+    pub fn restart_empty(&self) {
         match self {
             Self::Memcached(memcached) => memcached.restart_empty(),
             Self::Redis(redis) => redis.restart_empty(),
@@ -50,7 +54,7 @@ impl Store {
     }
 
     /// An item.
-    pub(crate) fn get(&self, name: &str) -> Option<Vec<u8>> {
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         match self {
             Self::Memcached(memcached) => memcached.get(name),
             Self::Redis(redis) => redis.get(name),
@@ -58,7 +62,7 @@ impl Store {
     }
 
     /// Whether it has that item.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         match self {
             Self::Memcached(memcached) => memcached.has(name),
             Self::Redis(redis) => redis.has(name),
@@ -66,7 +70,7 @@ impl Store {
     }
 
     /// Stores an item.
-    pub(crate) fn set(&self, name: &str, value: &[u8]) {
+    pub fn set(&self, name: &str, value: &[u8]) {
         match self {
             Self::Memcached(memcached) => memcached.set(name, value),
             Self::Redis(redis) => redis.set(name, value),
@@ -74,7 +78,7 @@ impl Store {
     }
 
     /// Removes an item.
-    pub(crate) fn delete(&self, name: &str) {
+    pub fn delete(&self, name: &str) {
         match self {
             Self::Memcached(memcached) => memcached.delete(name),
             Self::Redis(redis) => redis.delete(name),
@@ -82,7 +86,7 @@ impl Store {
     }
 
     /// The names of all items.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         match self {
             Self::Memcached(memcached) => memcached.names(),
             Self::Redis(redis) => redis.names(),
