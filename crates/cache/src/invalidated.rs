@@ -2,7 +2,12 @@
 
 use kasoku_shared::purge_log::Delivery;
 use kasoku_store::disk::{Durability, NotDurable};
+use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// How long a host waits for [`Told::wait`]: all servers of the shared tier, or all peers, are asked at once, and each answers within its timeout or
+/// not at all.
+pub const TOLD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A removal may be undone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -80,7 +80,7 @@ pub use entry::{Entry, Meta};
 pub use external_body::ExternalBody;
 pub use fill::{FillEvent, FillReader, Joined};
 pub use generations::{Purge, PurgeScope, PurgeScopeError};
-pub use invalidated::{Invalidated, Told, Uncertain};
+pub use invalidated::{Invalidated, TOLD_TIMEOUT, Told, Uncertain};
 pub use key::Key;
 pub use lookup::Lookup;
 pub use possible_changes::DeferredDrop;
@@ -170,35 +170,26 @@ impl Cache {
     /// `host_field_bytes` for each field. There, each `Policy::rules` is another application: what is known of a key's failures and refusals
     /// under one is not used for another.
     pub fn for_host(limits: CacheLimits, host_field_bytes: u64) -> Self {
-        match Self::build_for_host::<Infallible>(limits, host_field_bytes, |_, _| Ok(None)) {
+        let budget = Budget::for_host(limits.memory_bytes_max, host_field_bytes);
+        let has_applications = host_field_bytes > 0;
+        match Self::build::<Infallible>(limits, budget, (true, has_applications), None, |_, _| Ok(None)) {
             Ok(cache) => cache,
             Err(never) => match never {},
         }
     }
 
-    /// The same with a disk tier below the memory.
+    /// The same with tiers below the memory: see [`Cache::with_tiers`].
     ///
     /// # Errors
     /// As of [`Cache::with_tiers`].
-    pub fn for_host_with_disk(
+    pub fn for_host_with_tiers(
         limits: CacheLimits,
         host_field_bytes: u64,
-        options: DiskOptions,
+        tiers: Tiers,
         clock: Clock,
     ) -> io::Result<Self> {
-        Self::build_for_host(limits, host_field_bytes, |generations, memory| {
-            DiskTier::start(limits, options, (clock, None), generations, memory).map(Some)
-        })
-    }
-
-    fn build_for_host<E>(
-        limits: CacheLimits,
-        host_field_bytes: u64,
-        disk: impl FnOnce(&Arc<Generations>, &Arc<Memory<Arc<Resource>>>) -> Result<Option<DiskTier>, E>,
-    ) -> Result<Self, E> {
         let budget = Budget::for_host(limits.memory_bytes_max, host_field_bytes);
-        let has_applications = host_field_bytes > 0;
-        Self::build(limits, budget, (true, has_applications), None, disk)
+        Self::build_tiers(limits, budget, host_field_bytes > 0, tiers, clock)
     }
 
     /// A cache with a disk tier below its memory: see [`Cache::with_tiers`].
@@ -214,10 +205,19 @@ impl Cache {
     /// # Errors
     /// A thread of the disk tier can't be started. A directory that can't be used is no error: see [`Cache::disk_status`].
     pub fn with_tiers(limits: CacheLimits, tiers: Tiers, clock: Clock) -> io::Result<Self> {
+        Self::build_tiers(limits, Budget::new(limits.memory_bytes_max), false, tiers, clock)
+    }
+
+    fn build_tiers(
+        limits: CacheLimits,
+        budget: Arc<Budget>,
+        has_applications: bool,
+        tiers: Tiers,
+        clock: Clock,
+    ) -> io::Result<Self> {
         let Tiers { keeps_in_memory, disk, exchange } = tiers;
         let others = exchange.clone().map(|exchange| OtherCaches::new(exchange, clock.clone()));
-        let budget = Budget::new(limits.memory_bytes_max);
-        Self::build(limits, budget, (keeps_in_memory, false), others, |generations, memory| {
+        Self::build(limits, budget, (keeps_in_memory, has_applications), others, |generations, memory| {
             disk.map(|options| DiskTier::start(limits, options, (clock, exchange), generations, memory)).transpose()
         })
     }

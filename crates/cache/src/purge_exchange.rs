@@ -88,6 +88,15 @@ impl Cache {
         }
     }
 
+    /// Whether each server of the shared tier, or each peer, can be reached at present. So can they all without either.
+    pub fn reaches_all_others(&self) -> bool {
+        match self.purge_exchange() {
+            Some(PurgeExchange::Tier(tier)) => tier.status().servers.iter().all(|server| server.is_usable),
+            Some(PurgeExchange::Peers(peers)) => peers.status().peers.iter().all(|peer| peer.is_up),
+            None => true,
+        }
+    }
+
     /// Carries out a purge, and has all other caches told of it.
     pub(crate) fn purge_everywhere(
         &self,

@@ -3,7 +3,7 @@
 use crate::build_error::BuildError;
 use crate::clock::Clock;
 use kasoku_cache::disk::{Admission, DiskOptions, DiskState, SIZE_BYTES_DEFAULT, SIZE_BYTES_MIN};
-use kasoku_cache::{Cache, CacheLimits};
+use kasoku_cache::{Cache, CacheLimits, Tiers};
 use std::path::PathBuf;
 
 /// Where responses are kept on disk, and how much of it they may take: see [`CacheBuilder::disk`](crate::CacheBuilder::disk).
@@ -59,7 +59,8 @@ impl DiskTier {
         if self.options.size_bytes < SIZE_BYTES_MIN {
             return Err(BuildError::TooLittleDisk);
         }
-        let cache = Cache::for_host_with_disk(limits, host_field_bytes, self.options, clock.clone())
+        let tiers = Tiers { disk: Some(self.options), ..Tiers::default() };
+        let cache = Cache::for_host_with_tiers(limits, host_field_bytes, tiers, clock.clone())
             .map_err(|error| BuildError::Disk(format!("its threads can't be started: {error}")))?;
         // The tier itself would try again. But whoever begins a layer should learn at once that its directory can't be used.
         match cache.disk_status().map(|status| status.state) {

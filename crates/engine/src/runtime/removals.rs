@@ -1,13 +1,8 @@
 //! Waits until what was removed from the cache can't come back, and until other front ends can know of it.
 
 use kasoku_cache::disk::DISK_TIMEOUT;
-use kasoku_cache::{Invalidated, Uncertain};
-use std::time::Duration;
+use kasoku_cache::{Invalidated, TOLD_TIMEOUT, Uncertain};
 use tokio::time::timeout;
-
-/// How long the servers of the shared tier are waited for, or the peers. All are asked at once, and each answers within its timeout or not at
-/// all.
-const TOLD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What was removed may come back.
 #[derive(Debug)]
