@@ -75,18 +75,19 @@
 //!
 //! - What is read is what was written. Each chunk is compared with its checksum before any byte of it leaves. Damaged responses are misses;
 //!   where a later chunk of a large body is damaged, the body ends with an error, so that the server cuts the connection.
-//! - A purge holds. Its future ends when the purge is on disk, and is an error where that can't be done. What an unsafe request has made invalid
-//!   is on disk before that request is answered.
+//! - A purge holds. Its future ends when the purge is on disk, and is an error where that can't be done. The answer to an unsafe request waits in
+//!   the same way for what it has made invalid, and goes out in any case.
 //! - A disk that fails, is full or does not answer within five seconds costs no visitor an error, except within a large body: the application
 //!   answers. Only a directory that can't be used at the beginning is an error, of [`CacheBuilder::build`].
 //! - A body above 1 MiB stays on disk and is read while it is sent. One that memory does not take (`CacheBuilder::object_bytes_max`) goes to disk
 //!   while it comes, up to a quarter of the directory's size.
 //!
 //! One process at a time uses a directory: a second one gets an error until the first has called `CacheHandle::stop_disk`, has dropped all of
-//! the layer, or has ended. After a restart, responses are found as the index is read: most of it within the first second.
+//! the layer and its responses, or has ended. After a restart, responses are found as the index is read: most of it within the first second.
 //!
-//! What is stored outlives the code that has made it. Responses are used again if the cache is told the same lifetimes, keys and version
-//! (`DiskTier::version`); a program that layers several applications names them (`CacheLayer::named_application`).
+//! What is stored outlives the code that has made it. Responses are used again in an application with the same name
+//! (`CacheLayer::named_application`), if the cache is told the same lifetimes, keys and version (`DiskTier::version`). Those of an application without a
+//! name last as long as the process.
 //!
 //! # What the layer does not do
 //!

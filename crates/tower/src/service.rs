@@ -69,8 +69,8 @@ impl CacheLayer {
 #[cfg(feature = "disk")]
 impl CacheLayer {
     /// A layer for the services of the application with this name: two calls with one name make layers of one application. After a restart, an
-    /// application finds the responses of the one with its name. Without a name, only the first application of a layer finds its
-    /// responses again: which one a further one is depends on the order of the calls. So a program of several applications names all of them.
+    /// application finds the responses of the one with its name. The responses of an application without a name last as long as the process:
+    /// after a restart, nothing tells which application they were of.
     pub fn named_application(&self, name: &str) -> ApplicationLayer {
         ApplicationLayer { shared: self.shared.clone(), policy: self.shared.policy_of_the_application(name) }
     }

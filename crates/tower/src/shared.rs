@@ -51,23 +51,22 @@ impl Shared {
         waited.ok()
     }
 
-    /// The policy of one more application. No response of one is used for another: the same URI may be another page there. The first finds its
-    /// responses again that an earlier process has left on disk. Which one a further one is depends on the order of calls.
+    /// The policy of one more application. No response of one is used for another: the same URI may be another page there. Nor is one that an
+    /// earlier process has left on disk: which application had the number there depends on the order of calls.
     pub(crate) fn policy_of_an_application(&self) -> Arc<Policy> {
         let number = self.applications.fetch_add(1, Ordering::Relaxed);
-        let process = if number == 0 { 0 } else { self.of_this_process };
-        self.policy_of("", process, number)
+        self.policy_of(("number", self.of_this_process, number))
     }
 
     /// The policy of the application with this name.
     #[cfg(feature = "disk")]
     pub(crate) fn policy_of_the_application(&self, name: &str) -> Arc<Policy> {
-        self.policy_of(name, 0, 0)
+        self.policy_of(("name", name))
     }
 
-    fn policy_of(&self, name: &str, process: u64, number: u64) -> Arc<Policy> {
+    fn policy_of(&self, application: impl Hash) -> Arc<Policy> {
         let mut hasher = StableHasher::default();
-        (self.rules.fingerprint, name, process, number).hash(&mut hasher);
+        (self.rules.fingerprint, application).hash(&mut hasher);
         Arc::new(Policy { rules: hasher.finish(), ..self.rules.policy.clone() })
     }
 }

@@ -40,7 +40,7 @@ fn site(path: &Path, answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + 
 
 /// A site that knows all that an earlier process has left.
 fn loaded(builder: CacheBuilder, answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static) -> Site {
-    let site = Site::built(builder, None, answer);
+    let site = Site::layered(builder, |cache| cache.named_application("site"), None, answer);
     is_loaded(&site.handle);
     site
 }
@@ -473,33 +473,43 @@ async fn what_other_rules_have_stored_is_not_used() {
     }
 }
 
+/// Two applications with the same URI take turns in one place of the cache, so in each process one of them is asked. It has to answer itself
+/// unless an earlier process has left the response of the very same application.
 #[tokio::test]
-async fn applications_find_their_own_responses_again_by_name() {
+async fn only_an_application_with_its_name_finds_its_responses_again() {
     let folder = tempfile::tempdir().unwrap();
-    // Two applications with the same URI take turns in one place of the cache, so that each has a URI of its own here.
-    for (names, asked) in [(["shop", "blog"], 4), (["blog", "shop"], 2)] {
+    // The names of the applications that are layered, the one that is asked, and whether it finds its response.
+    let processes = [
+        (vec![None, None], 0, false),
+        (vec![None, None], 1, false),
+        (vec![None, Some("")], 1, false),
+        (vec![Some(""), None], 0, true),
+        (vec![Some(""), None], 1, false),
+        (vec![Some("shop"), Some("blog")], 0, false),
+        (vec![Some("blog"), Some("shop")], 1, true),
+        (vec![Some("blog"), Some("shop")], 0, false),
+    ];
+    for (process, (names, asked, is_found)) in processes.into_iter().enumerate() {
         let (cache, handle) = builder().disk(tier(folder.path())).build().unwrap();
         is_loaded(&handle);
         let calls = counter();
-        let application = || {
-            let calls = calls.clone();
-            service_fn(move |_: http::Request<Body>| {
-                next(&calls);
-                async move { Ok::<_, Infallible>(page("max-age=60", "hello")) }
+        let services: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let (calls, body) = (calls.clone(), format!("of {name:?} in any process"));
+                let application = service_fn(move |_: http::Request<Body>| {
+                    next(&calls);
+                    let answer = page("max-age=60", &body);
+                    async move { Ok::<_, Infallible>(answer) }
+                });
+                name.map_or_else(|| cache.application(), |name| cache.named_application(name)).layer(application)
             })
-        };
-        for name in names {
-            let service = cache.named_application(name).layer(application());
-            support::ask(service, request(&format!("/{name}")).body(Body::empty()).unwrap()).await;
-        }
-        // Without names, nothing tells the second application from others.
-        for target in ["/first", "/second"] {
-            let service = cache.layer(application());
-            support::ask(service, request(target).body(Body::empty()).unwrap()).await;
-        }
+            .collect();
+        let answer = support::ask(services[asked].clone(), request("/").body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.body, format!("of {:?} in any process", names[asked]), "process {process}");
+        assert_eq!(count(&calls), usize::from(!is_found), "process {process}");
         support::settled(&handle).await;
         handle.stop_disk();
-        assert_eq!(count(&calls), if asked == 4 { 4 } else { 1 });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Asks the shared tier for the response of a fill, and waits while another front end asks the origin for it.
 //!
-//! Of all that this crate does, this alone has timers and tasks, and so needs a runtime of tokio, as the connections to the servers do.
+//! It has timers and tasks, and so needs a runtime of tokio, as the connections to the servers do.
 
 use super::Items;
 use crate::{Entry, FillWriter};
@@ -53,25 +53,36 @@ impl FillWriter {
         let until = Instant::now().checked_add(fill_wait_max / 2);
         let lookup_timeout = items.tier().backend().operation_timeout() + LOOKUP_SLACK;
         let mut deadline = Instant::now() + lookup_timeout;
-        let (mut pause, mut was_held, mut lease) = (POLL_PAUSE_MIN, false, None);
+        let (mut pause, mut was_held, mut lease, mut is_over) = (POLL_PAUSE_MIN, false, None, false);
         let mut looked_up = timeout_at(deadline, writer.find_shared(items, now())).await;
         loop {
             let Ok((found, name)) = looked_up else { return Asked::Nothing(writer, lease) };
             match found {
-                Ok(item) => match timeout(CHUNKS_TIMEOUT, item.complete(items, &name)).await {
-                    Ok(Ok(response)) => match writer.on_shared(response, items, now()) {
-                        Ok((entry, reason)) => return Asked::Response(entry, reason),
-                        Err(unanswered) => writer = unanswered,
-                    },
-                    Ok(Err(_)) => {}
-                    Err(_) => return Asked::Nothing(writer, lease),
-                },
+                Ok(item) => {
+                    let begun = Instant::now();
+                    match timeout(CHUNKS_TIMEOUT, item.complete(items, &name)).await {
+                        Ok(Ok(response)) => match writer.on_shared(response, items, now()) {
+                            Ok((entry, reason)) => return Asked::Response(entry, reason),
+                            Err(unanswered) => writer = unanswered,
+                        },
+                        Ok(Err(_)) => {}
+                        Err(_) => return Asked::Nothing(writer, lease),
+                    }
+                    deadline += begun.elapsed();
+                }
                 // One timeout is enough: the lease would be in the next server, which may fail as well.
                 Err(Because::Ground(Ground::SharedFailed)) => return Asked::Nothing(writer, lease),
                 Err(_) => {}
             }
-            if lease.is_some() || writer.is_poisoned() || until.is_some_and(|until| Instant::now() >= until) {
+            is_over |= lease.is_some() || writer.is_poisoned() || until.is_some_and(|until| Instant::now() >= until);
+            if is_over {
                 return Asked::Nothing(writer, lease);
+            }
+            // Also where an item is there that may not be used, such as one from before a purge.
+            if was_held {
+                sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
+                pause = (pause * 2).min(POLL_PAUSE_MAX);
+                deadline = Instant::now() + lookup_timeout;
             }
             // What has come since the first look-up is found by the second one, which does not wait for the lease: the two take one round trip.
             let leased;
@@ -82,19 +93,12 @@ impl FillWriter {
             );
             match leased {
                 Leased::Granted(granted) => lease = Some(HeldLease::of(granted)),
-                Leased::Held => {
-                    was_held = true;
-                    if !matches!(looked_up, Ok((Ok(_), _))) {
-                        sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
-                        pause = (pause * 2).min(POLL_PAUSE_MAX);
-                        deadline = Instant::now() + lookup_timeout;
-                    }
-                }
+                Leased::Held => was_held = true,
                 Leased::Lost(lost) => {
                     in_the_background(async move { lost.release().await });
-                    return Asked::Nothing(writer, None);
+                    is_over = true;
                 }
-                Leased::Pass | Leased::Unknown => return Asked::Nothing(writer, None),
+                Leased::Pass | Leased::Unknown => is_over = true,
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Tests that a page that nobody has costs the origin one request, however many front ends are asked for it at once.
 
-use crate::fleet::{Fleet, Kind, Setup};
+use crate::fleet::{Fleet, Kind, PURGE_BOUND, Setup};
+use crate::front_end::Scope;
 use crate::page::HOST;
 use rustix::process::Signal;
 use std::io::Write;
@@ -37,6 +38,28 @@ fn is_fetched_once(kind: Kind) {
             }
         });
         fleet.origin.asked(&target) == 1
+    };
+    assert!((0..TRIES).any(is_fetched_once), "each time by several front ends");
+}
+
+/// The item from before the purge stays in the server until the new one takes its place. Who finds it waits all the same.
+#[test]
+fn a_purged_page_is_fetched_once_for_all_front_ends() {
+    let fleet = Fleet::start(Setup { shared: "timeout = \"300ms\"", ..Setup::PLAIN });
+    let is_fetched_once = |_| {
+        let (target, _) = fleet.shared_page("slow", 3000);
+        let asked = fleet.origin.asked(&target);
+        fleet.origin.change(&target);
+        fleet.front_ends[0].purge(Scope::Key(&target), false);
+        std::thread::sleep(PURGE_BOUND);
+        std::thread::scope(|scope| {
+            for front_end in &fleet.front_ends {
+                for _ in 0..clients() {
+                    scope.spawn(|| assert_eq!(front_end.get(&target).version(&target, ""), 2));
+                }
+            }
+        });
+        fleet.origin.asked(&target) == asked + 1
     };
     assert!((0..TRIES).any(is_fetched_once), "each time by several front ends");
 }

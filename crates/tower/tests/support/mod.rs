@@ -5,7 +5,7 @@ use axum::response::IntoResponse;
 use http::header::{CACHE_CONTROL, HeaderName};
 use http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri};
 use kasoku_semantics::time::Now;
-use kasoku_tower::{CacheBody, CacheBuilder, CacheHandle, CacheLayer, CacheService, Scheme};
+use kasoku_tower::{ApplicationLayer, CacheBody, CacheBuilder, CacheHandle, CacheLayer, CacheService, Scheme};
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -61,6 +61,16 @@ impl Site {
         gate: Option<Arc<Semaphore>>,
         answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static,
     ) -> Self {
+        Self::layered(builder, CacheLayer::application, gate, answer)
+    }
+
+    /// An application that the layer knows by that call.
+    pub(crate) fn layered(
+        builder: CacheBuilder,
+        layer: impl FnOnce(&CacheLayer) -> ApplicationLayer,
+        gate: Option<Arc<Semaphore>>,
+        answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static,
+    ) -> Self {
         let calls = counter();
         let counted = calls.clone();
         let application = service_fn(move |request: Request<Body>| {
@@ -76,7 +86,7 @@ impl Site {
             }
         });
         let (cache, handle) = builder.build().unwrap();
-        let service = cache.layer(BoxCloneSyncService::new(application));
+        let service = layer(&cache).layer(BoxCloneSyncService::new(application));
         Self { service, handle, calls, clock: CLOCK.with(Clone::clone) }
     }
 
