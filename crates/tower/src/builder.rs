@@ -5,12 +5,17 @@ use crate::clock::{self, Clock};
 #[cfg(feature = "disk")]
 use crate::disk::DiskTier;
 use crate::handle::CacheHandle;
+#[cfg(feature = "peers")]
+use crate::peers::Peers;
 use crate::rules::{Authorities, Client, HasExtension, Identify, KeepExtension, Rules, Scheme, TagsOf, Visitor};
 use crate::service::CacheLayer;
 use crate::shared::Shared;
+#[cfg(feature = "shared")]
+use crate::shared_tier::SharedTier;
+use crate::tiers::WantedTiers;
 use http::{Extensions, HeaderName, request};
+use kasoku_cache::CacheLimits;
 use kasoku_cache::stable_hasher::StableHasher;
-use kasoku_cache::{Cache, CacheLimits};
 use kasoku_semantics::effective_uri::QueryKey;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
@@ -57,8 +62,7 @@ pub struct CacheBuilder {
     writes_cache_status: bool,
     fills_max: usize,
     fill_wait_max: Duration,
-    #[cfg(feature = "disk")]
-    disk: Option<DiskTier>,
+    tiers: WantedTiers,
     clock: Clock,
 }
 
@@ -88,8 +92,7 @@ impl CacheBuilder {
             writes_cache_status: true,
             fills_max: FILLS_MAX,
             fill_wait_max: FILL_WAIT_MAX,
-            #[cfg(feature = "disk")]
-            disk: None,
+            tiers: WantedTiers::default(),
             clock: clock::system(),
         }
     }
@@ -260,7 +263,7 @@ impl CacheBuilder {
     }
 
     /// Keeps responses on disk as well: those that memory has no room for, and all of them after a restart. See [`DiskTier`], and "The disk
-    /// tier" at the [crate]. Default: memory alone.
+    /// tier" at the [crate]. Default: none.
     ///
     /// ```
     /// use kasoku_tower::{CacheLayer, DiskTier};
@@ -270,7 +273,30 @@ impl CacheBuilder {
     /// ```
     #[cfg(feature = "disk")]
     pub fn disk(mut self, tier: DiskTier) -> Self {
-        self.disk = Some(tier);
+        self.tiers.disk = Some(tier);
+        self
+    }
+
+    /// Keeps responses in memcached servers or in Redis as well, which several processes share: see [`SharedTier`], and "Several processes" at the
+    /// [crate]. Default: none.
+    ///
+    /// ```
+    /// use kasoku_tower::{CacheLayer, SharedTier};
+    ///
+    /// let builder = CacheLayer::builder().shared(SharedTier::redis(["redis://10.0.0.1"]));
+    /// # let _ = builder;
+    /// ```
+    #[cfg(feature = "shared")]
+    pub fn shared(mut self, tier: SharedTier) -> Self {
+        self.tiers.shared = Some(tier);
+        self
+    }
+
+    /// Tells other processes of purges, and hears of theirs, without servers between them: see [`Peers`], and "Several processes" at the
+    /// [crate]. Not beside a shared tier, which does that too. Default: none.
+    #[cfg(feature = "peers")]
+    pub fn peers(mut self, peers: Peers) -> Self {
+        self.tiers.peers = Some(peers);
         self
     }
 
@@ -283,8 +309,10 @@ impl CacheBuilder {
 
     /// Makes the layer, and the handle by which responses are purged.
     ///
+    /// With a shared tier or peers, this blocks until each server or peer was asked for its purges, for a second at most.
+    ///
     /// # Errors
-    /// The application has not said what the cache must know, or has said what can't be; or the directory of the disk tier can't be used.
+    /// The application has not said what the cache must know, or has said what can't be; or the tiers that it wants can't be used.
     pub fn build(self) -> Result<(CacheLayer, CacheHandle), BuildError> {
         let authorities = self.spelled_authorities()?;
         if self.memory_bytes < MEMORY_BYTES_MIN {
@@ -304,6 +332,7 @@ impl CacheBuilder {
             object_bytes_max: self.object_bytes_max.unwrap_or(self.memory_bytes / OBJECT_SHARE).min(self.memory_bytes),
         };
         let fingerprint = self.fingerprint();
+        let (cache, follower) = self.tiers.open(limits, MAPPED_FIELD_BYTES, &self.clock)?;
         let rules = Rules {
             scheme: self.scheme,
             authorities,
@@ -319,24 +348,15 @@ impl CacheBuilder {
             fill_wait_max: self.fill_wait_max,
             fingerprint,
         };
-        #[cfg(feature = "disk")]
-        let cache = match self.disk {
-            Some(tier) => tier.open(limits, MAPPED_FIELD_BYTES, &self.clock)?,
-            None => Cache::for_host(limits, MAPPED_FIELD_BYTES),
-        };
-        #[cfg(not(feature = "disk"))]
-        let cache = Cache::for_host(limits, MAPPED_FIELD_BYTES);
-        let shared = Arc::new(Shared::new(cache, rules, self.clock));
+        let shared = Arc::new(Shared::new(cache, rules, self.clock, follower));
         Ok((CacheLayer::new(shared.clone()), CacheHandle::new(shared)))
     }
 
-    /// See [`Rules::fingerprint`]. Stored responses outlive the process, so the hash must be the same in the next one.
+    /// See [`Rules::fingerprint`]. Other processes use what is stored, now or after a restart, so the hash must be the same there.
     fn fingerprint(&self) -> u64 {
         let mut hasher = StableHasher::default();
         let functions = (self.identify.is_some(), self.client.is_some(), self.tags.is_some(), self.kept.len());
-        (&self.policy, &self.query, functions).hash(&mut hasher);
-        #[cfg(feature = "disk")]
-        self.disk.as_ref().map(DiskTier::named_version).hash(&mut hasher);
+        (&self.policy, &self.query, functions, self.tiers.versions()).hash(&mut hasher);
         hasher.finish()
     }
 

@@ -20,9 +20,15 @@ pub(crate) enum Count {
     Refreshes,
     /// Responses that were stored.
     Stored,
+    /// Fills that the shared tier has answered.
+    SharedHits,
+    /// Responses that were written to the shared tier.
+    SharedStored,
+    /// Responses that were stored and not written there.
+    SharedRefused,
 }
 
-const COUNTS: usize = Count::Stored as usize + 1;
+const COUNTS: usize = Count::SharedRefused as usize + 1;
 
 #[repr(align(128))]
 #[derive(Default)]

@@ -1,9 +1,8 @@
 //! The disk tier of a layer: its directory, and what may be in it.
 
 use crate::build_error::BuildError;
-use crate::clock::Clock;
+use kasoku_cache::Cache;
 use kasoku_cache::disk::{Admission, DiskOptions, DiskState, SIZE_BYTES_DEFAULT, SIZE_BYTES_MIN};
-use kasoku_cache::{Cache, CacheLimits, Tiers};
 use std::path::PathBuf;
 
 /// Where responses are kept on disk, and how much of it they may take: see [`CacheBuilder::disk`](crate::CacheBuilder::disk).
@@ -39,7 +38,7 @@ impl DiskTier {
     ///
     /// The cache compares what it was told as data, such as lifetimes, with what it was told when a response was stored. It can't compare
     /// functions, nor the application itself. A release that answers a URI otherwise, or gives it other [tags](crate::CacheBuilder::tags),
-    /// names another version, or purges what has changed.
+    /// names another version, or purges what has changed. Where there is a shared tier, its version counts as well.
     ///
     /// ```
     /// let tier = kasoku_tower::DiskTier::new("/var/cache/blog").version(env!("CARGO_PKG_VERSION"));
@@ -54,18 +53,20 @@ impl DiskTier {
         &self.version
     }
 
-    /// Opens the directory. `host_field_bytes`: see [`Cache::for_host`].
-    pub(crate) fn open(self, limits: CacheLimits, host_field_bytes: u64, clock: &Clock) -> Result<Cache, BuildError> {
+    /// What the cache has to know of it.
+    pub(crate) fn checked(self) -> Result<DiskOptions, BuildError> {
         if self.options.size_bytes < SIZE_BYTES_MIN {
             return Err(BuildError::TooLittleDisk);
         }
-        let tiers = Tiers { disk: Some(self.options), ..Tiers::default() };
-        let cache = Cache::for_host_with_tiers(limits, host_field_bytes, tiers, clock.clone())
-            .map_err(|error| BuildError::Disk(format!("its threads can't be started: {error}")))?;
-        // The tier itself would try again. But whoever begins a layer should learn at once that its directory can't be used.
-        match cache.disk_status().map(|status| status.state) {
-            Some(DiskState::Failed(why)) => Err(BuildError::Disk(why)),
-            _ => Ok(cache),
-        }
+        Ok(self.options)
+    }
+}
+
+/// Refuses a new cache whose directory can't be used. The disk tier itself would try again. But whoever begins a layer should learn at once that its
+/// directory can't be used.
+pub(crate) fn check_directory(cache: &Cache) -> Result<(), BuildError> {
+    match cache.disk_status().map(|status| status.state) {
+        Some(DiskState::Failed(why)) => Err(BuildError::Disk(why)),
+        _ => Ok(()),
     }
 }

@@ -4,11 +4,13 @@ use crate::body::BoxError;
 use crate::counts::Count;
 use crate::message::{content_length, fields, outgoing, response_head};
 use crate::shared::Shared;
+use crate::shared_fills::{ask, share};
 use crate::timer::in_time;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 use kasoku_cache::disk::DISK_TIMEOUT;
+use kasoku_cache::shared::{Asked, HeldLease};
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{BodyWriter, Entry, FillReader, FillWriter, Verdict};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
@@ -62,25 +64,43 @@ where
     R: Body<Data = Bytes> + Send + 'static,
     R::Error: Into<BoxError>,
 {
-    /// Begins the task. `None`: too many fills run, or there is no runtime. Then the requests that wait for this fill call the application themselves.
-    pub(crate) fn spawn(self, writer: FillWriter) -> Option<oneshot::Receiver<FirstClientEvent<R, S::Error>>> {
+    /// Begins the task. `None`: too many fills run, or there is no runtime. Then the requests that wait for this fill call the application
+    /// themselves. `counted`: what a call to the application counts as.
+    pub(crate) fn spawn(
+        self,
+        writer: FillWriter,
+        counted: Count,
+    ) -> Option<oneshot::Receiver<FirstClientEvent<R, S::Error>>> {
         let (Ok(permit), Ok(runtime)) = (self.shared.fills.clone().try_acquire_owned(), Handle::try_current()) else {
             writer.release(Reason::PassRule);
             return None;
         };
         let (events, event) = oneshot::channel();
         runtime.spawn(async move {
-            self.run(writer, events).await;
+            self.run(writer, counted, events).await;
             drop(permit);
         });
         Some(event)
     }
 
-    async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent<R, S::Error>>) {
+    async fn run(self, mut writer: FillWriter, counted: Count, events: oneshot::Sender<FirstClientEvent<R, S::Error>>) {
         if self.is_set_aside {
             writer.pass_if_private();
         }
+        let lease = match ask(&self.shared, writer).await {
+            Asked::Response(entry, reason) => {
+                self.shared.counts.add(Count::SharedHits);
+                let _ = events.send(FirstClientEvent::Stored(entry, reason));
+                return;
+            }
+            Asked::Nothing(unanswered, lease) => {
+                writer = unanswered;
+                lease
+            }
+        };
+        self.shared.counts.add(counted);
         for _ in 0..ASKS_MAX {
+            let asked = writer.request().clone();
             let request_time = self.shared.now();
             let sent = writer.prepare();
             let Some(request) = outgoing(&sent, &self.kept) else { return writer.release(Reason::PassUrl) };
@@ -110,13 +130,17 @@ where
                 Verdict::Write(body_writer) => {
                     let first_head = body_writer.first_head(&sent, &head);
                     let _ = events.send(FirstClientEvent::Shared(body_writer.reader(), Box::new(first_head)));
-                    return pump(&self.shared, body, body_writer, &head).await;
+                    return pump(&self.shared, body, body_writer, &head, lease).await;
                 }
                 Verdict::Settled(entry, reason) => {
+                    if reason == Reason::Revalidated {
+                        share(&self.shared, asked, entry.clone(), None);
+                    }
                     let _ = events.send(FirstClientEvent::Stored(entry, reason));
                     return;
                 }
                 Verdict::Private(reason) => {
+                    HeldLease::pass(lease);
                     let response = Box::new(Response::from_parts(parts, body));
                     let _ = events.send(FirstClientEvent::Private(response, reason));
                     return;
@@ -132,7 +156,13 @@ where
 
 /// Carries the body into the fill. A body that breaks off, or has another length than the head says, is not stored, apart from what has come of a
 /// part that goes to disk.
-async fn pump<R: Body<Data = Bytes>>(shared: &Shared, body: R, mut writer: BodyWriter, head: &ResponseHead) {
+async fn pump<R: Body<Data = Bytes>>(
+    shared: &Arc<Shared>,
+    body: R,
+    mut writer: BodyWriter,
+    head: &ResponseHead,
+    mut lease: Option<HeldLease>,
+) {
     let promised = content_length(head);
     let (mut body, mut arrived, mut trailers) = (pin!(body), 0, None);
     loop {
@@ -145,14 +175,23 @@ async fn pump<R: Body<Data = Bytes>>(shared: &Shared, body: R, mut writer: BodyW
                 if writer.has_to_spool() && in_time(DISK_TIMEOUT, writer.spool()).await.is_err() {
                     writer.end_spooling();
                 }
+                // The shared tier gets only what comes into memory. Who waits for more would wait for the whole body.
+                if lease.is_some() && !writer.may_come_into_memory() {
+                    HeldLease::pass(lease.take());
+                }
             }
             Some(Ok(Piece::Trailers(map))) => trailers = forwardable_trailers(fields(&map), &head.fields),
             None if promised.is_none_or(|promised| promised == arrived) => {
                 if writer.has_to_spool() && in_time(DISK_TIMEOUT, writer.complete_spooling()).await.is_err() {
                     writer.end_spooling();
                 }
-                if writer.finish(trailers) {
-                    shared.counts.add(Count::Stored);
+                let request = writer.request().clone();
+                match writer.finish_stored(trailers) {
+                    Some(stored) => {
+                        shared.counts.add(Count::Stored);
+                        share(shared, request, stored, lease);
+                    }
+                    None => HeldLease::pass(lease),
                 }
                 return;
             }

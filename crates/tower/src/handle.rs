@@ -1,20 +1,25 @@
 //! The application's handle of its cache: it purges responses, and reads the statistics.
 
 use crate::counts::Count;
+use crate::removals::{Removed, removed};
 use crate::rules::is_as_sent;
 use crate::shared::Shared;
-use crate::timer::{NotInTime, in_time};
-use kasoku_cache::disk::DISK_TIMEOUT;
 #[cfg(feature = "disk")]
 use kasoku_cache::disk::DiskStatus;
+#[cfg(feature = "peers")]
+use kasoku_cache::purge_exchange::PeersStatus;
+#[cfg(feature = "shared")]
+use kasoku_cache::shared::TierStatus;
 use kasoku_cache::{Invalidated, Purge, PurgeScope};
 use std::fmt;
 use std::sync::Arc;
 
 /// Purges responses of a [`CacheLayer`](crate::CacheLayer), and reads its statistics. A clone is a handle of the same cache.
 ///
-/// A purge takes effect at once, when it is called. A response that was requested from the application before the purge is not stored after
-/// the purge. The future of a purge ends when no dropped response can come back from the disk; in memory alone, it is ready at once.
+/// A purge takes effect at once in this process, when it is called. A response that was requested from the application before the purge is not
+/// stored after it. The future of a purge ends when no dropped response can come back from the disk, and other processes can know of the
+/// purge: when each server of the shared tier, or each peer, that can be reached has it, or after a second. In memory alone, it is ready at
+/// once.
 #[derive(Clone)]
 pub struct CacheHandle {
     shared: Arc<Shared>,
@@ -38,6 +43,15 @@ pub enum PurgeError {
     Uncertain(String),
 }
 
+/// A purge that was carried out here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Purged {
+    /// Whether each server of the shared tier, or each peer, has been told of it. If not, this process tells those that could not be reached when
+    /// they are back, as long as it runs. True where there are none.
+    pub reached_all: bool,
+}
+
 impl CacheHandle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
@@ -48,8 +62,8 @@ impl CacheHandle {
     ///
     /// # Errors
     /// The URI is not one of the application's. Or the disk can't note the purge.
-    pub fn purge(&self, uri: &str) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
-        certain(self.drop_uri(uri))
+    pub fn purge(&self, uri: &str) -> impl Future<Output = Result<Purged, PurgeError>> + Send + use<> {
+        self.purged(self.drop_uri(uri))
     }
 
     /// Drops all pages whose URI begins with `prefix`: the beginning of a path, for all authorities of the application, or of a whole URI, with
@@ -57,26 +71,38 @@ impl CacheHandle {
     ///
     /// # Errors
     /// No URI of the application begins with `prefix`. Or the disk can't note the purge.
-    pub fn purge_prefix(&self, prefix: &str) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
-        certain(self.drop_prefix(prefix))
+    pub fn purge_prefix(&self, prefix: &str) -> impl Future<Output = Result<Purged, PurgeError>> + Send + use<> {
+        self.purged(self.drop_prefix(prefix))
     }
 
     /// Drops all pages with this tag: see [`CacheBuilder::tags`](crate::CacheBuilder::tags).
     ///
     /// # Errors
     /// The tag is empty. Or the disk can't note the purge.
-    pub fn purge_tag(&self, tag: &str) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
+    pub fn purge_tag(&self, tag: &str) -> impl Future<Output = Result<Purged, PurgeError>> + Send + use<> {
         // The layer has no sites: all its tags belong to a site whose name is empty.
-        certain(self.drop_scope(PurgeScope::Tag("", tag)).ok_or(PurgeError::EmptyTag))
+        self.purged(self.drop_scope(PurgeScope::Tag("", tag)).ok_or(PurgeError::EmptyTag))
     }
 
     /// Drops all responses.
     ///
     /// # Errors
     /// The disk can't note the purge.
-    pub fn purge_all(&self) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
+    pub fn purge_all(&self) -> impl Future<Output = Result<Purged, PurgeError>> + Send + use<> {
         // This scope is always valid.
-        certain(Ok(self.drop_scope(PurgeScope::All).unwrap_or_default()))
+        self.purged(Ok(self.drop_scope(PurgeScope::All).unwrap_or_default()))
+    }
+
+    /// What the shared tier does; `None` where there is none.
+    #[cfg(feature = "shared")]
+    pub fn shared_status(&self) -> Option<TierStatus> {
+        self.shared.cache.shared_status()
+    }
+
+    /// What the peers do; `None` where there are none.
+    #[cfg(feature = "peers")]
+    pub fn peers_status(&self) -> Option<PeersStatus> {
+        self.shared.cache.peers_status()
     }
 
     /// What the disk tier holds and does; `None` where there is none.
@@ -85,8 +111,8 @@ impl CacheHandle {
         self.shared.cache.disk_status()
     }
 
-    /// Ends the disk tier: what waits is written, and another process may use the directory. The cache goes on in memory alone, and further
-    /// purges are errors, since the disk can't note them.
+    /// Ends the disk tier: what waits is written, and another process may use the directory. The cache goes on without it, and further purges
+    /// are errors, since the disk can't note them.
     ///
     /// Waits for the disk and blocks its thread: in an asynchronous program, call it after the server has ended, or by tokio's
     /// `spawn_blocking`. The same happens when the last of layer, services and handles is dropped. A process that ends without either, or
@@ -106,6 +132,12 @@ impl CacheHandle {
             passes: counts.sum(Count::Passes),
             refreshes: counts.sum(Count::Refreshes),
             stored: counts.sum(Count::Stored),
+            #[cfg(feature = "shared")]
+            shared_hits: counts.sum(Count::SharedHits),
+            #[cfg(feature = "shared")]
+            shared_stored: counts.sum(Count::SharedStored),
+            #[cfg(feature = "shared")]
+            shared_refused: counts.sum(Count::SharedRefused),
             evicted: cache.evicted().values,
             fills: cache.fills_running(),
             keys: cache.len(),
@@ -143,27 +175,19 @@ impl CacheHandle {
     fn drop_scope(&self, scope: PurgeScope<'_>) -> Option<Invalidated> {
         self.shared.cache.purge_all_of(scope, Purge::Hard, self.shared.now()).ok()
     }
-}
 
-/// Waits until what was dropped can't come back.
-///
-/// # Errors
-/// It may, for this reason.
-pub(crate) async fn is_certain(dropped: Invalidated) -> Result<(), String> {
-    // In memory alone, it is gone at once.
-    if dropped.is_certain() {
-        return Ok(());
+    /// Waits until what was dropped can't come back, and the others can know of it.
+    fn purged(
+        &self,
+        dropped: Result<Invalidated, PurgeError>,
+    ) -> impl Future<Output = Result<Purged, PurgeError>> + Send + use<> {
+        let cache = self.shared.cache.clone();
+        async move {
+            let Removed { certain, is_told } = removed(dropped?).await;
+            certain.map_err(PurgeError::Uncertain)?;
+            Ok(Purged { reached_all: is_told && cache.reaches_all_others() })
+        }
     }
-    match in_time(DISK_TIMEOUT, dropped.wait()).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(NotInTime::Late) => Err("the disk does not answer".to_owned()),
-        Err(NotInTime::NoTimer) => Err("without a runtime that has a timer, the disk is not waited for".to_owned()),
-    }
-}
-
-async fn certain(dropped: Result<Invalidated, PurgeError>) -> Result<(), PurgeError> {
-    is_certain(dropped?).await.map_err(PurgeError::Uncertain)
 }
 
 fn as_sent(uri: &str) -> Result<(), PurgeError> {
@@ -192,6 +216,16 @@ pub struct Statistics {
     pub refreshes: u64,
     /// Responses that were stored.
     pub stored: u64,
+    /// Requests whose response was in the shared tier: neither in `hits` nor in `misses`.
+    #[cfg(feature = "shared")]
+    pub shared_hits: u64,
+    /// Responses that were written to the shared tier.
+    #[cfg(feature = "shared")]
+    pub shared_stored: u64,
+    /// Responses that were stored here and not written there: they were not fresh or not in memory, a server was away or too slow, or too many
+    /// responses waited.
+    #[cfg(feature = "shared")]
+    pub shared_refused: u64,
     /// Responses that were dropped for lack of memory.
     pub evicted: u64,
     /// Calls to the application that run at present, for responses that may be shared.

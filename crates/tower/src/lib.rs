@@ -85,9 +85,34 @@
 //! One process at a time uses a directory: a second one gets an error until the first has called `CacheHandle::stop_disk`, has dropped all of
 //! the layer and its responses, or has ended. After a restart, responses are found as the index is read: most of it within the first second.
 //!
-//! What is stored outlives the code that has made it. Responses are used again in an application with the same name
-//! (`CacheLayer::named_application`), if the cache is told the same lifetimes, keys and version (`DiskTier::version`). Those of an application without a
-//! name last as long as the process.
+//! # Several processes
+//!
+//! Without more, each process of an application has a cache of its own, and a purge holds in the process in which it was called.
+//!
+//! - With the feature `shared`, `CacheBuilder::shared` keeps responses in memcached servers or in Redis as well, and all processes answer what one of
+//!   them has fetched. A miss asks there before the application is called. Of several processes that miss a page at once, one calls its
+//!   application and the others wait. An item is hostile input: it is compared with its checksum, or its HMAC where there is a secret, and
+//!   passes the rules for responses again.
+//! - With the feature `peers`, `CacheBuilder::peers` tells purges to other processes and nothing else. Each process listens for the others.
+//!
+//! Both are off by default, and both are those of the server, in the same format. With either:
+//!
+//! - **A purge holds in all processes within a second** that reach the servers or each other, and so does what an unsafe request makes invalid. The future of a
+//!   purge ends when each server, or each peer, that can be reached has it, or after a second; [`Purged::reached_all`] says whether all have it. The
+//!   answer to an unsafe request waits in the same way.
+//! - **A thread of its own follows the purges of the others**, on a runtime of its own. [`CacheBuilder::build`] starts it, and blocks until each server or
+//!   peer was asked, for a second at most. It ends with the last of layer, services and handles. Dropping that one blocks until the last purges
+//!   are written, for two seconds at most.
+//! - **A server that fails costs no visitor an error**: after one timeout it is not asked until it answers again.
+//!
+//! The connections to the servers belong to the runtime on which a fill runs, and each runtime has its own. It needs its timer and its I/O enabled. On
+//! a runtime without a timer, the application answers.
+//!
+//! # What outlives the process
+//!
+//! A response on disk or in the shared tier outlives the process that has stored it, and its code. Another process, or the next one, uses the response in an
+//! application with the same name (`CacheLayer::named_application`), if its cache is told the same lifetimes, keys and versions (`DiskTier::version`,
+//! `SharedTier::version`). The responses of an application without a name are for its own process only.
 //!
 //! # What the layer does not do
 //!
@@ -111,12 +136,20 @@ mod future;
 mod handle;
 mod message;
 mod pass;
+#[cfg(feature = "peers")]
+mod peers;
 mod recycle;
+mod removals;
 mod respond;
 mod route;
 mod rules;
 mod service;
 mod shared;
+mod shared_access;
+mod shared_fills;
+#[cfg(feature = "shared")]
+mod shared_tier;
+mod tiers;
 mod timer;
 mod visit;
 
@@ -126,9 +159,23 @@ pub use builder::CacheBuilder;
 #[cfg(feature = "disk")]
 pub use disk::DiskTier;
 pub use future::ResponseFuture;
-pub use handle::{CacheHandle, PurgeError, Statistics};
+pub use handle::{CacheHandle, PurgeError, Purged, Statistics};
 #[cfg(feature = "disk")]
 pub use kasoku_cache::disk::{Admission, DiskCounts, DiskState, DiskStatus};
+#[cfg(feature = "peers")]
+pub use kasoku_cache::purge_exchange::{PeerStatus, PeersStatus};
+#[cfg(feature = "shared")]
+pub use kasoku_cache::shared::{ServerStatus, TierStatus};
 pub use kasoku_semantics::policy::Profile;
+#[cfg(feature = "shared")]
+pub use kasoku_shared::WhenDown as ServerDown;
+#[cfg(feature = "shared")]
+pub use kasoku_shared::placement::Distribution as Ring;
+#[cfg(feature = "shared")]
+pub use kasoku_shared::tls::{ClientFiles, TlsFiles};
+#[cfg(feature = "peers")]
+pub use peers::Peers;
 pub use rules::{Scheme, Visitor};
 pub use service::{ApplicationLayer, CacheLayer, CacheService};
+#[cfg(feature = "shared")]
+pub use shared_tier::{MemcachedServer, SharedTier};

@@ -2,8 +2,8 @@
 
 use crate::body::CacheBody;
 use crate::counts::Count;
-use crate::handle::is_certain;
 use crate::message::fields;
+use crate::removals::{Removed, removed};
 use crate::shared::Shared;
 use http::{Method, Request, Response};
 use kasoku_cache::{Invalidated, Key, Purge};
@@ -30,9 +30,15 @@ where
         key.map(|key| Change { shared: shared.clone(), key, method: request.method().clone(), is_over: false });
     let mut response = service.call(request).await?;
     if let Some(change) = change {
-        // The client gets its answer in any case.
-        if let Err(why) = is_certain(change.has_answer(&response)).await {
+        // What is dropped may come back from the disk, and the client may ask another process next. It gets its answer in any case.
+        let Removed { certain, is_told } = removed(change.has_answer(&response)).await;
+        if let Err(why) = certain {
             tracing::error!("what a request has changed may come back from the disk: {why}");
+        }
+        if !is_told {
+            tracing::warn!(
+                "not all servers of the shared tier or peers have answered: others hear later of what a request has changed"
+            );
         }
     }
     shared.write_status(&CacheStatus::forwarded(reason), response.headers_mut());

@@ -66,11 +66,11 @@ impl CacheLayer {
 }
 
 /// Names for applications, where responses outlive the process.
-#[cfg(feature = "disk")]
+#[cfg(any(feature = "disk", feature = "shared"))]
 impl CacheLayer {
-    /// A layer for the services of the application with this name: two calls with one name make layers of one application. After a restart, an
-    /// application finds the responses of the one with its name. The responses of an application without a name last as long as the process:
-    /// after a restart, nothing tells which application they were of.
+    /// A layer for the services of the application with this name: two calls with one name make layers of one application. An application uses the
+    /// responses that the one with its name has stored in another process, or before a restart. The responses of an application without a name are
+    /// for its own process only: elsewhere, nothing tells which application they are of.
     pub fn named_application(&self, name: &str) -> ApplicationLayer {
         ApplicationLayer { shared: self.shared.clone(), policy: self.shared.policy_of_the_application(name) }
     }

@@ -3,9 +3,11 @@
 use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::rules::Rules;
+use crate::shared_access::SharedAccesses;
 use crate::timer::{NotInTime, in_time};
 use kasoku_cache::Cache;
 use kasoku_cache::disk::DISK_TIMEOUT;
+use kasoku_cache::purge_exchange::PurgeFollower;
 use kasoku_cache::stable_hasher::StableHasher;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
@@ -18,12 +20,17 @@ use tokio::sync::Semaphore;
 const UNCOLLAPSED_MAX: usize = 16;
 
 pub(crate) struct Shared {
+    /// The thread that exchanges purges with other processes, if there are any. It ends with the last of layer, services and handles. It stands
+    /// before the cache, so that it ends before the disk does: the last purges of others are on disk by then.
+    _follower: Option<PurgeFollower>,
     pub(crate) cache: Cache,
     pub(crate) rules: Rules,
     pub(crate) counts: Counts,
     pub(crate) uncollapsed: Semaphore,
     /// A permit for each fill that may begin.
     pub(crate) fills: Arc<Semaphore>,
+    /// The shared tier, if there is one.
+    pub(crate) accesses: Option<SharedAccesses>,
     clock: Clock,
     applications: AtomicU64,
     /// A number that no other process has.
@@ -31,11 +38,20 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(cache: Cache, rules: Rules, clock: Clock) -> Self {
-        let (counts, uncollapsed) = (Counts::default(), Semaphore::new(UNCOLLAPSED_MAX));
-        let fills = Arc::new(Semaphore::new(rules.fills_max.min(Semaphore::MAX_PERMITS)));
-        let of_this_process = RandomState::new().build_hasher().finish();
-        Self { cache, rules, counts, uncollapsed, fills, clock, applications: AtomicU64::new(0), of_this_process }
+    pub(crate) fn new(cache: Cache, rules: Rules, clock: Clock, follower: Option<PurgeFollower>) -> Self {
+        let fills_max = rules.fills_max.min(Semaphore::MAX_PERMITS);
+        Self {
+            _follower: follower,
+            accesses: cache.shared_tier().map(SharedAccesses::new),
+            cache,
+            rules,
+            counts: Counts::default(),
+            uncollapsed: Semaphore::new(UNCOLLAPSED_MAX),
+            fills: Arc::new(Semaphore::new(fills_max)),
+            clock,
+            applications: AtomicU64::new(0),
+            of_this_process: RandomState::new().build_hasher().finish(),
+        }
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -51,15 +67,15 @@ impl Shared {
         waited.ok()
     }
 
-    /// The policy of one more application. No response of one is used for another: the same URI may be another page there. Nor is one that an
-    /// earlier process has left on disk: which application had the number there depends on the order of calls.
+    /// The policy of one more application. No response of one is used for another: the same URI may be another page there. Nor is one of
+    /// another process or an earlier one: which application has the number there depends on the order of calls.
     pub(crate) fn policy_of_an_application(&self) -> Arc<Policy> {
         let number = self.applications.fetch_add(1, Ordering::Relaxed);
         self.policy_of(("number", self.of_this_process, number))
     }
 
     /// The policy of the application with this name.
-    #[cfg(feature = "disk")]
+    #[cfg(any(feature = "disk", feature = "shared"))]
     pub(crate) fn policy_of_the_application(&self, name: &str) -> Arc<Policy> {
         self.policy_of(("name", name))
     }

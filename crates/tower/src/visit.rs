@@ -148,9 +148,7 @@ where
                     None => return Outcome::Pass(Reason::PassRule),
                 },
                 Step::Begin(writer, then) => {
-                    if self.fetch().spawn(writer).is_some() {
-                        self.shared.counts.add(Count::Refreshes);
-                    }
+                    let _ = self.fetch().spawn(writer, Count::Refreshes);
                     *then
                 }
                 Step::Wait(waiting) => {
@@ -168,8 +166,7 @@ where
 
     /// Calls the application for a fill, and answers the request that began it. `miss`: why.
     async fn first(&mut self, writer: FillWriter, miss: Reason) -> Answer<R, S::Error> {
-        let Some(event) = self.fetch().spawn(writer) else { return Answer::Pass(Reason::PassRule) };
-        self.shared.counts.add(Count::Misses);
+        let Some(event) = self.fetch().spawn(writer, Count::Misses) else { return Answer::Pass(Reason::PassRule) };
         let (event, status) = (event.await, CacheStatus::forwarded(miss));
         let failed = |reason| CacheStatus { detail: Some(reason), ..status };
         match event {
@@ -240,6 +237,7 @@ where
 /// Whether a stored response that settled a fill for this reason is the same for all visitors.
 fn is_for_all(reason: Reason) -> bool {
     matches!(reason, Reason::Revalidated | Reason::HitStaleError | Reason::HitStaleDisconnected)
+        || reason.is_of_the_shared_tier()
 }
 
 /// Waits for the disk where the response may be there. A disk that does not answer is a miss. `None`: the wait can't be bounded.

@@ -40,7 +40,7 @@ fn site(path: &Path, answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + 
 
 /// A site that knows all that an earlier process has left.
 fn loaded(builder: CacheBuilder, answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static) -> Site {
-    let site = Site::layered(builder, |cache| cache.named_application("site"), None, answer);
+    let site = Site::named(builder, None, answer).unwrap();
     is_loaded(&site.handle);
     site
 }

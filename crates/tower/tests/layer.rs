@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code, reason = "not all of it is needed here")]
 mod support;
 
 use axum::Router;

@@ -5,16 +5,22 @@ use axum::response::IntoResponse;
 use http::header::{CACHE_CONTROL, HeaderName};
 use http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri};
 use kasoku_semantics::time::Now;
-use kasoku_tower::{ApplicationLayer, CacheBody, CacheBuilder, CacheHandle, CacheLayer, CacheService, Scheme};
+use kasoku_tower::{
+    ApplicationLayer, BuildError, CacheBody, CacheBuilder, CacheHandle, CacheLayer, CacheService, Scheme,
+};
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
+
+/// How long a test waits for something that has to happen.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 type Application = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
@@ -61,16 +67,25 @@ impl Site {
         gate: Option<Arc<Semaphore>>,
         answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static,
     ) -> Self {
-        Self::layered(builder, CacheLayer::application, gate, answer)
+        Self::layered(builder, CacheLayer::application, gate, answer).unwrap()
+    }
+
+    /// An application with a name, which uses what other processes have stored.
+    pub(crate) fn named(
+        builder: CacheBuilder,
+        gate: Option<Arc<Semaphore>>,
+        answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static,
+    ) -> Result<Self, BuildError> {
+        Self::layered(builder, |cache| cache.named_application("site"), gate, answer)
     }
 
     /// An application that the layer knows by that call.
-    pub(crate) fn layered(
+    fn layered(
         builder: CacheBuilder,
         layer: impl FnOnce(&CacheLayer) -> ApplicationLayer,
         gate: Option<Arc<Semaphore>>,
         answer: impl Fn(&Asked) -> Response<Body> + Clone + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Result<Self, BuildError> {
         let calls = counter();
         let counted = calls.clone();
         let application = service_fn(move |request: Request<Body>| {
@@ -85,9 +100,9 @@ impl Site {
                 Ok(answer(&asked))
             }
         });
-        let (cache, handle) = builder.build().unwrap();
+        let (cache, handle) = builder.build()?;
         let service = layer(&cache).layer(BoxCloneSyncService::new(application));
-        Self { service, handle, calls, clock: CLOCK.with(Clone::clone) }
+        Ok(Self { service, handle, calls, clock: CLOCK.with(Clone::clone) })
     }
 
     pub(crate) async fn get(&self, target: &str) -> Got {
@@ -138,6 +153,20 @@ pub(crate) fn later(clock: &AtomicU64, seconds: u64) {
 pub(crate) async fn settled(handle: &CacheHandle) {
     while handle.statistics().fills > 0 {
         tokio::task::yield_now().await;
+    }
+}
+
+/// A cache for `https://blog.example`, with the clocks of the system: servers that several caches share need them.
+pub(crate) fn timed_builder() -> CacheBuilder {
+    CacheLayer::builder().authority(Scheme::Https, "blog.example")
+}
+
+/// Waits until something is so.
+pub(crate) async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < PATIENCE, "{what}: not so after {PATIENCE:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

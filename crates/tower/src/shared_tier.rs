@@ -1,0 +1,281 @@
+//! The shared tier of a layer: its servers, and how they are used.
+
+use crate::build_error::BuildError;
+use kasoku_cache::shared::Tier;
+use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
+use kasoku_shared::placement::Distribution;
+use kasoku_shared::redis::{RedisClusterOptions, RedisOptions};
+use kasoku_shared::sealed::Sealer;
+use kasoku_shared::tls::{Tls, TlsFiles};
+use kasoku_shared::{Backend, Endpoint, WhenDown};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a request waits for a server, if nothing else is set; and what may be set.
+const TIMEOUT: Duration = Duration::from_millis(50);
+const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(10);
+
+/// The largest item of a server, in bytes, if nothing else is set; and what may be set.
+const ITEM_BYTES_MAX: usize = 1 << 20;
+const ITEM_BYTES: RangeInclusive<usize> = 64 << 10..=1 << 30;
+
+/// The share of a server, as compared with the others'.
+const WEIGHTS: RangeInclusive<u32> = 1..=1000;
+
+/// The connections of a runtime to each server. Requests are pipelined, so one is enough.
+const CONNECTIONS: usize = 1;
+
+/// Servers in which several processes keep their responses together: see [`CacheBuilder::shared`](crate::CacheBuilder::shared).
+///
+/// What is wrong with its settings is told by [`CacheBuilder::build`](crate::CacheBuilder::build). That does not fail if no server can be
+/// reached: then the application answers, and the servers are asked when they are there.
+///
+/// ```
+/// use kasoku_tower::{MemcachedServer, SharedTier};
+///
+/// # fn secret() -> Vec<u8> { vec![7; 32] }
+/// let servers = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| MemcachedServer::new(host, 11211));
+/// let memcached = SharedTier::memcached(servers).secret(secret());
+///
+/// let redis = SharedTier::redis(["rediss://cache-1.example", "rediss://cache-2.example"]).password("geheim").secret(secret());
+/// # let _ = (memcached, redis);
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct SharedTier {
+    servers: Servers,
+    namespace: String,
+    secret: Option<Vec<u8>>,
+    version: String,
+    timeout: Duration,
+    item_bytes_max: usize,
+    ring: Distribution,
+    server_down: WhenDown,
+    login: Login,
+}
+
+#[derive(Clone)]
+enum Servers {
+    Memcached(Vec<MemcachedServer>),
+    Redis(Vec<String>),
+    RedisCluster(Vec<String>),
+}
+
+/// What Redis servers have to know, and what is known of them.
+#[derive(Clone, Default)]
+struct Login {
+    user: Option<String>,
+    password: Option<String>,
+    tls: TlsFiles,
+}
+
+/// A memcached server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct MemcachedServer(ServerAddress);
+
+impl MemcachedServer {
+    /// A server at a host (a name or an address, IPv6 without brackets) and a port. The ring is made of the host as it is spelled here, so
+    /// all processes spell it alike.
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self(ServerAddress { endpoint: Endpoint::Tcp { host: host.into(), port }, weight: 1 })
+    }
+
+    /// A server at a Unix socket.
+    pub fn unix(path: impl Into<PathBuf>) -> Self {
+        Self(ServerAddress { endpoint: Endpoint::Unix(path.into()), weight: 1 })
+    }
+
+    /// The server's share of the keys, as compared with the others'. Default 1, at most 1,000.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.0.weight = weight;
+        self
+    }
+}
+
+impl SharedTier {
+    /// Independent memcached servers (1.6.10 or newer), which form a ring: 1 to 100, in the same order in all processes.
+    pub fn memcached(servers: impl IntoIterator<Item = MemcachedServer>) -> Self {
+        Self::of(Servers::Memcached(servers.into_iter().collect()))
+    }
+
+    /// One Redis or Valkey: the URLs of the primary and of its replicas, in any order, at most 16. `redis://host:port/database`, `rediss://` for
+    /// TLS, `redis+unix:///path?db=0`; without user and password, which are [`SharedTier::user`] and [`SharedTier::password`].
+    pub fn redis<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
+        Self::of(Servers::Redis(urls.into_iter().map(Into::into).collect()))
+    }
+
+    /// A Redis Cluster: the URLs of some of its nodes, at most 16, by which the others are found.
+    pub fn redis_cluster<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
+        Self::of(Servers::RedisCluster(urls.into_iter().map(Into::into).collect()))
+    }
+
+    fn of(servers: Servers) -> Self {
+        Self {
+            servers,
+            namespace: "kasoku".to_owned(),
+            secret: None,
+            version: String::new(),
+            timeout: TIMEOUT,
+            item_bytes_max: ITEM_BYTES_MAX,
+            ring: Distribution::KetamaWeighted,
+            server_down: WhenDown::NextServer,
+            login: Login::default(),
+        }
+    }
+
+    /// The beginning of all names in the servers: 1 to 32 letters, digits, `-` and `_`. Caches with different namespaces share neither
+    /// responses nor purges. Default `kasoku`.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// A secret of at least 16 bytes, the same for all processes: items carry an HMAC-SHA-256 that is made with it, and an item without a
+    /// valid one is a miss. Without it, whoever can write to the servers can replace pages.
+    pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
+        self.secret = Some(secret.into());
+        self
+    }
+
+    /// What is stored under one version is not used under another. Purges still reach all. Default: the empty one.
+    ///
+    /// The cache compares what it was told as data, such as lifetimes, with what it was told when a response was stored. It can't compare
+    /// functions, nor the application itself. While a release is rolled out, processes of two releases share the servers: a release that answers a
+    /// URI otherwise, or gives it other [tags](crate::CacheBuilder::tags), names another version.
+    ///
+    /// Where there is a disk tier, its version counts as well: processes share if both versions are the same. No disk tier has the empty one.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// How long a request waits for a server: 1 ms to 10 s. After that the server is not asked until it has answered again in the
+    /// background. Default 50 ms.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The largest item that the servers take, in bytes: `-I` of memcached. Larger responses are stored in several items. 64 KiB to 1 GiB,
+    /// with Redis 512 MiB. Default 1 MiB.
+    pub fn item_bytes_max(mut self, bytes: usize) -> Self {
+        self.item_bytes_max = bytes;
+        self
+    }
+
+    /// Which memcached server has an item, as libmemcached chooses it. Default [`Ring::KetamaWeighted`](Distribution::KetamaWeighted).
+    pub fn ring(mut self, ring: Distribution) -> Self {
+        self.ring = ring;
+        self
+    }
+
+    /// Where the items of a memcached server are looked for that does not answer. Default
+    /// [`ServerDown::NextServer`](WhenDown::NextServer).
+    pub fn server_down(mut self, server_down: WhenDown) -> Self {
+        self.server_down = server_down;
+        self
+    }
+
+    /// The user of Redis. Default: the default user.
+    pub fn user(mut self, user: impl Into<String>) -> Self {
+        self.login.user = Some(user.into());
+        self
+    }
+
+    /// The password of Redis. Default: none.
+    pub fn password(mut self, password: impl Into<String>) -> Self {
+        self.login.password = Some(password.into());
+        self
+    }
+
+    /// The certificates for addresses with `rediss://`. Default: those of the system are trusted, and the servers are shown none.
+    pub fn tls(mut self, files: TlsFiles) -> Self {
+        self.login.tls = files;
+        self
+    }
+
+    pub(crate) fn named_version(&self) -> &str {
+        &self.version
+    }
+
+    /// The tier, which connects to no server yet.
+    pub(crate) fn open(self) -> Result<Arc<Tier>, BuildError> {
+        let namespace = self.namespace.parse().map_err(refused)?;
+        let sealer = Sealer::new(self.secret.as_deref()).map_err(refused)?;
+        if !TIMEOUTS.contains(&self.timeout) {
+            return Err(refused("the timeout has to be 1 ms to 10 s"));
+        }
+        if !ITEM_BYTES.contains(&self.item_bytes_max) {
+            return Err(refused("the largest item has to be 64 KiB to 1 GiB"));
+        }
+        let (backend, server_down) = self.backend()?;
+        Ok(Arc::new(Tier::new(backend, server_down, namespace, sealer)))
+    }
+
+    fn backend(self) -> Result<(Backend, WhenDown), BuildError> {
+        let Self { servers, timeout: operation_timeout, item_bytes_max, ring, server_down, login, .. } = self;
+        match servers {
+            Servers::Memcached(servers) => {
+                if !servers.iter().all(|server| WEIGHTS.contains(&server.0.weight)) {
+                    return Err(refused("the weight of a server has to be 1 to 1,000"));
+                }
+                let backend = Backend::memcached(MemcachedOptions {
+                    servers: servers.into_iter().map(|server| server.0).collect(),
+                    distribution: ring,
+                    operation_timeout,
+                    item_bytes_max,
+                    connections_max: CONNECTIONS,
+                });
+                Ok((backend.map_err(refused)?, server_down))
+            }
+            // It is one server, whichever of its nodes has an item.
+            Servers::Redis(urls) => {
+                let tls = login.certificates(&urls)?;
+                let Login { user: username, password, .. } = login;
+                let options = RedisOptions { urls, username, password, tls, operation_timeout, item_bytes_max };
+                Ok((Backend::redis(&options).map_err(refused)?, WhenDown::Miss))
+            }
+            Servers::RedisCluster(seeds) => {
+                let tls = login.certificates(&seeds)?;
+                let Login { user: username, password, .. } = login;
+                let options = RedisClusterOptions { seeds, username, password, tls, operation_timeout, item_bytes_max };
+                Ok((Backend::redis_cluster(&options).map_err(refused)?, WhenDown::Miss))
+            }
+        }
+    }
+}
+
+impl Login {
+    /// The certificates, where a server has TLS.
+    fn certificates(&self, urls: &[String]) -> Result<Option<Tls>, BuildError> {
+        let has_tls = urls.iter().any(|url| url.starts_with("rediss://"));
+        has_tls.then(|| Tls::read(&self.tls)).transpose().map_err(refused)
+    }
+}
+
+fn refused(why: impl ToString) -> BuildError {
+    BuildError::SharedTier(why.to_string())
+}
+
+impl fmt::Debug for SharedTier {
+    /// Without the secret, the password, and URLs that may have one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { servers, namespace, version, timeout, item_bytes_max, .. } = self;
+        let (kind, count) = match servers {
+            Servers::Memcached(servers) => ("memcached", servers.len()),
+            Servers::Redis(urls) => ("redis", urls.len()),
+            Servers::RedisCluster(urls) => ("redis-cluster", urls.len()),
+        };
+        f.debug_struct("SharedTier")
+            .field(kind, &count)
+            .field("namespace", namespace)
+            .field("version", version)
+            .field("timeout", timeout)
+            .field("item_bytes_max", item_bytes_max)
+            .finish_non_exhaustive()
+    }
+}
