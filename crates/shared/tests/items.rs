@@ -235,19 +235,25 @@ async fn a_lease_lives_while_it_is_renewed_and_ends_with_its_holder() {
 async fn a_lease_of_a_server_that_failed_is_released_when_it_is_back() {
     let server = Memcached::unix();
     let endpoints = [server.endpoint()];
-    let one = FrontEnd::with_timeout(Duration::from_millis(100), &endpoints, WhenDown::NextServer, None).await;
+    let one = FrontEnd::with_timeout(Duration::from_millis(200), &endpoints, WhenDown::NextServer, None).await;
     let other = FrontEnd::new(&endpoints, WhenDown::NextServer, None).await;
     let Leased::Granted(granted) = one.lease("http://a.example/granted").await else { panic!("it is free") };
     server.stop();
     let Leased::Lost(lost) = one.lease("http://a.example/lost").await else { panic!("nothing answers") };
-    let released = tokio::spawn(async move {
-        tokio::join!(granted.release(), lost.release());
+    let leases = Arc::new([granted, lost]);
+    let released = tokio::spawn({
+        let leases = leases.clone();
+        async move { tokio::join!(leases[0].release(), leases[1].release()) }
     });
     // Both have found that the server does not answer.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
     server.go_on();
     while !released.is_finished() {
         one.follow().await;
+        // So they do not end by themselves.
+        for lease in &*leases {
+            lease.renew().await;
+        }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     released.await.unwrap();

@@ -19,7 +19,8 @@ use std::sync::Arc;
 /// A purge takes effect at once in this process, when it is called. A response that was requested from the application before the purge is not
 /// stored after it. The future of a purge ends when no dropped response can come back from the disk, and other processes can know of the
 /// purge: when each server of the shared tier, or each peer, that can be reached has it, or after a second. In memory alone, it is ready at
-/// once.
+/// once. With a disk tier, a shared tier or peers, await it on a runtime of tokio with a timer: elsewhere the wait would have no bound, so it does
+/// not begin, and with a disk tier the purge is [`PurgeError::Uncertain`].
 #[derive(Clone)]
 pub struct CacheHandle {
     shared: Arc<Shared>,

@@ -78,7 +78,9 @@
 //! - A purge holds. Its future ends when the purge is on disk, and is an error where that can't be done. The answer to an unsafe request waits in
 //!   the same way for what it has made invalid, and goes out in any case.
 //! - A disk that fails, is full or does not answer within five seconds costs no visitor an error, except within a large body: the application
-//!   answers. Only a directory that can't be used at the beginning is an error, of [`CacheBuilder::build`].
+//!   answers. Only a directory that can't be used at the beginning is an error, of [`CacheBuilder::build`]. One that takes longer than five seconds to open
+//!   is opened in the background, and tells of its failure in `CacheHandle::disk_status`.
+//! - What clients read from disk is memory beside [`CacheBuilder::memory_bytes`]: a chunk of at most 256 KiB or two for each client that reads.
 //! - A body above 1 MiB stays on disk and is read while it is sent. One that memory does not take (`CacheBuilder::object_bytes_max`) goes to disk
 //!   while it comes, up to a quarter of the directory's size.
 //!

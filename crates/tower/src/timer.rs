@@ -5,6 +5,7 @@ use std::panic::catch_unwind;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::time::{Sleep, sleep};
 
 /// Why a wait has ended without what was waited for.
@@ -31,7 +32,8 @@ pub(crate) async fn in_time<T>(wait: Duration, event: impl Future<Output = T>) -
     .await
 }
 
-/// A timer; `None`: the runtime has none. Tokio says so by a panic alone.
+/// A timer; `None`: there is no runtime, or it has no timer. Of the latter, tokio tells by a panic alone.
 fn timer(wait: Duration) -> Option<Sleep> {
+    let _runtime = Handle::try_current().ok()?;
     catch_unwind(|| sleep(wait)).ok()
 }

@@ -158,11 +158,16 @@ async fn a_page_that_the_page_cache_does_not_have_is_waited_for() {
     for file in files(folder.path()) {
         // Drops the file from the page cache, where the file system can.
         let of = format!("of={}", file.display());
-        Command::new("dd").args([&of, "oflag=nocache", "conv=notrunc,fdatasync", "count=0"]).output().unwrap();
+        let dropped = Command::new("dd").args([&of, "oflag=nocache", "conv=notrunc,fdatasync", "count=0"]).output();
+        assert!(dropped.unwrap().status.success());
     }
     let hit = after.get("/").await;
     assert_eq!((&*hit.body, hit.cache_status()), ("hello", "kasoku; hit; ttl=60; detail=hit"));
     assert_eq!(after.asked(), 0);
+    let kind = Command::new("stat").args(["--file-system", "--format=%T"]).arg(folder.path()).output().unwrap();
+    if kind.stdout != b"tmpfs\n" {
+        assert!(after.handle.disk_status().unwrap().counts.waited_reads > 0);
+    }
 }
 
 #[tokio::test]
