@@ -62,6 +62,7 @@ pub struct CacheBuilder {
     writes_cache_status: bool,
     fills_max: usize,
     fill_wait_max: Duration,
+    version: String,
     tiers: WantedTiers,
     clock: Clock,
 }
@@ -92,6 +93,7 @@ impl CacheBuilder {
             writes_cache_status: true,
             fills_max: FILLS_MAX,
             fill_wait_max: FILL_WAIT_MAX,
+            version: String::new(),
             tiers: WantedTiers::default(),
             clock: clock::system(),
         }
@@ -262,6 +264,25 @@ impl CacheBuilder {
         self
     }
 
+    /// The version of the application. Responses that are on disk or in the shared tier under another version are not used. Purges reach processes of
+    /// all versions. Default: the empty one.
+    ///
+    /// The cache compares what it was told as data, such as lifetimes, with what it was told when a response was stored. It can't compare
+    /// functions, nor the application itself. A release that answers a URI otherwise, or gives it other [tags](CacheBuilder::tags), names another
+    /// version, or purges what has changed. While it is rolled out, processes of both releases use the same servers.
+    ///
+    /// ```
+    /// use kasoku_tower::{CacheLayer, DiskTier};
+    ///
+    /// let builder = CacheLayer::builder().version(env!("CARGO_PKG_VERSION")).disk(DiskTier::new("/var/cache/blog"));
+    /// # let _ = builder;
+    /// ```
+    #[cfg(any(feature = "disk", feature = "shared"))]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
     /// Keeps responses on disk as well: those that memory has no room for, and all of them after a restart. See [`DiskTier`], and "The disk
     /// tier" at the [crate]. Default: none.
     ///
@@ -356,7 +377,7 @@ impl CacheBuilder {
     fn fingerprint(&self) -> u64 {
         let mut hasher = StableHasher::default();
         let functions = (self.identify.is_some(), self.client.is_some(), self.tags.is_some(), self.kept.len());
-        (&self.policy, &self.query, functions, self.tiers.versions()).hash(&mut hasher);
+        (&self.policy, &self.query, functions, &self.version).hash(&mut hasher);
         hasher.finish()
     }
 

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 #[must_use]
 pub struct DiskTier {
     options: DiskOptions,
-    version: String,
 }
 
 impl DiskTier {
@@ -18,7 +17,7 @@ impl DiskTier {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let options =
             DiskOptions { path: path.into(), size_bytes: SIZE_BYTES_DEFAULT, admission: Admission::default() };
-        Self { options, version: String::new() }
+        Self { options }
     }
 
     /// What the directory may take, in bytes, with its log and its index. Default 10 GiB, at least 64 MiB. The largest response may have a
@@ -32,25 +31,6 @@ impl DiskTier {
     pub fn admission(mut self, admission: Admission) -> Self {
         self.options.admission = admission;
         self
-    }
-
-    /// What is stored under one version is not used under another. Default: the empty one.
-    ///
-    /// The cache compares what it was told as data, such as lifetimes, with what it was told when a response was stored. It can't compare
-    /// functions, nor the application itself. A release that answers a URI otherwise, or gives it other [tags](crate::CacheBuilder::tags),
-    /// names another version, or purges what has changed. Where there is a shared tier, its version counts as well.
-    ///
-    /// ```
-    /// let tier = kasoku_tower::DiskTier::new("/var/cache/blog").version(env!("CARGO_PKG_VERSION"));
-    /// # let _ = tier;
-    /// ```
-    pub fn version(mut self, version: impl Into<String>) -> Self {
-        self.version = version.into();
-        self
-    }
-
-    pub(crate) fn named_version(&self) -> &str {
-        &self.version
     }
 
     /// What the cache has to know of it.

@@ -113,8 +113,8 @@
 //! # What outlives the process
 //!
 //! A response on disk or in the shared tier outlives the process that has stored it, and its code. Another process, or the next one, uses the response in an
-//! application with the same name (`CacheLayer::named_application`), if its cache is told the same lifetimes, keys and versions (`DiskTier::version`,
-//! `SharedTier::version`). The responses of an application without a name are for its own process only.
+//! application with the same name (`CacheLayer::named_application`), if its cache is told the same lifetimes, keys and version
+//! (`CacheBuilder::version`). The responses of an application without a name are for its own process only.
 //!
 //! # What the layer does not do
 //!

@@ -70,7 +70,7 @@ pub(crate) struct Rules {
     pub(crate) writes_cache_status: bool,
     pub(crate) fills_max: usize,
     pub(crate) fill_wait_max: Duration,
-    /// A hash of what the application has said that decides about stored responses, and of the versions that it has named. What another process, or an
+    /// A hash of what the application has said that decides about stored responses, and of its version. What another process, or an
     /// earlier one, has stored under another hash is not used.
     pub(crate) fingerprint: u64,
 }

@@ -49,7 +49,6 @@ pub struct SharedTier {
     servers: Servers,
     namespace: String,
     secret: Option<Vec<u8>>,
-    version: String,
     timeout: Duration,
     item_bytes_max: usize,
     ring: Distribution,
@@ -118,7 +117,6 @@ impl SharedTier {
             servers,
             namespace: "kasoku".to_owned(),
             secret: None,
-            version: String::new(),
             timeout: TIMEOUT,
             item_bytes_max: ITEM_BYTES_MAX,
             ring: Distribution::KetamaWeighted,
@@ -138,18 +136,6 @@ impl SharedTier {
     /// valid one is a miss. Without it, whoever can write to the servers can replace pages.
     pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
         self.secret = Some(secret.into());
-        self
-    }
-
-    /// What is stored under one version is not used under another. Purges still reach all. Default: the empty one.
-    ///
-    /// The cache compares what it was told as data, such as lifetimes, with what it was told when a response was stored. It can't compare
-    /// functions, nor the application itself. While a release is rolled out, processes of two releases share the servers: a release that answers a
-    /// URI otherwise, or gives it other [tags](crate::CacheBuilder::tags), names another version.
-    ///
-    /// Where there is a disk tier, its version counts as well: processes share if both versions are the same. No disk tier has the empty one.
-    pub fn version(mut self, version: impl Into<String>) -> Self {
-        self.version = version.into();
         self
     }
 
@@ -196,10 +182,6 @@ impl SharedTier {
     pub fn tls(mut self, files: TlsFiles) -> Self {
         self.login.tls = files;
         self
-    }
-
-    pub(crate) fn named_version(&self) -> &str {
-        &self.version
     }
 
     /// The tier, which connects to no server yet.
@@ -264,7 +246,7 @@ fn refused(why: impl ToString) -> BuildError {
 impl fmt::Debug for SharedTier {
     /// Without the secret, the password, and URLs that may have one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { servers, namespace, version, timeout, item_bytes_max, .. } = self;
+        let Self { servers, namespace, timeout, item_bytes_max, .. } = self;
         let (kind, count) = match servers {
             Servers::Memcached(servers) => ("memcached", servers.len()),
             Servers::Redis(urls) => ("redis", urls.len()),
@@ -273,7 +255,6 @@ impl fmt::Debug for SharedTier {
         f.debug_struct("SharedTier")
             .field(kind, &count)
             .field("namespace", namespace)
-            .field("version", version)
             .field("timeout", timeout)
             .field("item_bytes_max", item_bytes_max)
             .finish_non_exhaustive()

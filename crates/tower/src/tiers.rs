@@ -28,28 +28,6 @@ pub(crate) struct WantedTiers {
 type Exchange = (Option<PurgeExchange>, Option<TcpListener>);
 
 impl WantedTiers {
-    /// The versions of the disk tier and of the shared tier. No tier has the empty one: so processes with and without a disk tier share responses,
-    /// unless the disk tier names a version.
-    pub(crate) fn versions(&self) -> [&str; 2] {
-        let Self {
-            #[cfg(feature = "disk")]
-            disk,
-            #[cfg(feature = "shared")]
-            shared,
-            ..
-        } = self;
-        [
-            #[cfg(feature = "disk")]
-            disk.as_ref().map_or("", DiskTier::named_version),
-            #[cfg(not(feature = "disk"))]
-            "",
-            #[cfg(feature = "shared")]
-            shared.as_ref().map_or("", SharedTier::named_version),
-            #[cfg(not(feature = "shared"))]
-            "",
-        ]
-    }
-
     /// The cache with these tiers, and the thread that exchanges purges with other processes, if there are any. `host_field_bytes`: see
     /// [`Cache::for_host`].
     pub(crate) fn open(

@@ -458,8 +458,8 @@ async fn what_other_rules_have_stored_is_not_used() {
     type Change = fn(CacheBuilder) -> CacheBuilder;
     let folder = tempfile::tempdir().unwrap();
     let start = |rules: Change, version: &str| {
-        let tier = tier(folder.path()).version(version);
-        loaded(rules(builder().disk(tier)), |_| page("max-age=600", "hello"))
+        let tier = tier(folder.path());
+        loaded(rules(builder().disk(tier).version(version)), |_| page("max-age=600", "hello"))
     };
     let starts: [(Change, &str, usize); 6] = [
         (|builder| builder, "1", 1),

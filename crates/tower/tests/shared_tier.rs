@@ -437,7 +437,7 @@ async fn another_version_or_other_rules_do_not_use_what_is_stored() {
     let a = process("a", builder(&store));
     let same = process("same", builder(&store));
     let others = [
-        process("b", timed_builder().shared(tier(&store).version("2"))),
+        process("b", builder(&store).version("2")),
         process("b", builder(&store).grace(Duration::from_secs(60))),
         process("b", builder(&store).identify(|_| Visitor::Anonymous)),
     ];
