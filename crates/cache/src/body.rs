@@ -19,6 +19,7 @@ use bytes::{Bytes, BytesMut};
 use codings::CodedBodies;
 use kasoku_semantics::range::ByteRange;
 use kasoku_store::disk::StoredBody;
+use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub const CHUNK_BYTES: usize = 256 << 10;
 #[derive(Debug, Default)]
 pub struct Body {
     /// Sorted by `first`, never touching or overlapping.
-    extents: Vec<Extent>,
+    extents: Extents,
     complete_length: Option<u64>,
     /// The charge for the body; `None` for a body that is not to be stored.
     charge: Option<Charge>,
@@ -44,11 +45,15 @@ enum Elsewhere {
     Disk(StoredBody),
 }
 
+/// Nearly all bodies have one extent, and most have one chunk. Both are in the body itself then: a hit reads one place in memory, not three.
+type Extents = SmallVec<[Extent; 1]>;
+type Chunks = SmallVec<[Bytes; 1]>;
+
 #[derive(Clone, Debug)]
 struct Extent {
     first: u64,
     length: u64,
-    chunks: Vec<Bytes>,
+    chunks: Chunks,
 }
 
 impl Extent {
@@ -69,7 +74,7 @@ impl Body {
     pub fn whole(pieces: &[Bytes]) -> Self {
         let extent = Extent::new(0, pieces);
         let complete_length = Some(extent.length);
-        let extents = if extent.length == 0 { Vec::new() } else { vec![extent] };
+        let extents = if extent.length == 0 { Extents::new() } else { smallvec![extent] };
         Self { extents, complete_length, ..Self::default() }
     }
 
@@ -78,7 +83,7 @@ impl Body {
     pub(crate) fn of_chunks(chunks: Vec<(u64, Bytes)>, complete_length: Option<u64>) -> Self {
         let extents = chunks.into_iter().map(|(first, chunk)| {
             let length = chunk.len() as u64;
-            Extent { first, length, chunks: vec![chunk] }
+            Extent { first, length, chunks: smallvec![chunk] }
         });
         Self { extents: joined(extents.collect()), complete_length, ..Self::default() }
     }
@@ -97,7 +102,7 @@ impl Body {
 
     /// A part of a body, which begins at the offset `first`.
     pub fn part(first: u64, pieces: &[Bytes], complete_length: Option<u64>) -> Self {
-        Self { extents: vec![Extent::new(first, pieces)], complete_length, ..Self::default() }
+        Self { extents: smallvec![Extent::new(first, pieces)], complete_length, ..Self::default() }
     }
 
     /// An external body.
@@ -108,7 +113,7 @@ impl Body {
 
     /// A body, or parts of one, that stays on disk.
     pub(crate) fn on_disk(stored: StoredBody, complete_length: u64) -> Self {
-        let extent = |(first, length)| Extent { first, length, chunks: Vec::new() };
+        let extent = |(first, length)| Extent { first, length, chunks: Chunks::new() };
         Self {
             extents: stored.parts().into_iter().map(extent).collect(),
             complete_length: Some(complete_length),
@@ -234,7 +239,7 @@ impl Body {
                 }
                 let next = self.extents.iter().map(|extent| extent.first).filter(|first| *first > from).min();
                 let last = next.map_or(range.last, |first| range.last.min(first - 1));
-                let chunks = other.slice(ByteRange { first: from, last });
+                let chunks = other.slice(ByteRange { first: from, last }).into();
                 extents.push(Extent { first: from, length: last - from + 1, chunks });
                 from = last.saturating_add(1);
             }
@@ -249,8 +254,8 @@ impl Body {
         let chunk_overhead = (size_of::<Bytes>() + 2 * ALLOCATION_BYTES) as u64;
         let bytes = |extent: &Extent| if extent.chunks.is_empty() { 0 } else { extent.length };
         let chunks = |extent: &Extent| bytes(extent) + chunk_overhead * extent.chunks.len() as u64;
-        let extents =
-            self.extents.iter().map(|extent| (size_of::<Extent>() + ALLOCATION_BYTES) as u64 + chunks(extent));
+        let own = if self.extents.spilled() { (size_of::<Extent>() + ALLOCATION_BYTES) as u64 } else { 0 };
+        let extents = self.extents.iter().map(|extent| own + chunks(extent));
         let elsewhere = self.elsewhere.as_deref().map_or(0, |elsewhere| match elsewhere {
             Elsewhere::External(external_body) => external_body.memory_bytes(),
             Elsewhere::Disk(stored) => stored.memory_bytes() + 2 * ALLOCATION_BYTES as u64,
@@ -260,8 +265,8 @@ impl Body {
 }
 
 /// Joins extents that touch. `extents` must be sorted and must not overlap.
-fn joined(extents: Vec<Extent>) -> Vec<Extent> {
-    let mut joined: Vec<Extent> = Vec::with_capacity(extents.len());
+fn joined(extents: Extents) -> Extents {
+    let mut joined = Extents::new();
     for extent in extents {
         match joined.last_mut() {
             Some(last) if last.end() == extent.first => {
@@ -275,9 +280,9 @@ fn joined(extents: Vec<Extent>) -> Vec<Extent> {
 }
 
 /// The same bytes in chunks of [`CHUNK_BYTES`], each in an allocation of its own.
-fn exact_chunks(pieces: &[Bytes]) -> Vec<Bytes> {
+fn exact_chunks(pieces: &[Bytes]) -> Chunks {
     let mut left: usize = pieces.iter().map(Bytes::len).sum();
-    let mut chunks = Vec::with_capacity(left.div_ceil(CHUNK_BYTES));
+    let mut chunks = Chunks::with_capacity(left.div_ceil(CHUNK_BYTES));
     let mut chunk = BytesMut::with_capacity(left.min(CHUNK_BYTES));
     for piece in pieces {
         let mut piece = piece.as_ref();

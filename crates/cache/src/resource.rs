@@ -9,6 +9,7 @@ use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::vary::{language_selects, variant_key};
 use kasoku_store::Weigh;
 use kasoku_wire::Fields;
+use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ thread_local! {
 #[derive(Clone, Debug)]
 pub struct Resource {
     key: Box<[u8]>,
-    /// The entry that was stored last comes first.
-    entries: Vec<Arc<Entry>>,
+    /// The entry that was stored last comes first. Most keys have one.
+    entries: SmallVec<[Arc<Entry>; 1]>,
     /// Whether all entries nominate the same fields: then at most one fits a request.
     is_uniform: bool,
     /// The weight of the entries when this resource was made, in bytes.
@@ -42,7 +43,7 @@ const _: () = assert!(size_of::<Resource>() <= RESOURCE_BYTES);
 impl Resource {
     /// A key with one response.
     pub(crate) fn new(key: &[u8], entry: Arc<Entry>) -> Self {
-        Self { key: key.into(), entries: vec![entry], is_uniform: true, weight_bytes: 0 }.weighed()
+        Self { key: key.into(), entries: smallvec![entry], is_uniform: true, weight_bytes: 0 }.weighed()
     }
 
     /// The same resource with the present weight of its entries.
@@ -169,7 +170,7 @@ impl Resource {
     /// The same resource with `entry` as the newest. Drops the entry that it replaces (the one of the same variant, or any where one of
     /// both has no `Vary`), and the oldest entries beyond the bounds.
     pub(crate) fn with(&self, entry: Arc<Entry>, bytes_max: u64) -> Self {
-        let mut entries = vec![entry];
+        let mut entries: SmallVec<[Arc<Entry>; 1]> = smallvec![entry];
         if let Some(new) = entries.first().filter(|new| !new.meta.nominated.is_empty()).cloned() {
             let same = |old: &Entry| old.meta.nominated == new.meta.nominated && old.meta.variant == new.meta.variant;
             let others = self.entries.iter().filter(|old| !old.meta.nominated.is_empty() && !same(old));
