@@ -6,9 +6,11 @@
 //! | file | job |
 //! |---|---|
 //! | `removals` | a purge as text, as other caches are told of it |
+//! | `link` | by which way a cache tells others of its purges |
 //! | `follower` | the thread that reads the purges of the others, and writes those of this cache |
 
 mod follower;
+mod link;
 mod removals;
 
 use crate::disk::Clock;
@@ -22,13 +24,13 @@ use kasoku_semantics::time::Now;
 pub use kasoku_shared::PurgeExchange;
 pub use kasoku_shared::peers::{PeerStatus, PeersStatus};
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
+pub(crate) use link::{Link, Linked};
 use removals::Removal;
 use std::convert::Infallible;
 
 /// The exchange of purges with other caches.
 pub(crate) struct OtherCaches {
-    exchange: PurgeExchange,
-    clock: Clock,
+    link: Link,
     /// Purges of other caches that have been carried out here, and may be lost at a restart.
     uncertain: Mutex<Invalidated>,
     /// How many tasks wait until some are certain.
@@ -66,7 +68,7 @@ impl Drop for Wait<'_> {
 impl OtherCaches {
     pub(crate) fn new(exchange: PurgeExchange, clock: Clock) -> Self {
         let (waits, has_lost) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { exchange, clock, uncertain: Mutex::default(), waits, has_lost }
+        Self { link: Link::new(exchange, clock), uncertain: Mutex::default(), waits, has_lost }
     }
 
     fn uncertain(&self) -> MutexGuard<'_, Invalidated> {
@@ -77,24 +79,17 @@ impl OtherCaches {
 impl Cache {
     /// How purges reach other caches, if there are any.
     pub fn purge_exchange(&self) -> Option<&PurgeExchange> {
-        Some(&self.0.others.as_ref()?.exchange)
+        Some(self.link()?.exchange())
     }
 
     /// What the peers do; `None` where there are none.
     pub fn peers_status(&self) -> Option<PeersStatus> {
-        match self.purge_exchange()? {
-            PurgeExchange::Peers(peers) => Some(peers.status()),
-            PurgeExchange::Tier(_) => None,
-        }
+        Some(self.purge_exchange()?.peers()?.status())
     }
 
     /// Whether each server of the shared tier, or each peer, can be reached at present. So can they all without either.
     pub fn reaches_all_others(&self) -> bool {
-        match self.purge_exchange() {
-            Some(PurgeExchange::Tier(tier)) => tier.status().servers.iter().all(|server| server.is_usable),
-            Some(PurgeExchange::Peers(peers)) => peers.status().peers.iter().all(|peer| peer.is_up),
-            None => true,
-        }
+        self.purge_exchange().is_none_or(PurgeExchange::reaches_all)
     }
 
     /// Carries out a purge, and has all other caches told of it.
@@ -120,8 +115,8 @@ impl Cache {
     /// Has all other caches told that a key is purged here. To be called before it is: what the shared tier has of it must not come into memory
     /// afterwards.
     pub(crate) fn tell_of_key(&self, key: &Key, purge: Purge) -> Option<Delivery> {
-        let now = (self.0.others.as_ref()?.clock)();
-        let mark = || Ok::<_, Infallible>(self.0.generations.mark_key(key, now));
+        let now = self.link()?.now();
+        let mark = || Ok::<_, Infallible>(self.0.generations.mark_key(key.uri(), now));
         match self.published(now, mark, || Removal::Key(key.uri(), purge)) {
             Ok((_, delivery)) => delivery,
             Err(never) => match never {},
@@ -134,24 +129,26 @@ impl Cache {
         carry_out: impl FnOnce() -> Result<Epoch, E>,
         removal: impl FnOnce() -> Removal<'r>,
     ) -> Result<(Epoch, Option<Delivery>), E> {
-        let Some(OtherCaches { exchange, .. }) = &self.0.others else { return Ok((carry_out()?, None)) };
-        let mut done = 0;
-        let delivery = exchange.log().publish(now.mono_ms, || {
-            done = carry_out()?;
-            Ok((done, removal().write()))
-        })?;
-        Ok((done, Some(delivery)))
+        let Some(link) = self.link() else { return Ok((carry_out()?, None)) };
+        let (epoch, delivery) = link.publish(now, carry_out, removal)?;
+        Ok((epoch, Some(delivery)))
+    }
+}
+
+impl Linked for Cache {
+    fn link(&self) -> Option<&Link> {
+        Some(&self.0.others.as_ref()?.link)
     }
 }
 
 impl Purger for Cache {
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
         let others = self.0.others.as_ref()?;
-        let now = (others.clock)();
+        let now = others.link.now();
         let (epoch, removed) = match Removal::read(purge)? {
             Removal::Key(uri, purge) => {
                 let key = self.key(uri);
-                let epoch = self.0.generations.mark_key(&key, now);
+                let epoch = self.0.generations.mark_key(key.uri(), now);
                 let removed = match purge {
                     Purge::Hard | Purge::Change => self.invalidate_here(&key, None),
                     Purge::Soft => self.expire_here(&key, now),
@@ -188,7 +185,7 @@ impl Purger for Cache {
 
     fn drop_everything(&self) {
         let Some(others) = &self.0.others else { return };
-        let now = (others.clock)();
+        let now = others.link.now();
         if let Ok(epoch) = self.0.generations.purge(PurgeScope::All, Purge::Hard, now) {
             others.uncertain().add(self.mark_purge_on_disk(PurgeScope::All, Purge::Hard, epoch, now));
         }

@@ -36,7 +36,6 @@ pub use ask::{Asked, HeldLease};
 pub use hit::SharedHit;
 pub use inspect::SharedPlace;
 pub(crate) use judged::JudgedItems;
-use kasoku_shared::PurgeExchange;
 pub use kasoku_shared::{Items, ServerStatus, Tier, TierStatus};
 pub(crate) use read::may_be_answered;
 use std::sync::Arc;
@@ -45,10 +44,7 @@ pub use write::{SharedAccess, Sharing};
 impl Cache {
     /// The shared tier, if there is one.
     pub fn shared_tier(&self) -> Option<&Arc<Tier>> {
-        match self.purge_exchange()? {
-            PurgeExchange::Tier(tier) => Some(tier),
-            PurgeExchange::Peers(_) => None,
-        }
+        self.purge_exchange()?.tier()
     }
 
     /// What the shared tier does; `None` where there is none.

@@ -23,6 +23,30 @@ impl PurgeExchange {
         }
     }
 
+    /// The shared tier, if the exchange is by one.
+    pub fn tier(&self) -> Option<&Arc<Tier>> {
+        match self {
+            Self::Tier(tier) => Some(tier),
+            Self::Peers(_) => None,
+        }
+    }
+
+    /// The peers, if the exchange is by these.
+    pub fn peers(&self) -> Option<&Arc<Peers>> {
+        match self {
+            Self::Peers(peers) => Some(peers),
+            Self::Tier(_) => None,
+        }
+    }
+
+    /// Whether each server of the shared tier, or each peer, can be reached at present.
+    pub fn reaches_all(&self) -> bool {
+        match self {
+            Self::Tier(tier) => tier.status().servers.iter().all(|server| server.is_usable),
+            Self::Peers(peers) => peers.status().peers.iter().all(|peer| peer.is_up),
+        }
+    }
+
     /// How far each log has been carried out for good: to be kept with what is stored on disk.
     pub fn positions(&self) -> Vec<(u64, u64)> {
         match self {

@@ -4,13 +4,11 @@
 //! The host starts it before it serves, and stops it afterwards: while it serves, it hears of purges, and its own ones reach the others. The thread
 //! has a runtime of its own, so that neither waits for a worker or a handler of the host, and none of these waits for it.
 
-use super::PurgeExchange;
+use super::{Link, Linked, PurgeExchange};
 use crate::Cache;
-use crate::disk::Clock;
-use crate::shared::Items;
 use kasoku_shared::peers::{OWN_LOG, PeerConnections, Peers, listen};
 use kasoku_shared::purge_log::{self, Epoch, PurgeLog, Purger};
-use kasoku_shared::{Endpoint, Failure};
+use kasoku_shared::{Endpoint, Failure, Items};
 use std::io;
 use std::net::TcpListener as StdTcpListener;
 use std::pin::pin;
@@ -51,8 +49,13 @@ impl PurgeFollower {
     /// # Errors
     /// The thread can't be started, or its runtime, or it can't accept connections at that socket.
     pub fn start(cache: &Cache, peers_socket: Option<StdTcpListener>) -> io::Result<Option<Self>> {
-        let Some(others) = &cache.0.others else { return Ok(None) };
-        let (exchange, clock) = (others.exchange.clone(), others.clock.clone());
+        Self::start_for(cache, peers_socket)
+    }
+
+    /// The same for a cache of any kind. Its thread has a clone of the cache, so the cache must not own what this returns.
+    pub(crate) fn start_for<C: Linked>(cache: &C, peers_socket: Option<StdTcpListener>) -> io::Result<Option<Self>> {
+        let Some(link) = cache.link().cloned() else { return Ok(None) };
+        let exchange = link.exchange().clone();
         let (stop, stopped) = watch::channel(false);
         let (listens, stops_listening) = watch::channel(true);
         let (started, starts) = channel();
@@ -78,7 +81,7 @@ impl PurgeFollower {
                 }
                 let logs_of = Logs::of(&exchange);
                 for log in 0..logs {
-                    let follower = Follower { cache: cache.clone(), clock: clock.clone(), logs: logs_of.clone(), log };
+                    let follower = Follower { cache: cache.clone(), link: link.clone(), logs: logs_of.clone(), log };
                     following.spawn_local(follower.run(stopped.clone(), tried.clone()));
                 }
                 drop(tried);
@@ -165,14 +168,14 @@ impl Logs {
 }
 
 /// Follows one log.
-struct Follower {
-    cache: Cache,
-    clock: Clock,
+struct Follower<C> {
+    cache: C,
+    link: Link,
     logs: Logs,
     log: usize,
 }
 
-impl Follower {
+impl<C: Linked> Follower<C> {
     async fn run(self, mut stopped: watch::Receiver<bool>, tried: Sender<()>) {
         let mut watch = PeerWatch::default();
         {
@@ -227,7 +230,7 @@ impl Follower {
 
     async fn follow(&self, watch: &mut PeerWatch) -> bool {
         let now = || {
-            let now = (self.clock)();
+            let now = self.link.now();
             purge_log::Clock { unix_ms: now.unix_ms, mono_ms: now.mono_ms }
         };
         let purger = Impatient(&self.cache);
@@ -265,9 +268,9 @@ impl PeerWatch {
 }
 
 /// The cache, which is not waited for longer than until the log is read the next time: a disk that hangs must not make the servers useless.
-struct Impatient<'c>(&'c Cache);
+struct Impatient<'c, C>(&'c C);
 
-impl Purger for Impatient<'_> {
+impl<C: Purger> Purger for Impatient<'_, C> {
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
         Purger::carry_out(self.0, purge)
     }

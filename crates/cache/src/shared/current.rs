@@ -60,7 +60,7 @@ pub(super) fn usable_now(
         return Err(Because::Reason(Reason::VaryMiss));
     }
     let born = items.born(server, response.generation, cache).ok_or(Because::Ground(Ground::SharedUnordered))?;
-    if cache.0.generations.shared_validity(key, tags.as_deref(), born) != Validity::Valid {
+    if cache.0.generations.shared_validity(key.uri(), tags.as_deref(), born) != Validity::Valid {
         return Err(Because::Reason(Reason::Purged));
     }
     match reuse(&freshness, &request_directives(&request.fields), policy, now) {
