@@ -20,6 +20,7 @@ mod open_entry;
 mod recall;
 mod spool;
 
+pub use crate::clock::Clock;
 use crate::generations::{Generations, Mark};
 use crate::invalidated::Invalidated;
 use crate::resource::{BYTES_MIN, Resource};
@@ -54,9 +55,6 @@ use std::sync::{Arc, Weak};
 
 /// A body above this length stays on disk, in bytes: the page cache has what is hot of it. Smaller ones come into memory.
 const STAYS_ON_DISK_BYTES: u64 = 1 << 20;
-
-/// Tells the time. The disk tier has threads of its own, and no caller gives them the time.
-pub type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
 
 /// The disk tier of a cache.
 pub(crate) struct DiskTier {

@@ -1,5 +1,6 @@
 //! The result of an invalidation or a purge, which is certain only when the disk tier has noted it, and other caches can hear of it.
 
+use crate::timer::in_time;
 use kasoku_shared::purge_log::Delivery;
 use kasoku_store::disk::{Durability, NotDurable};
 use std::time::Duration;
@@ -20,10 +21,25 @@ pub enum Uncertain {
     Successor,
 }
 
+/// A purge that was carried out here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Purged {
+    /// Whether each server of the shared tier, or each peer, has been told of it. If not, this process tells those that could not be reached when
+    /// they are back, as long as it runs. True where there are none.
+    pub reached_all: bool,
+}
+
 /// Other caches are told of a purge.
 #[must_use]
 #[derive(Debug, Default)]
 pub struct Told(Vec<Delivery>);
+
+impl From<Delivery> for Told {
+    fn from(delivery: Delivery) -> Self {
+        Self(vec![delivery])
+    }
+}
 
 impl Told {
     /// Waits until it stands in each server or peer that can be reached.
@@ -31,6 +47,11 @@ impl Told {
         for delivery in self.0 {
             delivery.wait().await;
         }
+    }
+
+    /// The same for at most [`TOLD_TIMEOUT`]; not at all where the runtime has no timer. Returns whether it stands there by then.
+    pub async fn in_time(self) -> bool {
+        in_time(TOLD_TIMEOUT, self.wait()).await.is_ok()
     }
 }
 

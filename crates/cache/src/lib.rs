@@ -33,12 +33,14 @@
 //! | `possible_changes` | drops the tags of pages that may have changed, at most once a second |
 //! | [`inspect`], [`refusals`] | explain why a request gets what it gets, without changing anything |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
+//! | [`clock`], [`timer`] | tells the time, and bounds a wait, for hosts inside an application |
 //! | [`stable_hasher`] | for fingerprints of rules that are compared with stored responses |
 //! | [`data`] | beside the HTTP cache: a cache for an application's own values, made of the same parts |
 
 pub mod body;
 pub mod body_writer;
 pub mod budget;
+pub mod clock;
 pub mod coding;
 mod collapse;
 mod completed;
@@ -72,6 +74,7 @@ pub mod stable_hasher;
 pub mod succession;
 mod sync;
 mod tags;
+pub mod timer;
 pub mod verdict;
 
 pub use body::Body;
@@ -80,7 +83,7 @@ pub use entry::{Entry, Meta};
 pub use external_body::ExternalBody;
 pub use fill::{FillEvent, FillReader, Joined};
 pub use generations::{Purge, PurgeScope, PurgeScopeError};
-pub use invalidated::{Invalidated, TOLD_TIMEOUT, Told, Uncertain};
+pub use invalidated::{Invalidated, Purged, TOLD_TIMEOUT, Told, Uncertain};
 pub use key::Key;
 pub use lookup::Lookup;
 pub use possible_changes::DeferredDrop;
@@ -89,8 +92,9 @@ pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
 pub use budget::{HeldCharge, SpareCharge};
+use clock::Clock;
 use collapse::Fills;
-use disk::{Clock, DiskOptions, DiskTier};
+use disk::{DiskOptions, DiskTier};
 use failing::Failing;
 use generations::Generations;
 use hit_for_miss::HitForMiss;

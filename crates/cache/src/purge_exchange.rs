@@ -13,9 +13,9 @@ mod follower;
 mod link;
 mod removals;
 
-use crate::disk::Clock;
+use crate::clock::Clock;
 use crate::generations::{Purge, PurgeScope, PurgeScopeError};
-use crate::invalidated::Invalidated;
+use crate::invalidated::{Invalidated, Purged};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::Tags;
 use crate::{Cache, Key};
@@ -24,6 +24,7 @@ use kasoku_semantics::time::Now;
 pub use kasoku_shared::PurgeExchange;
 pub use kasoku_shared::peers::{PeerStatus, PeersStatus};
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
+pub use kasoku_shared::settings;
 pub(crate) use link::{Link, Linked};
 use removals::Removal;
 use std::convert::Infallible;
@@ -87,9 +88,9 @@ impl Cache {
         Some(self.purge_exchange()?.peers()?.status())
     }
 
-    /// Whether each server of the shared tier, or each peer, can be reached at present. So can they all without either.
-    pub fn reaches_all_others(&self) -> bool {
-        self.purge_exchange().is_none_or(PurgeExchange::reaches_all)
+    /// What has come of a purge of which others were told, or not in time.
+    pub fn purged(&self, is_told: bool) -> Purged {
+        self.link().map_or(Purged { reached_all: true }, |link| link.purged(is_told))
     }
 
     /// Carries out a purge, and has all other caches told of it.
@@ -130,7 +131,7 @@ impl Cache {
         removal: impl FnOnce() -> Removal<'r>,
     ) -> Result<(Epoch, Option<Delivery>), E> {
         let Some(link) = self.link() else { return Ok((carry_out()?, None)) };
-        let (epoch, delivery) = link.publish(now, carry_out, removal)?;
+        let (epoch, delivery) = link.publish(now, carry_out, || removal().write())?;
         Ok((epoch, Some(delivery)))
     }
 }

@@ -28,6 +28,7 @@
 //! | `items` | reads and writes items, and follows the purges, for one runtime |
 //! | `peers` | the same purges without servers: each cache hosts a log for the others |
 //! | `purge_exchange` | what a cache needs to exchange purges, with servers or with peers |
+//! | `settings` | what an application that embeds a cache says of its servers or its peers |
 //! | `status` | what the tier does, in numbers for an operator |
 
 mod backend;
@@ -55,6 +56,7 @@ pub mod sealed;
 pub mod secret;
 pub mod server_counters;
 mod servers;
+pub mod settings;
 mod status;
 pub mod tls;
 

@@ -1,5 +1,7 @@
 //! Why an application gets no layer.
 
+use kasoku_cache::purge_exchange::settings::ExchangeError;
+
 /// The least memory of a cache.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
@@ -33,19 +35,9 @@ pub enum BuildError {
     #[cfg(feature = "disk")]
     #[error("the disk cache can't be used: {0}")]
     Disk(String),
-    /// The settings of the shared tier can't be used, for this reason.
-    #[cfg(feature = "shared")]
-    #[error("the shared tier can't be used: {0}")]
-    SharedTier(String),
-    /// The peers can't be used, for this reason: most often, another program listens at the address of this process.
-    #[cfg(feature = "peers")]
-    #[error("the peers can't be used: {0}")]
-    Peers(String),
-    /// Both [`CacheBuilder::shared`](crate::CacheBuilder::shared) and [`CacheBuilder::peers`](crate::CacheBuilder::peers): the processes of a
-    /// shared tier hear of each other's purges there.
-    #[cfg(all(feature = "peers", feature = "shared"))]
-    #[error("peers can't stand beside a shared tier: its processes hear of each other's purges there")]
-    PeersBesideSharedTier,
+    /// The shared tier or the peers can't be used: their settings can't be, another program listens at the address of this process, or there are both.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
     /// A thread of the disk tier can't be started, or the one that exchanges purges with other processes, for this reason.
     #[error("a thread of the cache can't be started: {0}")]
     Thread(String),

@@ -1,20 +1,20 @@
 //! Takes what an application says about itself, and makes a layer of it.
 
 use crate::build_error::{BuildError, MEMORY_BYTES_MIN};
-use crate::clock::{self, Clock};
 #[cfg(feature = "disk")]
 use crate::disk::DiskTier;
 use crate::handle::CacheHandle;
-#[cfg(feature = "peers")]
-use crate::peers::Peers;
 use crate::rules::{Authorities, Client, HasExtension, Identify, KeepExtension, Rules, Scheme, TagsOf, Visitor};
 use crate::service::CacheLayer;
 use crate::shared::Shared;
-#[cfg(feature = "shared")]
-use crate::shared_tier::SharedTier;
 use crate::tiers::WantedTiers;
 use http::{Extensions, HeaderName, request};
 use kasoku_cache::CacheLimits;
+use kasoku_cache::clock::{self, Clock};
+#[cfg(feature = "peers")]
+use kasoku_cache::purge_exchange::settings::Peers;
+#[cfg(feature = "shared")]
+use kasoku_cache::purge_exchange::settings::SharedTier;
 use kasoku_cache::stable_hasher::StableHasher;
 use kasoku_semantics::effective_uri::QueryKey;
 use kasoku_semantics::policy::{Policy, Profile};
@@ -309,7 +309,7 @@ impl CacheBuilder {
     /// ```
     #[cfg(feature = "shared")]
     pub fn shared(mut self, tier: SharedTier) -> Self {
-        self.tiers.shared = Some(tier);
+        self.tiers.exchange.shared = Some(tier);
         self
     }
 
@@ -317,7 +317,7 @@ impl CacheBuilder {
     /// [crate]. Not beside a shared tier, which does that too. Default: none.
     #[cfg(feature = "peers")]
     pub fn peers(mut self, peers: Peers) -> Self {
-        self.tiers.peers = Some(peers);
+        self.tiers.exchange.peers = Some(peers);
         self
     }
 

@@ -10,7 +10,7 @@ use kasoku_cache::disk::DiskStatus;
 use kasoku_cache::purge_exchange::PeersStatus;
 #[cfg(feature = "shared")]
 use kasoku_cache::shared::TierStatus;
-use kasoku_cache::{Invalidated, Purge, PurgeScope};
+use kasoku_cache::{Invalidated, Purge, PurgeScope, Purged};
 use std::fmt;
 use std::sync::Arc;
 
@@ -42,15 +42,6 @@ pub enum PurgeError {
     /// It was purged, and the next start may undo that, for this reason.
     #[error("it was purged, and the next start may undo that: {0}")]
     Uncertain(String),
-}
-
-/// A purge that was carried out here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Purged {
-    /// Whether each server of the shared tier, or each peer, has been told of it. If not, this process tells those that could not be reached when
-    /// they are back, as long as it runs. True where there are none.
-    pub reached_all: bool,
 }
 
 impl CacheHandle {
@@ -186,7 +177,7 @@ impl CacheHandle {
         async move {
             let Removed { certain, is_told } = removed(dropped?).await;
             certain.map_err(PurgeError::Uncertain)?;
-            Ok(Purged { reached_all: is_told && cache.reaches_all_others() })
+            Ok(cache.purged(is_told))
         }
     }
 }

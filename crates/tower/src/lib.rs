@@ -129,7 +129,6 @@
 mod body;
 mod build_error;
 mod builder;
-mod clock;
 mod counts;
 #[cfg(feature = "disk")]
 mod disk;
@@ -138,8 +137,6 @@ mod future;
 mod handle;
 mod message;
 mod pass;
-#[cfg(feature = "peers")]
-mod peers;
 mod recycle;
 mod removals;
 mod respond;
@@ -149,10 +146,7 @@ mod service;
 mod shared;
 mod shared_access;
 mod shared_fills;
-#[cfg(feature = "shared")]
-mod shared_tier;
 mod tiers;
-mod timer;
 mod visit;
 
 pub use body::{BoxError, CacheBody};
@@ -161,23 +155,21 @@ pub use builder::CacheBuilder;
 #[cfg(feature = "disk")]
 pub use disk::DiskTier;
 pub use future::ResponseFuture;
-pub use handle::{CacheHandle, PurgeError, Purged, Statistics};
+pub use handle::{CacheHandle, PurgeError, Statistics};
+pub use kasoku_cache::Purged;
 #[cfg(feature = "disk")]
 pub use kasoku_cache::disk::{Admission, DiskCounts, DiskState, DiskStatus};
+pub use kasoku_cache::purge_exchange::settings::ExchangeError;
+#[cfg(feature = "peers")]
+pub use kasoku_cache::purge_exchange::settings::Peers;
+#[cfg(feature = "shared")]
+pub use kasoku_cache::purge_exchange::settings::{
+    ClientFiles, MemcachedServer, Ring, ServerDown, SharedTier, TlsFiles,
+};
 #[cfg(feature = "peers")]
 pub use kasoku_cache::purge_exchange::{PeerStatus, PeersStatus};
 #[cfg(feature = "shared")]
 pub use kasoku_cache::shared::{ServerStatus, TierStatus};
 pub use kasoku_semantics::policy::Profile;
-#[cfg(feature = "shared")]
-pub use kasoku_shared::WhenDown as ServerDown;
-#[cfg(feature = "shared")]
-pub use kasoku_shared::placement::Distribution as Ring;
-#[cfg(feature = "shared")]
-pub use kasoku_shared::tls::{ClientFiles, TlsFiles};
-#[cfg(feature = "peers")]
-pub use peers::Peers;
 pub use rules::{Scheme, Visitor};
 pub use service::{ApplicationLayer, CacheLayer, CacheService};
-#[cfg(feature = "shared")]
-pub use shared_tier::{MemcachedServer, SharedTier};

@@ -1,8 +1,8 @@
 //! Waits until what was dropped can't come back, and until other processes can know of it.
 
-use crate::timer::{NotInTime, in_time};
+use kasoku_cache::Invalidated;
 use kasoku_cache::disk::DISK_TIMEOUT;
-use kasoku_cache::{Invalidated, TOLD_TIMEOUT};
+use kasoku_cache::timer::{NotInTime, in_time};
 
 /// What has come of a removal.
 pub(crate) struct Removed {
@@ -16,7 +16,7 @@ pub(crate) struct Removed {
 pub(crate) async fn removed(mut dropped: Invalidated) -> Removed {
     let told = dropped.take_told();
     let certain = is_certain(dropped).await;
-    Removed { certain, is_told: in_time(TOLD_TIMEOUT, told.wait()).await.is_ok() }
+    Removed { certain, is_told: told.in_time().await }
 }
 
 async fn is_certain(dropped: Invalidated) -> Result<(), String> {

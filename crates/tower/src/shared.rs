@@ -1,14 +1,14 @@
 //! What the services and the handle of one layer share: the cache, the rules, the clock and the counters.
 
-use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::rules::Rules;
 use crate::shared_access::SharedAccesses;
-use crate::timer::{NotInTime, in_time};
 use kasoku_cache::Cache;
+use kasoku_cache::clock::Clock;
 use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::purge_exchange::PurgeFollower;
 use kasoku_cache::stable_hasher::StableHasher;
+use kasoku_cache::timer::{NotInTime, in_time};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};

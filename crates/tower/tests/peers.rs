@@ -6,7 +6,7 @@
 mod support;
 
 use http::Method;
-use kasoku_tower::{BuildError, Peers};
+use kasoku_tower::{BuildError, ExchangeError, Peers};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,6 +91,9 @@ fn what_can_not_be_is_an_error_of_the_builder() {
     ] {
         assert!(!format!("{peers:?}").contains("0123456789"));
         let error = timed_builder().peers(peers).build().unwrap_err();
-        assert!(matches!(error, BuildError::Peers(_)) && error.to_string().contains(why), "{why}: {error}");
+        assert!(
+            matches!(error, BuildError::Exchange(ExchangeError::Peers(_))) && error.to_string().contains(why),
+            "{why}: {error}"
+        );
     }
 }

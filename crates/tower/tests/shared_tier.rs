@@ -15,7 +15,9 @@ use http::{Method, StatusCode};
 use kasoku_shared::names::Namespace;
 use kasoku_shared::sealed::Sealer;
 use kasoku_testkit::servers::{Memcached, Redis, Store};
-use kasoku_tower::{BuildError, CacheBuilder, DiskState, DiskTier, MemcachedServer, Peers, SharedTier, Visitor};
+use kasoku_tower::{
+    BuildError, CacheBuilder, DiskState, DiskTier, ExchangeError, MemcachedServer, Peers, SharedTier, Visitor,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -516,10 +518,13 @@ fn what_can_not_be_is_an_error_of_the_builder() {
         assert!(!format!("{tier:?}").contains("hunter2"));
         let error = timed_builder().shared(tier).build().unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, BuildError::SharedTier(_)) && text.contains(why), "{why}: {text}");
+        assert!(
+            matches!(error, BuildError::Exchange(ExchangeError::SharedTier(_))) && text.contains(why),
+            "{why}: {text}"
+        );
         assert!(!text.contains("hunter2"));
     }
     let peers = Peers::new(([127, 0, 0, 1], 0).into(), SECRET).peer("127.0.0.1", 1);
     let both = timed_builder().shared(SharedTier::memcached(one())).peers(peers).build();
-    assert_eq!(both.unwrap_err(), BuildError::PeersBesideSharedTier);
+    assert_eq!(both.unwrap_err(), BuildError::Exchange(ExchangeError::PeersBesideSharedTier));
 }

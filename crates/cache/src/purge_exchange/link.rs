@@ -1,7 +1,7 @@
 //! The way by which a cache tells others of its purges, and hears of theirs.
 
-use super::removals::Removal;
-use crate::disk::Clock;
+use crate::clock::Clock;
+use crate::invalidated::Purged;
 use kasoku_semantics::time::Now;
 use kasoku_shared::PurgeExchange;
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
@@ -32,17 +32,22 @@ impl Link {
         (self.clock)()
     }
 
-    /// Has a purge carried out here, and all other caches told of it.
-    pub(crate) fn publish<'r, E>(
+    /// What has come of a purge of which others were told, or not in time.
+    pub(crate) fn purged(&self, is_told: bool) -> Purged {
+        Purged { reached_all: is_told && self.exchange.reaches_all() }
+    }
+
+    /// Has a purge carried out here, and all other caches told of it. `purge`: as it stands in a log.
+    pub(crate) fn publish<E>(
         &self,
         now: Now,
         carry_out: impl FnOnce() -> Result<Epoch, E>,
-        removal: impl FnOnce() -> Removal<'r>,
+        purge: impl FnOnce() -> Vec<u8>,
     ) -> Result<(Epoch, Delivery), E> {
         let mut done = 0;
         let delivery = self.exchange.log().publish(now.mono_ms, || {
             done = carry_out()?;
-            Ok((done, removal().write()))
+            Ok((done, purge()))
         })?;
         Ok((done, delivery))
     }

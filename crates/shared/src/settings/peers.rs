@@ -1,7 +1,7 @@
-//! The peers of a layer: other processes, to which it tells its purges.
+//! The peers of an application's process: other processes, to which it tells its purges.
 
-use crate::build_error::BuildError;
-use kasoku_shared::{Endpoint, peers};
+use super::ExchangeError;
+use crate::{Endpoint, peers};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -9,14 +9,13 @@ use std::sync::Arc;
 /// The most peers: each process asks each other one.
 const PEERS_MAX: usize = 64;
 
-/// Other processes, to which purges are told without servers between them: see [`CacheBuilder::peers`](crate::CacheBuilder::peers).
+/// Other processes of an application, to which a cache tells its purges without servers between them.
 ///
 /// Each process listens for the others, and lists all others and not itself. The connections are not encrypted: listen on an address of a private
 /// network. Neither responses nor the token pass over them, and whoever does not know the token can't forge a purge.
 ///
 /// ```
-/// use kasoku_tower::Peers;
-///
+/// # use kasoku_shared::settings::Peers;
 /// # fn token() -> Vec<u8> { vec![7; 32] }
 /// let peers = Peers::new(([10, 0, 0, 1], 6082).into(), token()).peer("10.0.0.2", 6082).peer("10.0.0.3", 6082);
 /// # let _ = peers;
@@ -42,23 +41,23 @@ impl Peers {
     }
 
     /// Begins to listen. Connects to no peer yet.
-    pub(crate) fn open(self) -> Result<(Arc<peers::Peers>, TcpListener), BuildError> {
+    pub(super) fn open(self) -> Result<(Arc<peers::Peers>, TcpListener), ExchangeError> {
         let Self { listen, addresses, token } = self;
         if !(1..=PEERS_MAX).contains(&addresses.len()) {
-            return Err(BuildError::Peers(format!("a process has 1 to {PEERS_MAX} peers")));
+            return Err(ExchangeError::Peers(format!("a process has 1 to {PEERS_MAX} peers")));
         }
         for (number, (host, port)) in addresses.iter().enumerate() {
             let shown = || Endpoint::Tcp { host: host.clone(), port: *port };
             if host.parse().is_ok_and(|ip| SocketAddr::new(ip, *port) == listen) {
-                return Err(BuildError::Peers(format!("{} is this process itself", shown())));
+                return Err(ExchangeError::Peers(format!("{} is this process itself", shown())));
             }
             if addresses.iter().take(number).any(|other| *other == (host.clone(), *port)) {
-                return Err(BuildError::Peers(format!("{} is there twice", shown())));
+                return Err(ExchangeError::Peers(format!("{} is there twice", shown())));
             }
         }
         let endpoints = addresses.into_iter().map(|(host, port)| Endpoint::Tcp { host, port }).collect();
-        let peers = peers::Peers::new(endpoints, &token).map_err(|error| BuildError::Peers(error.to_string()))?;
-        let listener = TcpListener::bind(listen).map_err(|error| BuildError::Peers(format!("{listen}: {error}")))?;
+        let peers = peers::Peers::new(endpoints, &token).map_err(|error| ExchangeError::Peers(error.to_string()))?;
+        let listener = TcpListener::bind(listen).map_err(|error| ExchangeError::Peers(format!("{listen}: {error}")))?;
         Ok((peers, listener))
     }
 }

@@ -1,14 +1,14 @@
-//! The clock of a layer: the cache below takes the time as an argument.
+//! The clock of what has threads of its own, to which no caller gives the time, and of hosts inside an application.
 
 use kasoku_semantics::time::{Now, millis};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Tells the time. Tests bring one of their own.
-pub(crate) type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
+pub type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
 
 /// The clocks of the system.
-pub(crate) fn system() -> Clock {
+pub fn system() -> Clock {
     let start = Instant::now();
     Arc::new(move || {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,13 +1,12 @@
-//! The shared tier of a layer: its servers, and how they are used.
+//! The shared tier of an application: its servers, and how they are used.
 
-use crate::build_error::BuildError;
-use kasoku_cache::shared::Tier;
-use kasoku_shared::memcached::{MemcachedOptions, ServerAddress};
-use kasoku_shared::placement::Distribution;
-use kasoku_shared::redis::{RedisClusterOptions, RedisOptions};
-use kasoku_shared::sealed::Sealer;
-use kasoku_shared::tls::{Tls, TlsFiles};
-use kasoku_shared::{Backend, Endpoint, WhenDown};
+use super::ExchangeError;
+use crate::memcached::{MemcachedOptions, ServerAddress};
+use crate::placement::Distribution;
+use crate::redis::{RedisClusterOptions, RedisOptions};
+use crate::sealed::Sealer;
+use crate::tls::{Tls, TlsFiles};
+use crate::{Backend, Endpoint, Tier, WhenDown};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -28,14 +27,13 @@ const WEIGHTS: RangeInclusive<u32> = 1..=1000;
 /// The connections of a runtime to each server. Requests are pipelined, so one is enough.
 const CONNECTIONS: usize = 1;
 
-/// Servers in which several processes keep their responses together: see [`CacheBuilder::shared`](crate::CacheBuilder::shared).
+/// Servers in which several processes of an application keep what they have made together.
 ///
-/// What is wrong with its settings is told by [`CacheBuilder::build`](crate::CacheBuilder::build). That does not fail if no server can be
-/// reached: then the application answers, and the servers are asked when they are there.
+/// What is wrong with its settings is told by the builder of the cache. That does not fail if no server can be reached: then the application
+/// answers, and the servers are asked when they are there.
 ///
 /// ```
-/// use kasoku_tower::{MemcachedServer, SharedTier};
-///
+/// # use kasoku_shared::settings::{MemcachedServer, SharedTier};
 /// # fn secret() -> Vec<u8> { vec![7; 32] }
 /// let servers = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| MemcachedServer::new(host, 11211));
 /// let memcached = SharedTier::memcached(servers).secret(secret());
@@ -126,14 +124,14 @@ impl SharedTier {
     }
 
     /// The beginning of all names in the servers: 1 to 32 letters, digits, `-` and `_`. Caches with different namespaces share neither
-    /// responses nor purges. Default `kasoku`.
+    /// items nor purges. Default `kasoku`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
     }
 
     /// A secret of at least 16 bytes, the same for all processes: items carry an HMAC-SHA-256 that is made with it, and an item without a
-    /// valid one is a miss. Without it, whoever can write to the servers can replace pages.
+    /// valid one is a miss. Without it, whoever can write to the servers can replace what is in them.
     pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
         self.secret = Some(secret.into());
         self
@@ -146,21 +144,21 @@ impl SharedTier {
         self
     }
 
-    /// The largest item that the servers take, in bytes: `-I` of memcached. Larger responses are stored in several items. 64 KiB to 1 GiB,
+    /// The largest item that the servers take, in bytes: `-I` of memcached. What is larger is stored in several items. 64 KiB to 1 GiB,
     /// with Redis 512 MiB. Default 1 MiB.
     pub fn item_bytes_max(mut self, bytes: usize) -> Self {
         self.item_bytes_max = bytes;
         self
     }
 
-    /// Which memcached server has an item, as libmemcached chooses it. Default [`Ring::KetamaWeighted`](Distribution::KetamaWeighted).
+    /// Which memcached server has an item, as libmemcached chooses it. Default [`Ring::KetamaWeighted`](super::Ring::KetamaWeighted).
     pub fn ring(mut self, ring: Distribution) -> Self {
         self.ring = ring;
         self
     }
 
     /// Where the items of a memcached server are looked for that does not answer. Default
-    /// [`ServerDown::NextServer`](WhenDown::NextServer).
+    /// [`ServerDown::NextServer`](super::ServerDown::NextServer).
     pub fn server_down(mut self, server_down: WhenDown) -> Self {
         self.server_down = server_down;
         self
@@ -185,7 +183,7 @@ impl SharedTier {
     }
 
     /// The tier, which connects to no server yet.
-    pub(crate) fn open(self) -> Result<Arc<Tier>, BuildError> {
+    pub(super) fn open(self) -> Result<Arc<Tier>, ExchangeError> {
         let namespace = self.namespace.parse().map_err(refused)?;
         let sealer = Sealer::new(self.secret.as_deref()).map_err(refused)?;
         if !TIMEOUTS.contains(&self.timeout) {
@@ -198,7 +196,7 @@ impl SharedTier {
         Ok(Arc::new(Tier::new(backend, server_down, namespace, sealer)))
     }
 
-    fn backend(self) -> Result<(Backend, WhenDown), BuildError> {
+    fn backend(self) -> Result<(Backend, WhenDown), ExchangeError> {
         let Self { servers, timeout: operation_timeout, item_bytes_max, ring, server_down, login, .. } = self;
         match servers {
             Servers::Memcached(servers) => {
@@ -233,14 +231,14 @@ impl SharedTier {
 
 impl Login {
     /// The certificates, where a server has TLS.
-    fn certificates(&self, urls: &[String]) -> Result<Option<Tls>, BuildError> {
+    fn certificates(&self, urls: &[String]) -> Result<Option<Tls>, ExchangeError> {
         let has_tls = urls.iter().any(|url| url.starts_with("rediss://"));
         has_tls.then(|| Tls::read(&self.tls)).transpose().map_err(refused)
     }
 }
 
-fn refused(why: impl ToString) -> BuildError {
-    BuildError::SharedTier(why.to_string())
+fn refused(why: impl ToString) -> ExchangeError {
+    ExchangeError::SharedTier(why.to_string())
 }
 
 impl fmt::Debug for SharedTier {

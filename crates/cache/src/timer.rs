@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 /// Why a wait has ended without what was waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotInTime {
+pub enum NotInTime {
     /// It took too long.
     Late,
     /// The runtime has no timer, or there is no runtime. So the wait had no bound, and ended at once.
@@ -18,7 +18,7 @@ pub(crate) enum NotInTime {
 }
 
 /// What `event` brings within this time.
-pub(crate) async fn in_time<T>(wait: Duration, event: impl Future<Output = T>) -> Result<T, NotInTime> {
+pub async fn in_time<T>(wait: Duration, event: impl Future<Output = T>) -> Result<T, NotInTime> {
     let mut event = pin!(event);
     // What is there already needs no timer.
     if let Poll::Ready(came) = poll_fn(|cx| Poll::Ready(event.as_mut().poll(cx))).await {
