@@ -1,8 +1,8 @@
 //! A cache for an application's own values: rows, rendered fragments, answers of other services.
 //!
 //! [`DataCache::load`] returns the stored value of a key or loads it, once for all callers that ask meanwhile. It shares its parts with the
-//! HTTP cache: the index of the memory tier with its eviction, and the purges by tag and prefix that never scan. It spawns nothing, starts
-//! no thread, and runs on any runtime and on several threads.
+//! HTTP cache: the index of the memory tier with its eviction, and the purges by tag and prefix that never scan. It spawns nothing, and
+//! runs on any runtime and on several threads. Only a cache for [several processes](#several-processes) starts a thread.
 //!
 //! ```
 //! use kasoku_cache::data::{DataCache, Loaded};
@@ -57,6 +57,21 @@
 //! began before the purge. So a purge can drop more values than it names, never fewer. The memory of purged values is freed when calls ask
 //! for them or when they are evicted.
 //!
+//! # Several processes
+//!
+//! Without more, each process of an application has a cache of its own, and a purge holds in the process in which it was called. With
+//! [`Builder::peers`] or [`Builder::shared`], caches of the same [name](Builder::name) tell each other their purges: directly, or by memcached
+//! servers or Redis. Values stay in the memory of their process.
+//!
+//! - **A purge holds in all processes within a second** that reach the servers or each other: by key, tag, prefix or of all, and so does an
+//!   [`insert`](DataCache::insert). It covers the loads that run there, too. In its own process it holds at once. It is also a future
+//!   ([`Purging`]), which says whether all have it.
+//! - **A process that was away hears of the purges when it is back.** If it may have missed one for good, it drops all its values.
+//! - **A thread of its own** exchanges the purges, on a runtime of its own. [`Builder::open`] starts it. It ends with the last clone of the
+//!   cache; dropping that one blocks until the last purges are written, for two seconds at most.
+//! - **Others may use the same servers**: layers, servers of Kasoku, and data caches of other names. No purge of theirs drops a value here,
+//!   except one of everything in the namespace (all responses), and no purge here drops anything of theirs.
+//!
 //! # Bounds
 //!
 //! The values together weigh at most the memory of the builder; the least useful ones are evicted. Only the weights that the application
@@ -87,31 +102,47 @@ mod builder;
 mod flight;
 mod load;
 mod loaded;
+mod name;
+mod others;
 mod stats;
 mod stored;
 
-pub use builder::Builder;
+pub use crate::invalidated::Purged;
+pub use crate::purge_exchange::settings::{
+    ClientFiles, ExchangeError, MemcachedServer, Peers, Ring, ServerDown, SharedTier, TlsFiles,
+};
+pub use crate::purge_exchange::{PeerStatus, PeersStatus};
+pub use crate::shared::{ServerStatus, TierStatus};
+pub use builder::{BuildError, Builder, OneProcess, SeveralProcesses};
 pub use loaded::Loaded;
+pub use others::Purging;
 pub use stats::Stats;
 
-use crate::generations::{Epoch, Generations, Purge, PurgeScope};
-use crate::tags::{Tags, of_site, of_tag};
+use crate::generations::{Epoch, Generations, PurgeScope};
+use crate::purge_exchange::PurgeFollower;
 use builder::{Options, ms};
 use flight::Flights;
 use kasoku_semantics::time::Now;
+use kasoku_shared::purge_log::Delivery;
 use kasoku_store::{KeyHash, Memory};
 use load::Present;
-use loaded::SITE;
+use name::CacheName;
+use others::Others;
 use stats::{Answered, Counters};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use stored::{Age, DataKey, StoredValue};
+use stored::{Age, DataKey, StoredValue, drop_all_of, one_tag};
 
 /// A cache of values of one type, under keys that are strings. Cheap to clone; clones share the values. See the [module](self).
 ///
 /// Each hit clones the value, so a large one is best an `Arc<T>` or `Bytes`.
-pub struct DataCache<V>(Arc<Shared<V>>);
+pub struct DataCache<V> {
+    /// The thread that exchanges purges with other processes, if there are any. It ends with the last clone. Before the values, which are then
+    /// dropped by the thread that drops that clone.
+    follower: Option<Arc<PurgeFollower>>,
+    shared: Arc<Shared<V>>,
+}
 
 struct Shared<V> {
     memory: Memory<Arc<StoredValue<V>>>,
@@ -119,6 +150,7 @@ struct Shared<V> {
     generations: Generations,
     counters: Counters,
     options: Options<V>,
+    others: Option<Others>,
 }
 
 impl<V: Clone + Send + Sync + 'static> DataCache<V> {
@@ -128,15 +160,17 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         Builder::new(memory_bytes_max, Box::new(weigh))
     }
 
-    fn with(options: Options<V>) -> Self {
+    fn with(options: Options<V>, others: Option<Others>) -> Self {
         let value_bytes_max = options.value_bytes_max.min(options.memory_bytes_max);
-        Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             memory: Memory::new(options.memory_bytes_max, value_bytes_max),
             flights: Flights::new(),
             generations: Generations::new(),
             counters: Counters::default(),
             options,
-        }))
+            others,
+        });
+        Self { follower: None, shared }
     }
 
     /// The value of `key`: the stored one, or the one that `load` returns, which is then fresh for `ttl`.
@@ -213,63 +247,77 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
     pub fn get(&self, key: &str) -> Option<V> {
         let hash = self.hash(key);
         let fresh = self.stored(hash, key).filter(|stored| self.age(stored) == Age::Fresh);
-        self.0.counters.count(hash, fresh.as_ref().map_or(Answered::Miss, |stored| stored.answers_fresh()));
+        self.shared.counters.count(hash, fresh.as_ref().map_or(Answered::Miss, |stored| stored.answers_fresh()));
         fresh?.value.clone()
     }
 
     /// Stores a value, which is then fresh for `ttl`. It takes precedence over the running loads of this key, because they began earlier:
-    /// their values are not stored.
+    /// their values are not stored. Other processes drop what they have of the key. To keep what was only read, use [`DataCache::load`].
     pub fn insert(&self, key: &str, ttl: Duration, value: impl Into<Loaded<V>>) {
+        self.tell_of_key(key);
         // The epoch is read before the value is stored, so that a purge in between drops the value.
-        let epoch = self.0.generations.epoch();
+        let epoch = self.shared.generations.epoch();
         let hash = self.hash(key);
         let value = self.storable(DataKey::new(key), value.into().map(Some), ttl, epoch);
-        self.0.flights.outdate(hash, key);
+        self.shared.flights.outdate(hash, key);
         self.replace(hash, key, |_| value.clone());
     }
 
-    /// Drops the value of `key`. The values of running loads of this key are not stored. Returns the value if it was fresh.
+    /// Drops the value of `key`. The values of running loads of this key are not stored. Returns the value if it was fresh. Other processes drop
+    /// theirs; to wait for that, use [`DataCache::purge_key`].
     pub fn remove(&self, key: &str) -> Option<V> {
-        let hash = self.hash(key);
-        // The order matters: the value of a load that ends in between is not stored, or is removed again.
-        self.0.flights.outdate(hash, key);
-        let removed = self.replace(hash, key, |_| None)?;
-        let is_fresh = removed.holds(&self.0.generations) && self.age(&removed) == Age::Fresh;
-        removed.value.clone().filter(|_| is_fresh)
+        self.drop_key(key).0
+    }
+
+    /// Drops the value of `key`, as [`DataCache::remove`] does.
+    pub fn purge_key(&self, key: &str) -> Purging {
+        let (_, told) = self.drop_key(key);
+        self.telling(told)
     }
 
     /// Drops all values with this tag.
-    pub fn purge_tag(&self, tag: &str) {
-        let tags = Tags::of_hashes(of_site(SITE), [of_tag(SITE, tag)].into(), false);
-        self.0.generations.change(&tags, self.now());
+    pub fn purge_tag(&self, tag: &str) -> Purging {
+        self.purged(|generations, now| generations.change(&one_tag(tag), now), |name| name.purge_of_tag(tag))
     }
 
     /// Drops all values whose keys begin with `prefix`.
-    pub fn purge_prefix(&self, prefix: &str) {
-        let prefix = DataKey::new(prefix);
-        if self.0.generations.purge(PurgeScope::Prefix(prefix.uri()), Purge::Hard, self.now()).is_err() {
-            // It is a complete prefix. If the rules for prefixes change, too much is dropped rather than too little.
-            self.0.generations.drop_everything(self.now());
-        }
+    pub fn purge_prefix(&self, prefix: &str) -> Purging {
+        let key = DataKey::new(prefix);
+        let drop = |generations: &Generations, now| drop_all_of(generations, PurgeScope::Prefix(key.uri()), now);
+        self.purged(drop, |name| name.purge_of_prefix(prefix))
     }
 
     /// Drops all values.
-    pub fn purge_all(&self) {
-        if self.0.generations.purge(PurgeScope::All, Purge::Hard, self.now()).is_err() {
-            self.0.generations.drop_everything(self.now());
-        }
+    pub fn purge_all(&self) -> Purging {
+        let drop = |generations: &Generations, now| drop_all_of(generations, PurgeScope::All, now);
+        self.purged(drop, CacheName::purge_of_all)
     }
 
     /// What the cache has done so far, and what it holds.
     pub fn stats(&self) -> Stats {
-        let Shared { memory, flights, counters, .. } = &*self.0;
+        let Shared { memory, flights, counters, .. } = &*self.shared;
         counters.read(flights.running(), memory.evicted(), memory.len(), memory.used_bytes())
+    }
+
+    fn drop_key(&self, key: &str) -> (Option<V>, Option<Delivery>) {
+        let told = self.tell_of_key(key);
+        (self.remove_here(key), told)
+    }
+
+    /// The same where no other process has to be told.
+    fn remove_here(&self, key: &str) -> Option<V> {
+        let hash = self.hash(key);
+        // The order matters: the value of a load that ends in between is not stored, or is removed again.
+        self.shared.flights.outdate(hash, key);
+        let removed = self.replace(hash, key, |_| None)?;
+        let is_fresh = removed.holds(&self.shared.generations) && self.age(&removed) == Age::Fresh;
+        removed.value.clone().filter(|_| is_fresh)
     }
 
     /// The stored value of a key, unless a purge has dropped it.
     fn stored(&self, hash: KeyHash, key: &str) -> Option<Arc<StoredValue<V>>> {
-        let stored = self.0.memory.value(hash, key.as_bytes())?;
-        if stored.holds(&self.0.generations) {
+        let stored = self.shared.memory.value(hash, key.as_bytes())?;
+        if stored.holds(&self.shared.generations) {
             return Some(stored);
         }
         // Frees its memory, unless another value has taken its place.
@@ -286,10 +334,10 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         epoch: Epoch,
     ) -> Option<Arc<StoredValue<V>>> {
         let Loaded { value, ttl: own_ttl, tags, weight_bytes } = loaded;
-        let Options { negative_ttl, stale_for, weigh, .. } = &self.0.options;
+        let Options { negative_ttl, stale_for, weigh, .. } = &self.shared.options;
         let ttl = own_ttl.or(negative_ttl.filter(|_| value.is_none())).unwrap_or(ttl);
         let weight_bytes = weight_bytes.unwrap_or_else(|| value.as_ref().map_or(0, weigh));
-        let now_ms = self.0.options.now_ms();
+        let now_ms = self.shared.options.now_ms();
         let stored = StoredValue::new(key, value, weight_bytes, &tags, epoch, now_ms.saturating_add(ms(ttl)));
         (stored.age(*stale_for, now_ms) != Age::Expired).then(|| Arc::new(stored))
     }
@@ -303,7 +351,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
     ) -> Option<Arc<StoredValue<V>>> {
         let mut before = None;
         // A replaced or evicted value is dropped after the lock of the key is released: the value's `Drop` is the application's.
-        self.0.memory.update(hash, key.as_bytes(), |present| {
+        self.shared.memory.update(hash, key.as_bytes(), |present| {
             before.clone_from(&present);
             change(present)
         });
@@ -311,21 +359,21 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
     }
 
     fn age(&self, stored: &StoredValue<V>) -> Age {
-        stored.age(self.0.options.stale_for, self.0.options.now_ms())
+        stored.age(self.shared.options.stale_for, self.shared.options.now_ms())
     }
 
     fn hash(&self, key: &str) -> KeyHash {
-        self.0.memory.hash(key.as_bytes())
+        self.shared.memory.hash(key.as_bytes())
     }
 
     fn now(&self) -> Now {
-        Now { unix_ms: 0, mono_ms: self.0.options.now_ms() }
+        Now { unix_ms: 0, mono_ms: self.shared.options.now_ms() }
     }
 }
 
 impl<V> Clone for DataCache<V> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { follower: self.follower.clone(), shared: self.shared.clone() }
     }
 }
 

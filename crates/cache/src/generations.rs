@@ -214,11 +214,19 @@ impl Generations {
     }
 
     /// Drops everything whose request has begun until now, and all marks, since some may be lost.
-    pub(crate) fn drop_everything(&self, now: Now) {
+    pub(crate) fn drop_everything(&self, now: Now) -> Epoch {
         let mut marks = self.marks();
         let epoch = self.epoch().max(Epoch::MAX / 2).saturating_add(1);
         marks.everything.set(Purge::Hard, epoch, now);
         self.epoch.store(epoch, Ordering::SeqCst);
+        epoch
+    }
+
+    /// Begins an epoch without a purge: another cache has purged what is never stored here.
+    pub(crate) fn advance(&self) -> Epoch {
+        // A purge reads the epoch and sets the next one under this lock.
+        let _marks = self.marks();
+        self.epoch.fetch_add(1, Ordering::SeqCst).saturating_add(1)
     }
 
     /// Skips epochs: an earlier process may have stored responses in epochs whose purges it had not written yet, and a new purge must

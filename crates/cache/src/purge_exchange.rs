@@ -26,7 +26,7 @@ pub use kasoku_shared::peers::{PeerStatus, PeersStatus};
 use kasoku_shared::purge_log::{Delivery, Epoch, Purger};
 pub use kasoku_shared::settings;
 pub(crate) use link::{Link, Linked};
-use removals::Removal;
+pub(crate) use removals::{Removal, VALUES};
 use std::convert::Infallible;
 
 /// The exchange of purges with other caches.
@@ -146,7 +146,11 @@ impl Purger for Cache {
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
         let others = self.0.others.as_ref()?;
         let now = others.link.now();
-        let (epoch, removed) = match Removal::read(purge)? {
+        let removal = Removal::read(purge)?;
+        if removal.is_of_values() {
+            return Some(self.0.generations.advance());
+        }
+        let (epoch, removed) = match removal {
             Removal::Key(uri, purge) => {
                 let key = self.key(uri);
                 let epoch = self.0.generations.mark_key(key.uri(), now);

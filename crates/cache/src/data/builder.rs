@@ -1,7 +1,14 @@
 //! The options of a data cache.
 
 use super::DataCache;
+use super::name::CacheName;
+use super::others::Others;
 use super::stored::StaleFor;
+use crate::clock;
+use crate::purge_exchange::settings::{ExchangeError, Peers, SharedTier, WantedExchange};
+use crate::purge_exchange::{Link, PurgeFollower};
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The largest value by default, in bytes: this, or one part in [`VALUE_SHARE`] of the memory, if that is less.
@@ -11,9 +18,39 @@ const VALUE_SHARE: u64 = 8;
 /// The longest back-off by default, as in the server.
 const BACK_OFF_MAX_MS: u64 = 30_000;
 
-/// Makes a [`DataCache`]. Windows and lifetimes count in whole milliseconds.
-pub struct Builder<V> {
+/// Makes a [`DataCache`]. Windows and lifetimes count in whole milliseconds. `P` says whether other processes are told of purges:
+/// [`Builder::peers`] and [`Builder::shared`] make a builder of the other kind.
+pub struct Builder<V, P = OneProcess> {
     pub(super) options: Options<V>,
+    name: Option<String>,
+    wanted: WantedExchange,
+    processes: PhantomData<P>,
+}
+
+/// Of a [`Builder`]: the cache is for its own process.
+#[derive(Debug)]
+pub struct OneProcess(());
+
+/// Of a [`Builder`]: the cache tells its purges to other processes, and hears of theirs.
+#[derive(Debug)]
+pub struct SeveralProcesses(());
+
+/// Why no cache for several processes can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// [`Builder::name`] was not called.
+    #[error("a data cache of several processes has a name, the same in all of them")]
+    NoName,
+    /// The name has another character than it may have, is empty or too long.
+    #[error("{0:?} is no name of a data cache: it has 1 to 64 letters, digits, `-`, `_` and `.`")]
+    InvalidName(String),
+    /// The servers or the peers can't be used.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// The thread that exchanges purges with other processes can't be started, for this reason.
+    #[error("the thread that exchanges purges can't be started: {0}")]
+    Thread(String),
 }
 
 pub(super) struct Options<V> {
@@ -45,9 +82,19 @@ impl<V: Clone + Send + Sync + 'static> Builder<V> {
                 weigh,
                 clock: Box::new(move || start.elapsed()),
             },
+            name: None,
+            wanted: WantedExchange::default(),
+            processes: PhantomData,
         }
     }
 
+    /// An empty cache.
+    pub fn build(self) -> DataCache<V> {
+        DataCache::with(self.options, None)
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static, P> Builder<V, P> {
     /// The weight of the heaviest value that is stored, in bytes, its key and its tags included. A heavier one is returned to its callers
     /// and not stored. By default 1 MiB, but at most an eighth of the memory.
     #[must_use]
@@ -93,9 +140,66 @@ impl<V: Clone + Send + Sync + 'static> Builder<V> {
         self
     }
 
-    /// An empty cache.
-    pub fn build(self) -> DataCache<V> {
-        DataCache::with(self.options)
+    /// The name of the cache: 1 to 64 letters, digits, `-`, `_` and `.`. The caches of the same name in several processes are one: a purge in
+    /// one of them holds in all. Other caches, of data or of responses, may use the same servers or hear of the same peers. Not needed for a cache in one process.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Tells other processes of purges, and hears of theirs, without servers between them. See "Several processes" at the
+    /// [module](super). A layer or another data cache of the same process needs an address of its own to listen at.
+    ///
+    /// ```no_run
+    /// use kasoku_cache::data::{BuildError, DataCache, Peers};
+    ///
+    /// # fn token() -> Vec<u8> { vec![7; 32] }
+    /// let peers = Peers::new(([10, 0, 0, 1], 6083).into(), token()).peer("10.0.0.2", 6083);
+    /// let numbers = DataCache::builder(1 << 20, |_: &u64| 0).name("numbers").peers(peers).open()?;
+    /// # let _ = numbers;
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn peers(self, peers: Peers) -> Builder<V, SeveralProcesses> {
+        let wanted = WantedExchange { peers: Some(peers), ..self.wanted };
+        Builder { options: self.options, name: self.name, wanted, processes: PhantomData }
+    }
+
+    /// Tells other processes of purges, and hears of theirs, by memcached servers or Redis. See "Several processes" at the [module](super).
+    ///
+    /// ```no_run
+    /// use kasoku_cache::data::{BuildError, DataCache, SharedTier};
+    ///
+    /// # fn secret() -> Vec<u8> { vec![7; 32] }
+    /// let servers = SharedTier::redis(["redis://10.0.0.1"]).secret(secret());
+    /// let numbers = DataCache::builder(1 << 20, |_: &u64| 0).name("numbers").shared(servers).open()?;
+    /// # let _ = numbers;
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn shared(self, tier: SharedTier) -> Builder<V, SeveralProcesses> {
+        let wanted = WantedExchange { shared: Some(tier), ..self.wanted };
+        Builder { options: self.options, name: self.name, wanted, processes: PhantomData }
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static> Builder<V, SeveralProcesses> {
+    /// An empty cache, whose thread follows the purges of the others. Blocks until each server or peer was asked for its purges, for a second at
+    /// most. It is no error that one can't be reached: it is asked again until it can.
+    ///
+    /// # Errors
+    /// There is no name, or no valid one. The settings of servers or peers can't be used, or there are both. The thread can't be started.
+    pub fn open(self) -> Result<DataCache<V>, BuildError> {
+        let name = self.name.ok_or(BuildError::NoName)?;
+        let name = CacheName::new(&name).ok_or(BuildError::InvalidName(name))?;
+        let (exchange, peers_socket) = self.wanted.open()?;
+        // The builder's clock is that of lifetimes alone: the others don't go by it.
+        let others = exchange.map(|exchange| Others { link: Link::new(exchange, clock::system()), name });
+        let cache = DataCache::with(self.options, others);
+        let follower = PurgeFollower::start_for(&cache, peers_socket);
+        let follower = follower.map_err(|error| BuildError::Thread(error.to_string()))?.map(Arc::new);
+        Ok(DataCache { follower, ..cache })
     }
 }
 

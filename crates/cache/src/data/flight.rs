@@ -7,11 +7,10 @@
 //! A flight stays in the registry until it ends, even if no further caller may join it. So a purge of its key finds the flight, and the
 //! loaded value is not stored. A flight leaves the registry before its callers get the outcome, so no caller joins a flight that has ended.
 
-use super::loaded::SITE;
-use super::stored::DataKey;
+use super::stored::{DataKey, any_tags};
 use crate::generations::{Epoch, Generations, Validity};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
-use crate::tags::{Tags, of_site};
+use crate::tags::Tags;
 use kasoku_store::KeyHash;
 use std::any::Any;
 use std::collections::HashMap;
@@ -94,8 +93,7 @@ pub(super) enum Joined<'c, V> {
 
 impl<V> Flights<V> {
     pub(super) fn new() -> Self {
-        let not_known = Tags::of_hashes(of_site(SITE), Box::default(), true);
-        Self { shards: std::array::from_fn(|_| Mutex::default()), not_known }
+        Self { shards: std::array::from_fn(|_| Mutex::default()), not_known: any_tags() }
     }
 
     /// Joins the running load of a key, or begins one. A load that began before a purge of its key is not joined. Nor is one that began

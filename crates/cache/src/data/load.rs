@@ -60,7 +60,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
     {
         let hash = self.hash(key);
         let counted = |answer: A, answered| {
-            self.0.counters.count(hash, answered);
+            self.shared.counters.count(hash, answered);
             Ok(answer)
         };
         let mut has_waited = false;
@@ -69,15 +69,15 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
                 Look::Answer(answer, answered) => return counted(answer, answered),
                 Look::Load(meanwhile) => meanwhile,
             };
-            match self.0.flights.join_or_begin(hash, key, has_waited, &self.0.generations) {
+            match self.shared.flights.join_or_begin(hash, key, has_waited, &self.shared.generations) {
                 Joined::Running(flight, has_purged_tags) => {
                     if let Some(stale) = meanwhile {
                         return counted(stale, Answered::Stale);
                     }
-                    add(&self.0.counters.waits);
+                    add(&self.shared.counters.waits);
                     match flight.outcome().await {
                         Outcome::Loaded(_, tags)
-                            if has_purged_tags && flight.is_purged(tags.as_deref(), &self.0.generations) =>
+                            if has_purged_tags && flight.is_purged(tags.as_deref(), &self.shared.generations) =>
                         {
                             has_waited = true;
                         }
@@ -120,7 +120,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         Fut: Future<Output = Result<Loaded<A>, E>>,
         E: Send + Sync + 'static,
     {
-        add(&self.0.counters.loads);
+        add(&self.shared.counters.loads);
         match load().await {
             Ok(loaded) => {
                 let answer = loaded.value.clone();
@@ -128,15 +128,15 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
                 let (value, tags) = (loaded.value.clone(), tags_of(&loaded.tags).map(Arc::new));
                 self.keep(hash, key, &loading.flight, loaded, ttl);
                 loading.end(Outcome::Loaded(value, tags));
-                self.0.counters.count(hash, Answered::Miss);
+                self.shared.counters.count(hash, Answered::Miss);
                 Ok(answer)
             }
             Err(error) => {
                 let error = Arc::new(error);
-                add(&self.0.counters.load_errors);
+                add(&self.shared.counters.load_errors);
                 // The back-off begins before the waiting callers get the error, so the next caller finds it.
                 if let Some(stored) = self.stored(hash, key).filter(|stored| self.age(stored) != Age::Fresh) {
-                    stored.back_off(self.0.options.back_off_max_ms, self.0.options.now_ms());
+                    stored.back_off(self.shared.options.back_off_max_ms, self.shared.options.now_ms());
                 }
                 loading.end(Outcome::Failed(error.clone()));
                 self.on_error(hash, key, error)
@@ -154,15 +154,15 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
             };
             Some((A::of(stored.value.clone())?, answered))
         });
-        self.0.counters.count(hash, found.as_ref().map_or(Answered::Miss, |(_, answered)| *answered));
+        self.shared.counters.count(hash, found.as_ref().map_or(Answered::Miss, |(_, answered)| *answered));
         found.map(|(answer, _)| answer).ok_or(error)
     }
 
     fn look<A: Answer<V>>(&self, hash: KeyHash, key: &str) -> Look<A> {
         let Some(stored) = self.stored(hash, key) else { return Look::Load(None) };
         let Some(answer) = A::of(stored.value.clone()) else { return Look::Load(None) };
-        let now_ms = self.0.options.now_ms();
-        match stored.age(self.0.options.stale_for, now_ms) {
+        let now_ms = self.shared.options.now_ms();
+        match stored.age(self.shared.options.stale_for, now_ms) {
             Age::Fresh => Look::Answer(answer, stored.answers_fresh()),
             Age::Stale | Age::StaleIfError if stored.is_backing_off(now_ms) => Look::Answer(answer, Answered::Stale),
             Age::Stale => Look::Load(Some(answer)),
@@ -176,7 +176,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         self.replace(hash, key, |present| {
             let is_outdone = present.as_ref().is_some_and(|present| present.epoch > flight.epoch);
             let tags = value.as_ref().and_then(|value| value.tags.as_ref());
-            let is_current = !flight.is_outdated() && !flight.is_purged(tags, &self.0.generations);
+            let is_current = !flight.is_outdated() && !flight.is_purged(tags, &self.shared.generations);
             if is_current && !is_outdone { value.clone() } else { present }
         });
     }

@@ -3,14 +3,16 @@
 use super::loaded::SITE;
 use super::stats::Answered;
 use crate::budget::ALLOCATION_BYTES;
-use crate::generations::{Epoch, Generations, Validity};
+use crate::generations::{Epoch, Generations, Purge, PurgeScope, Validity};
+use crate::purge_exchange::VALUES;
 use crate::sync::{AtomicU64, Ordering};
-use crate::tags::{TagHash, Tags, of_site};
+use crate::tags::{TagHash, Tags, of_site, of_tag};
+use kasoku_semantics::time::Now;
 use kasoku_store::{INDEX_BYTES_PER_ENTRY, Weigh};
 use std::sync::Arc;
 
 /// The prefix that turns a key into a URI, because purges compare URIs and look up their marks by host.
-const BEFORE_KEYS: &str = "data://cache/";
+pub(super) const BEFORE_KEYS: &str = VALUES;
 
 /// The first back-off after a failed load, in milliseconds.
 const BACK_OFF_FIRST_MS: u64 = 1_000;
@@ -138,6 +140,22 @@ impl<V> StoredValue<V> {
 /// The tags of a value, as purges know them.
 pub(super) fn tags_of(tags: &[TagHash]) -> Option<Tags> {
     (!tags.is_empty()).then(|| Tags::of_hashes(of_site(SITE), tags.into(), false))
+}
+
+/// This tag alone.
+pub(super) fn one_tag(tag: &str) -> Tags {
+    Tags::of_hashes(of_site(SITE), [of_tag(SITE, tag)].into(), false)
+}
+
+/// Tags that are not known: they may be any.
+pub(super) fn any_tags() -> Tags {
+    Tags::of_hashes(of_site(SITE), Box::default(), true)
+}
+
+/// Drops all values within a scope, whose loads have begun until now.
+pub(super) fn drop_all_of(generations: &Generations, scope: PurgeScope<'_>, now: Now) -> Epoch {
+    // The scope is complete. If the rules for scopes change, too much is dropped rather than too little.
+    generations.purge(scope, Purge::Hard, now).unwrap_or_else(|_| generations.drop_everything(now))
 }
 
 impl<V> Weigh for StoredValue<V> {

@@ -4,6 +4,9 @@ use crate::generations::{Purge, PurgeScope};
 use crate::tags::Tags;
 use std::fmt::Write;
 
+/// With this begin the URIs of values, and the names of the sites of their tags.
+pub(crate) const VALUES: &str = "data://cache/";
+
 /// What a purge removes, in each cache.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Removal<'r> {
@@ -42,6 +45,15 @@ impl<'r> Removal<'r> {
             Self::Change(tags) => write_hashes(&mut text, tags),
         };
         text.into_bytes()
+    }
+
+    /// Whether it is about values of data caches ([`crate::data`]) alone, which use the same servers: responses have other URIs.
+    pub(crate) fn is_of_values(&self) -> bool {
+        match self {
+            Self::Key(uri, _) | Self::Scope(PurgeScope::Prefix(uri), _) => uri.starts_with(VALUES),
+            Self::Scope(PurgeScope::Tag(site, _) | PurgeScope::Tagged(site), _) => site.starts_with(VALUES),
+            Self::Scope(PurgeScope::All | PurgeScope::Site(_), _) | Self::Change(_) => false,
+        }
     }
 
     /// `None`: it can't be understood.
@@ -117,6 +129,22 @@ mod tests {
         ] {
             let written = removal.write();
             assert_eq!(Removal::read(&written).as_ref(), Some(&removal), "{}", String::from_utf8_lossy(&written));
+        }
+    }
+
+    #[test]
+    fn purges_of_values_are_told_from_those_of_responses() {
+        for purge in
+            ["Key: data://cache/a/1", "Prefix: data://cache/a/", "Tag: data://cache/a/ t", "Tagged: data://cache/a/"]
+        {
+            let text = format!("Purge: hard\r\n{purge}\r\n");
+            assert!(Removal::read(text.as_bytes()).unwrap().is_of_values(), "{purge}");
+        }
+        for purge in
+            ["Key: https://data/", "Prefix: http://cache/", "Tag: cache t", "Tagged: ", "Site: cache", "All: yes"]
+        {
+            let text = format!("Purge: hard\r\n{purge}\r\n");
+            assert!(!Removal::read(text.as_bytes()).unwrap().is_of_values(), "{purge}");
         }
     }
 

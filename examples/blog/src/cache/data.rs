@@ -38,6 +38,6 @@ impl Pages {
     }
 
     pub fn purge(&self, tags: &[String]) {
-        tags.iter().for_each(|tag| self.pages.purge_tag(tag));
+        tags.iter().for_each(|tag| drop(self.pages.purge_tag(tag)));
     }
 }
