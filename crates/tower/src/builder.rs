@@ -180,7 +180,8 @@ impl CacheBuilder {
         self
     }
 
-    /// Copies the extension of this type into shared requests. All visitors get what is rendered by it: so it must be the same for all.
+    /// Copies the extension of this type into shared requests. All visitors get the response that is made with it, so its value must not depend
+    /// on the visitor.
     pub fn keep_extension<T: Clone + Send + Sync + 'static>(mut self) -> Self {
         if self.is_new::<T>() {
             self.kept.push(copy::<T>);
@@ -188,8 +189,8 @@ impl CacheBuilder {
         self
     }
 
-    /// Extensions of this type (which [`CacheBuilder::keep_extension`] does not name) say nothing of a visitor, and no page for all needs them.
-    /// Without this, a request with such an extension is sent once more, as it came, if the response to the shared request may not be shared.
+    /// Says that extensions of this type tell nothing of a visitor, and that shared requests can do without them. Without this, if the response to a
+    /// shared request may not be shared and the visitor's request has such an extension, that request is sent as well, unchanged.
     pub fn ignore_extension<T: Send + Sync + 'static>(mut self) -> Self {
         if self.is_new::<T>() {
             self.ignored.push(has::<T>);
@@ -197,8 +198,8 @@ impl CacheBuilder {
         self
     }
 
-    /// The lifetime of responses that state none, in seconds, rounded up. Then the application gets no field and no cookie of a client in a shared request but those
-    /// in the key: see [`CacheBuilder::key_cookies`] and [`CacheBuilder::key_fields`].
+    /// The lifetime of responses that state none, in seconds, rounded up. Then a shared request has no field and no cookie of a client but those in
+    /// the key: see [`CacheBuilder::key_cookies`] and [`CacheBuilder::key_fields`].
     pub fn ttl(mut self, lifetime: Duration) -> Self {
         self.policy.grant.ttl_seconds = whole_seconds(lifetime);
         self

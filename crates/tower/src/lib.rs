@@ -46,8 +46,8 @@
 //! A response that may be shared is rendered for all visitors. So its request is made anew, as by a proxy that is a cache: its target and
 //! `Host` are those of the key, fields by which clients address proxies and frameworks are removed, the body is empty, and there are **no
 //! extensions**, except those of [`CacheBuilder::keep_extension`]: sessions, users and addresses are in extensions, and one visitor's must
-//! not render the page of all. If the response to such a request may not be shared, and anything that the visitor sent was kept
-//! back, the visitor's own request is sent to the application as it came.
+//! not render a page that all visitors get. If the response to such a request may not be shared, and anything that the visitor sent was kept
+//! back, the visitor's own request is sent to the application, unchanged.
 //!
 //! Without [`CacheBuilder::ttl`], the visitor's other fields reach the application: as with any cache, a response that depends on one says so in
 //! `Vary`, or is `private`. With it, only the fields and cookies in the key do.
@@ -119,7 +119,7 @@
 //! # What the layer does not do
 //!
 //! - Shared requests run outside of their visitors' tasks: without task-locals and without the spans of tracing that were entered there.
-//! - Extensions of a response are not stored: a page for all has none, neither as a hit nor for the first visitor.
+//! - Extensions of a response are not stored: a shared page has none, neither as a hit nor for the first visitor.
 //! - It does not see that an application requests a page from itself, through its cache, while it renders that page. Such a request waits
 //!   for its own fill, for as long as [`CacheBuilder::fill_wait_max`] says. Request such parts from the inner service.
 //! - No function of the application decides about a response. A response that is not to be stored says `no-store`.

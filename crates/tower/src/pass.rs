@@ -1,4 +1,4 @@
-//! A request that passes: it goes to the application as it came. An unsafe one drops what it makes invalid.
+//! A request that passes: it goes to the application unchanged. An unsafe one drops what it makes invalid.
 
 use crate::body::CacheBody;
 use crate::counts::Count;

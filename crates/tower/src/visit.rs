@@ -41,7 +41,7 @@ enum Answer<R, E> {
     /// By a stored response. If its body is on disk, the bytes may be lost.
     Stored(Arc<Entry>, CacheStatus, Option<Count>),
     Response(Response<CacheBody<R>>),
-    /// By the application, which gets the request as it came.
+    /// By the application, which gets the request unchanged.
     Pass(Reason),
     /// Not: the application has failed.
     Failed(E),
