@@ -5,18 +5,23 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "../../shared/tests/support/certificates.rs"]
+mod certificates;
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod support;
 
 use axum::body::Body;
 use bytes::Bytes;
+use certificates::Authority;
 use http::header::{COOKIE, ETAG, IF_NONE_MATCH, SET_COOKIE};
 use http::{Method, StatusCode};
 use kasoku_shared::names::Namespace;
 use kasoku_shared::sealed::Sealer;
+use kasoku_testkit::Folder;
 use kasoku_testkit::servers::{Memcached, Redis, Store};
 use kasoku_tower::{
-    BuildError, CacheBuilder, DiskState, DiskTier, ExchangeError, MemcachedServer, Peers, SharedTier, Visitor,
+    BuildError, CacheBuilder, ClientFiles, DiskState, DiskTier, ExchangeError, MemcachedServer, Peers, SharedTier,
+    TlsFiles, Visitor,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -62,14 +67,19 @@ fn name_of(target: &str) -> String {
     Namespace::default().response(&format!("https://blog.example{target}")).as_str().to_owned()
 }
 
-/// Whether what this process has stored last is in the server, or will not be.
-async fn is_shared(site: &Site, store: &Store, target: &str) -> bool {
+/// Waits until what this process has stored is in a server, or will not be.
+async fn is_written(site: &Site) {
     site.settled().await;
     let before = || {
         let statistics = site.handle.statistics();
         statistics.shared_stored + statistics.shared_refused
     };
     eventually("what was stored was written, or not", async || before() >= site.handle.statistics().stored).await;
+}
+
+/// Whether what this process has stored last is in the server, or will not be.
+async fn is_shared(site: &Site, store: &Store, target: &str) -> bool {
+    is_written(site).await;
     store.has(&name_of(target))
 }
 
@@ -431,6 +441,64 @@ fn without_a_timer_the_application_answers() {
         assert_eq!(site.get("/").await.body, "/ by a");
     });
     assert_eq!((site.asked(), site.handle.statistics().shared_stored), (1, 0));
+}
+
+/// The same, wherever the page is.
+async fn answered_by_the_tier(one: &Site, other: &Site) -> (String, Got) {
+    for number in 0..TRIES {
+        let target = format!("/somewhere-{number}");
+        assert_eq!(one.get(&target).await.status, StatusCode::OK);
+        is_written(one).await;
+        let before = other.asked();
+        let got = other.get(&target).await;
+        if other.asked() == before {
+            return (target, got);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("no page came from the servers");
+}
+
+/// Pages and a purge of two processes with this tier.
+async fn is_shared_by(tier: SharedTier) {
+    let tier = || timed_builder().shared(tier.clone().timeout(Duration::from_secs(2)).secret(SECRET));
+    let (a, b) = (process("a", tier()), process("b", tier()));
+    let (target, got) = answered_by_the_tier(&a, &b).await;
+    assert_eq!((got.status, &got.body), (StatusCode::OK, &format!("{target} by a")));
+    assert!(got.cache_status().ends_with("detail=redis"), "{}", got.cache_status());
+    assert!(b.handle.purge(&target).await.unwrap().reached_all);
+    let asked = a.asked();
+    eventually("the other process has heard of the purge", async || {
+        a.get(&target).await;
+        a.asked() > asked || a.get(&target).await.body.ends_with("by b")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_cluster_shares() {
+    let nodes = Redis::cluster();
+    is_shared_by(SharedTier::redis_cluster(nodes.iter().map(|node| format!("redis://{}", node.address())))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_shares_by_tls() {
+    let folder = Folder::new();
+    let authority = Authority::new(folder.path(), "authority");
+    let client = authority.certifies("process", "DNS:blog");
+    let options = authority.server_options(&authority.certifies("server", "IP:127.0.0.1"));
+    let server = Redis::start(options.chunks(2).map(|option| option.join(" ")).collect());
+    let files = TlsFiles {
+        ca: Some(authority.certificate()),
+        client: Some(ClientFiles { certificate: client.certificate, key: client.key }),
+    };
+    is_shared_by(SharedTier::redis([format!("rediss://{}", server.address())]).tls(files)).await;
+    let stranger = SharedTier::redis([format!("rediss://{}", server.address())])
+        .tls(TlsFiles { ca: Some(Authority::new(folder.path(), "stranger").certificate()), client: None });
+    let alone = process("alone", timed_builder().shared(stranger));
+    assert_eq!(alone.get("/").await.body, "/ by alone");
+    is_written(&alone).await;
+    assert_eq!(alone.handle.statistics().shared_stored, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
