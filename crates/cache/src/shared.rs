@@ -9,6 +9,7 @@
 //!
 //! | file | job |
 //! |---|---|
+//! | `accesses` | the tier as each runtime of an application uses it |
 //! | `ask` | asks for the response of a fill, with a deadline, and waits while another front end asks the origin for it |
 //! | `read` | reads the response of a fill |
 //! | `hit` | finds a response without a fill, where memory keeps no responses |
@@ -20,6 +21,7 @@
 //! | `current` | whether it may answer the request now: its variant, the purges, its age |
 //! | `judged` | remembers which items may, where memory keeps no responses |
 
+mod accesses;
 mod ask;
 mod content;
 mod current;
@@ -32,6 +34,7 @@ mod usable;
 mod write;
 
 use crate::Cache;
+pub use accesses::SharedAccesses;
 pub use ask::{Asked, HeldLease};
 pub use hit::SharedHit;
 pub use inspect::SharedPlace;

@@ -202,6 +202,16 @@ impl Items {
         }
     }
 
+    /// Reads the whole content of an item of this name from the byte `from` of what was read, in pieces. `None`: it can't be used.
+    pub async fn whole(&self, item: &Item, name: &Name, from: usize) -> Option<Vec<Bytes>> {
+        let first = item.content();
+        let mut pieces = vec![first.slice(from.min(first.len())..)];
+        for number in 1..=item.chunks_left() {
+            pieces.push(self.chunk(item, name, number).await?);
+        }
+        Some(pieces)
+    }
+
     async fn chunk_of(&self, server: usize, name: &Name, manifest: &Manifest, number: u32) -> Option<Bytes> {
         let bytes = self.client.get(server, name.chunk(manifest.id(), number).as_bytes()).await.ok()??;
         self.intact(manifest.check(number, &bytes))?;

@@ -144,7 +144,6 @@ mod route;
 mod rules;
 mod service;
 mod shared;
-mod shared_access;
 mod shared_fills;
 mod tiers;
 mod visit;

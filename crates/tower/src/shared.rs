@@ -2,11 +2,11 @@
 
 use crate::counts::Counts;
 use crate::rules::Rules;
-use crate::shared_access::SharedAccesses;
 use kasoku_cache::Cache;
 use kasoku_cache::clock::Clock;
 use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::purge_exchange::PurgeFollower;
+use kasoku_cache::shared::SharedAccesses;
 use kasoku_cache::stable_hasher::StableHasher;
 use kasoku_cache::timer::{NotInTime, in_time};
 use kasoku_semantics::policy::Policy;

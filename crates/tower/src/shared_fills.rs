@@ -2,8 +2,7 @@
 
 use crate::counts::Count;
 use crate::shared::Shared;
-use crate::shared_access::SharedAccesses;
-use kasoku_cache::shared::{Asked, HeldLease};
+use kasoku_cache::shared::{Asked, HeldLease, SharedAccesses};
 use kasoku_cache::{Entry, FillWriter, SharedRequest};
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Asks the shared tier for the response of a fill, and waits while another front end asks the origin for it.
+//! Asks the shared tier for the response of a fill, and waits while another front end asks the origin for it. So it does for the value of a
+//! load (`data`), while another process loads it.
 //!
 //! It has timers and tasks, and so needs a runtime of tokio, as the connections to the servers do.
 
@@ -20,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 /// request does not wait for it.
 const LOOKUP_SLACK: Duration = Duration::from_millis(2);
 
-/// How long the chunks of a response may take after the first one.
+/// How long the chunks of an item may take after the first one.
 const CHUNKS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the first pause is while another front end asks the origin; each further one is twice as long, up to the longest. A random half more or less
@@ -37,6 +38,32 @@ pub enum Asked {
     Nothing(FillWriter, Option<HeldLease>),
 }
 
+/// What is sought in the shared tier: the response of a fill, or the value of a load.
+pub(crate) trait Sought: Sized {
+    /// An item, up to its first chunk.
+    type Found;
+    /// The whole of it.
+    type Whole;
+    /// What it is good for.
+    type Answer;
+
+    /// Looks once. Returns the item, or why there is none, and the name of the item for which the lease stands. Nothing bounds the wait but the
+    /// timeouts of the servers.
+    fn find(&mut self, items: &Items, now: Now) -> impl Future<Output = (Result<Self::Found, Because>, Name)> + Send;
+
+    /// Reads the rest of an item; `None`: it can't be used.
+    fn complete(found: Self::Found, items: &Items, name: &Name) -> impl Future<Output = Option<Self::Whole>> + Send;
+
+    /// Takes the item if it may be used now.
+    ///
+    /// # Errors
+    /// It may not: the search goes on.
+    fn settle(self, whole: Self::Whole, items: &Items, now: Now) -> Result<Self::Answer, Self>;
+
+    /// Whether it was purged meanwhile, so that nothing that the tier has may be kept.
+    fn is_outdated(&self) -> bool;
+}
+
 impl FillWriter {
     /// Looks for the response of this fill. If another front end asks the origin for it just then, waits for that one, for half of `fill_wait_max`:
     /// requests that have joined the fill wait for so long, and must get something from the origin before they give up.
@@ -46,60 +73,77 @@ impl FillWriter {
     ///
     /// Panics where there is no runtime of tokio with a timer.
     pub async fn ask_shared(self, items: &Items, fill_wait_max: Duration, now: impl Fn() -> Now) -> Asked {
-        let mut writer = self;
-        if !writer.may_be_in_the_shared_tier() {
-            return Asked::Nothing(writer, None);
+        if !self.may_be_in_the_shared_tier() {
+            return Asked::Nothing(self, None);
         }
-        let until = Instant::now().checked_add(fill_wait_max / 2);
-        let lookup_timeout = items.tier().backend().operation_timeout() + LOOKUP_SLACK;
-        let mut deadline = Instant::now() + lookup_timeout;
-        let (mut pause, mut was_held, mut lease, mut is_over) = (POLL_PAUSE_MIN, false, None, false);
-        let mut looked_up = timeout_at(deadline, writer.find_shared(items, now())).await;
-        loop {
-            let Ok((found, name)) = looked_up else { return Asked::Nothing(writer, lease) };
-            match found {
-                Ok(item) => {
-                    let begun = Instant::now();
-                    match timeout(CHUNKS_TIMEOUT, item.complete(items, &name)).await {
-                        Ok(Ok(response)) => match writer.on_shared(response, items, now()) {
-                            Ok((entry, reason)) => return Asked::Response(entry, reason),
-                            Err(unanswered) => writer = unanswered,
-                        },
-                        Ok(Err(_)) => {}
-                        Err(_) => return Asked::Nothing(writer, lease),
-                    }
-                    deadline += begun.elapsed();
+        match ask(self, items, fill_wait_max / 2, now).await {
+            Ok((entry, reason)) => Asked::Response(entry, reason),
+            Err((writer, lease)) => Asked::Nothing(writer, lease),
+        }
+    }
+}
+
+/// Looks for something in the shared tier, and waits while another one fetches it, for at most `wait_max`. The rest is told at
+/// [`FillWriter::ask_shared`].
+///
+/// # Errors
+/// It has to be fetched. With the lease, the others wait meanwhile.
+pub(crate) async fn ask<S: Sought>(
+    sought: S,
+    items: &Items,
+    wait_max: Duration,
+    now: impl Fn() -> Now,
+) -> Result<S::Answer, (S, Option<HeldLease>)> {
+    let mut sought = sought;
+    let until = Instant::now().checked_add(wait_max);
+    let lookup_timeout = items.tier().backend().operation_timeout() + LOOKUP_SLACK;
+    let mut deadline = Instant::now() + lookup_timeout;
+    let (mut pause, mut was_held, mut lease, mut is_over) = (POLL_PAUSE_MIN, false, None, false);
+    let mut looked_up = timeout_at(deadline, sought.find(items, now())).await;
+    loop {
+        let Ok((found, name)) = looked_up else { return Err((sought, lease)) };
+        match found {
+            Ok(item) => {
+                let begun = Instant::now();
+                match timeout(CHUNKS_TIMEOUT, S::complete(item, items, &name)).await {
+                    Ok(Some(whole)) => match sought.settle(whole, items, now()) {
+                        Ok(answer) => return Ok(answer),
+                        Err(unanswered) => sought = unanswered,
+                    },
+                    Ok(None) => {}
+                    Err(_) => return Err((sought, lease)),
                 }
-                // One timeout is enough: the lease would be in the next server, which may fail as well.
-                Err(Because::Ground(Ground::SharedFailed)) => return Asked::Nothing(writer, lease),
-                Err(_) => {}
+                deadline += begun.elapsed();
             }
-            is_over |= lease.is_some() || writer.is_poisoned() || until.is_some_and(|until| Instant::now() >= until);
-            if is_over {
-                return Asked::Nothing(writer, lease);
+            // One timeout is enough: the lease would be in the next server, which may fail as well.
+            Err(Because::Ground(Ground::SharedFailed)) => return Err((sought, lease)),
+            Err(_) => {}
+        }
+        is_over |= lease.is_some() || sought.is_outdated() || until.is_some_and(|until| Instant::now() >= until);
+        if is_over {
+            return Err((sought, lease));
+        }
+        // Also where an item is there that may not be used, such as one from before a purge.
+        if was_held {
+            sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
+            pause = (pause * 2).min(POLL_PAUSE_MAX);
+            deadline = Instant::now() + lookup_timeout;
+        }
+        // What has come since the first look-up is found by the second one, which does not wait for the lease: the two take one round trip.
+        let leased;
+        (leased, looked_up) = join!(
+            biased;
+            lease_until(deadline, items, name, was_held),
+            timeout_at(deadline, sought.find(items, now())),
+        );
+        match leased {
+            Leased::Granted(granted) => lease = Some(HeldLease::of(granted)),
+            Leased::Held => was_held = true,
+            Leased::Lost(lost) => {
+                in_the_background(async move { lost.release().await });
+                is_over = true;
             }
-            // Also where an item is there that may not be used, such as one from before a purge.
-            if was_held {
-                sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
-                pause = (pause * 2).min(POLL_PAUSE_MAX);
-                deadline = Instant::now() + lookup_timeout;
-            }
-            // What has come since the first look-up is found by the second one, which does not wait for the lease: the two take one round trip.
-            let leased;
-            (leased, looked_up) = join!(
-                biased;
-                lease_until(deadline, items, name, was_held),
-                timeout_at(deadline, writer.find_shared(items, now())),
-            );
-            match leased {
-                Leased::Granted(granted) => lease = Some(HeldLease::of(granted)),
-                Leased::Held => was_held = true,
-                Leased::Lost(lost) => {
-                    in_the_background(async move { lost.release().await });
-                    is_over = true;
-                }
-                Leased::Pass | Leased::Unknown => is_over = true,
-            }
+            Leased::Pass | Leased::Unknown => is_over = true,
         }
     }
 }

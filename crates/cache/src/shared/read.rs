@@ -1,5 +1,6 @@
 //! Looks for the response of a fill in the shared tier.
 
+use super::ask::Sought;
 use super::content::{self, Read, ReadResponse};
 use super::current::{Wanted, usable_now};
 use super::judged::{NewlyJudged, Place};
@@ -26,14 +27,14 @@ const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
 const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
 
 /// An item for a request, of which no more than the first chunk was read.
-pub(super) struct SharedItem {
+pub(crate) struct SharedItem {
     item: Item,
     response: Arc<ReadResponse>,
     judged: Judged,
 }
 
 /// What the shared tier has for a request, before it is judged.
-pub(super) struct SharedResponse {
+pub(crate) struct SharedResponse {
     server: usize,
     response: Arc<ReadResponse>,
     body: Vec<Bytes>,
@@ -58,17 +59,12 @@ impl FillWriter {
 
     /// Asks the shared tier. Nothing bounds the wait but the timeouts of its servers. Returns the item that it has, up to the first chunk, or why
     /// it has none, and the name of the item that would have the response.
-    pub(super) async fn find_shared(&self, items: &Items, now: Now) -> (Result<SharedItem, Because>, Name) {
+    async fn find_shared(&self, items: &Items, now: Now) -> (Result<SharedItem, Because>, Name) {
         find(self.cache(), self.request(), items, now).await
     }
 
     /// The response answers all that wait for the fill, if it may: `Err` returns the writer, and the origin has to be asked.
-    pub(super) fn on_shared(
-        self,
-        found: SharedResponse,
-        items: &Items,
-        now: Now,
-    ) -> Result<(Arc<Entry>, Reason), Self> {
+    fn on_shared(self, found: SharedResponse, items: &Items, now: Now) -> Result<(Arc<Entry>, Reason), Self> {
         // Of the tags that this page may have, all count: what the writer has said of them is not to be trusted.
         let judged = judge(self.cache(), Wanted::by(self.request()), self.tags(), found, items, now);
         let Ok(entry) = judged.map(Arc::new) else { return Err(self) };
@@ -84,6 +80,28 @@ impl FillWriter {
         let reason = hit_reason(items.tier());
         self.settle(entry.clone(), reason);
         Ok((entry, reason))
+    }
+}
+
+impl Sought for FillWriter {
+    type Found = SharedItem;
+    type Whole = SharedResponse;
+    type Answer = (Arc<Entry>, Reason);
+
+    async fn find(&mut self, items: &Items, now: Now) -> (Result<SharedItem, Because>, Name) {
+        self.find_shared(items, now).await
+    }
+
+    async fn complete(found: SharedItem, items: &Items, name: &Name) -> Option<SharedResponse> {
+        found.complete(items, name).await.ok()
+    }
+
+    fn settle(self, whole: SharedResponse, items: &Items, now: Now) -> Result<(Arc<Entry>, Reason), Self> {
+        self.on_shared(whole, items, now)
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.is_poisoned()
     }
 }
 
@@ -152,16 +170,14 @@ impl SharedItem {
     /// A chunk is missing or damaged.
     pub(super) async fn complete(self, items: &Items, name: &Name) -> Result<SharedResponse, Because> {
         let Self { item, response, judged } = self;
-        let mut body = vec![item.content().slice(response.body_begins..)];
-        for number in 1..=item.chunks_left() {
-            body.push(items.chunk(&item, name, number).await.ok_or(DAMAGED)?);
-        }
+        let body = items.whole(&item, name, response.body_begins).await.ok_or(DAMAGED)?;
         let is_whole = body.iter().map(|piece| piece.len() as u64).sum::<u64>() == response.body_length;
         is_whole.then_some(SharedResponse { server: item.server, response, body, judged }).ok_or(DAMAGED)
     }
 }
 
-fn missing(why: Missing) -> Because {
+/// Why there is no item.
+pub(crate) fn missing(why: Missing) -> Because {
     Because::Ground(match why {
         Missing::Away => Ground::SharedAway,
         Missing::Failed => Ground::SharedFailed,

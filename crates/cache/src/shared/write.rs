@@ -31,8 +31,14 @@ pub struct SharedAccess {
 #[must_use]
 pub struct Sharing {
     cache: Cache,
-    access: SharedAccess,
     response: (SharedRequest, Arc<Entry>),
+    turn: Turn,
+}
+
+/// Something will be written, with the lease under which it was fetched.
+#[must_use]
+pub(crate) struct Turn {
+    access: SharedAccess,
     lease: Option<HeldLease>,
     _admitted: OwnedSemaphorePermit,
 }
@@ -59,22 +65,34 @@ impl SharedAccess {
         entry: Arc<Entry>,
         lease: Option<HeldLease>,
     ) -> Option<Sharing> {
+        Some(Sharing { cache: cache.clone(), response: (request, entry), turn: self.admit(lease)? })
+    }
+
+    /// The same for anything that is to be written.
+    pub(crate) fn admit(&self, lease: Option<HeldLease>) -> Option<Turn> {
         let Ok(admitted) = self.admitted.clone().try_acquire_owned() else {
             HeldLease::pass(lease);
             return None;
         };
-        let (cache, access) = (cache.clone(), self.clone());
-        Some(Sharing { cache, access, response: (request, entry), lease, _admitted: admitted })
+        Some(Turn { access: self.clone(), lease, _admitted: admitted })
     }
 }
 
 impl Sharing {
     /// Writes the response when its turn has come. Returns whether the tier has it. Nothing bounds the wait but the timeouts of the servers.
     pub async fn run(self, now: impl Fn() -> Now) -> bool {
-        let Self { cache, access, response: (request, entry), lease, _admitted } = self;
+        let Self { cache, response: (request, entry), turn } = self;
+        turn.run(|items| async move { cache.share(&items, &request, &entry, now()).await }).await
+    }
+}
+
+impl Turn {
+    /// Writes when the turn has come. `write` returns whether the tier has it. So does this.
+    pub(crate) async fn run<W: Future<Output = bool>>(self, write: impl FnOnce(Items) -> W) -> bool {
+        let Self { access, lease, _admitted } = self;
         // Nobody closes it.
         let Ok(_turn) = access.turns.acquire().await else { return false };
-        let is_written = cache.share(&access.items, &request, &entry, now()).await;
+        let is_written = write(access.items.clone()).await;
         if !is_written {
             HeldLease::pass(lease);
         }

@@ -1,22 +1,23 @@
 //! The shared tier as the runtimes of an application use it.
 //!
-//! The connections to the servers have tasks on a runtime. A layer can be built outside of any, and its services may run on several. So each
-//! runtime gets connections of its own, when the first fill runs on it.
+//! The connections to the servers have tasks on a runtime. The cache of an application can be built outside of any, and be used on several. So
+//! each runtime gets connections of its own, when something is first asked for on it.
 
-use kasoku_cache::shared::{SharedAccess, Tier};
+use super::{SharedAccess, Tier};
+use crate::sync::{Mutex, PoisonError};
 use std::convert::Infallible;
 use std::panic::catch_unwind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-/// The most runtimes at a time whose fills use the shared tier. On further ones, the application answers.
+/// The most runtimes at a time that use the shared tier. On further ones, the application answers.
 const RUNTIMES_MAX: usize = 256;
 
 /// The shared tier as each runtime uses it.
-pub(crate) struct SharedAccesses {
+pub struct SharedAccesses {
     tier: Arc<Tier>,
     of_runtimes: Mutex<Vec<OfRuntime>>,
 }
@@ -30,12 +31,13 @@ struct OfRuntime {
 }
 
 impl SharedAccesses {
-    pub(crate) fn new(tier: &Arc<Tier>) -> Self {
+    /// Of a tier to which nothing is connected yet.
+    pub fn new(tier: &Arc<Tier>) -> Self {
         Self { tier: tier.clone(), of_runtimes: Mutex::default() }
     }
 
     /// The tier as the present runtime uses it; `None`: not at all.
-    pub(crate) fn here(&self) -> Option<SharedAccess> {
+    pub fn here(&self) -> Option<SharedAccess> {
         let here = Handle::try_current().ok()?;
         let mut known = self.of_runtimes.lock().unwrap_or_else(PoisonError::into_inner);
         let is_here = |one: &&OfRuntime| one.runtime == here.id() && !one.running.is_closed();
