@@ -3,7 +3,7 @@
 //! A server is asked only while its log of purges was read within the last second. On a machine with much to do it may not be usable just then. So a
 //! test that wants a page to come from there tries further pages.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 #[path = "../../shared/tests/support/certificates.rs"]
 mod certificates;
@@ -473,6 +473,44 @@ async fn is_shared_by(tier: SharedTier) {
         a.asked() > asked || a.get(&target).await.body.ends_with("by b")
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_chunks_of_a_purged_page_are_not_read() {
+    const CHUNKS: u64 = 128;
+    let memcached = Memcached::start("1m");
+    let address = memcached.address().unwrap();
+    let of_small_items = || {
+        let servers = [MemcachedServer::new(address.ip().to_string(), address.port())];
+        let tier = SharedTier::memcached(servers).item_bytes_max(64 << 10).timeout(Duration::from_secs(2));
+        let builder = timed_builder().memory_bytes(256 << 20).shared(tier);
+        Site::named(builder, None, |_| page("max-age=600", &"x".repeat((CHUNKS as usize) * (64 << 10)))).unwrap()
+    };
+    let (a, b) = (of_small_items(), of_small_items());
+    let read_by_b = async |target: &str| {
+        let before = memcached.items_read();
+        assert_eq!(b.get(target).await.status, StatusCode::OK);
+        memcached.items_read() - before
+    };
+    let mut tries = (0..TRIES).map(|number| format!("/large-{number}"));
+    let shared = loop {
+        let target = tries.next().expect("a page came from the server");
+        a.get(&target).await;
+        is_written(&a).await;
+        let asked = b.asked();
+        let read = read_by_b(&target).await;
+        if b.asked() == asked {
+            assert!(read > CHUNKS, "{read} items for a page of {CHUNKS} chunks");
+            break target;
+        }
+    };
+    let carried_out = || b.handle.shared_status().unwrap().purges_carried_out;
+    let before = carried_out();
+    a.handle.purge(&shared).await.unwrap();
+    eventually("the other process hears of the purge", async || carried_out() > before).await;
+    // The logs of purges are read meanwhile, four times a second by each process.
+    let read = read_by_b(&shared).await;
+    assert!(read < CHUNKS / 2, "{read} items for a page that was purged");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -89,7 +89,13 @@ impl Sought for FillWriter {
     type Answer = (Arc<Entry>, Reason);
 
     async fn find(&mut self, items: &Items, now: Now) -> (Result<SharedItem, Because>, Name) {
-        self.find_shared(items, now).await
+        let (found, name) = self.find_shared(items, now).await;
+        // While one front end fetches a page that was purged, the others find the old item again and again: they need not read its chunks.
+        let is_usable = |item: &SharedItem| {
+            let read = (item.response.clone(), self.tags(), item.item.server);
+            usable_now(self.cache(), Wanted::by(self.request()), read, items, now).map(drop)
+        };
+        (found.and_then(|item| is_usable(&item).map(|()| item)), name)
     }
 
     async fn complete(found: SharedItem, items: &Items, name: &Name) -> Option<SharedResponse> {

@@ -101,6 +101,13 @@ impl Memcached {
         names.map(|name| name.replace("%3A", ":")).collect()
     }
 
+    /// How many items it has been asked for, and had.
+    pub fn items_read(&self) -> u64 {
+        let said = String::from_utf8(self.ask(b"stats\r\n", Some("END\r\n"))).unwrap();
+        let read = said.lines().find_map(|line| line.strip_prefix("STAT get_hits "));
+        read.expect("memcached counts hits").parse().unwrap()
+    }
+
     /// What it answers: up to the line `end`, or until it has answered and closed the connection.
     fn ask(&self, request: &[u8], end: Option<&str>) -> Vec<u8> {
         let mut stream = connect(&self.place).expect("memcached listens");
