@@ -42,16 +42,18 @@ impl From<Delivery> for Told {
 }
 
 impl Told {
-    /// Waits until it stands in each server or peer that can be reached.
-    pub async fn wait(self) {
+    /// Waits until it stands in each server or peer that can be reached. Returns whether it does.
+    pub async fn wait(self) -> bool {
+        let mut stands = true;
         for delivery in self.0 {
-            delivery.wait().await;
+            stands &= delivery.wait().await;
         }
+        stands
     }
 
     /// The same for at most [`TOLD_TIMEOUT`]; not at all where the runtime has no timer. Returns whether it stands there by then.
     pub async fn in_time(self) -> bool {
-        in_time(TOLD_TIMEOUT, self.wait()).await.is_ok()
+        in_time(TOLD_TIMEOUT, self.wait()).await == Ok(true)
     }
 }
 

@@ -148,7 +148,7 @@ impl Purger for Cache {
         let now = others.link.now();
         let removal = Removal::read(purge)?;
         if removal.is_of_values() {
-            return Some(self.0.generations.advance());
+            return Some(self.0.generations.epoch());
         }
         let (epoch, removed) = match removal {
             Removal::Key(uri, purge) => {

@@ -38,6 +38,9 @@ const RECORD_BYTES_MAX: usize = 64 << 10;
 /// The most records that are read or added at a time. Their requests are pipelined.
 const AT_A_TIME_MAX: u64 = 64;
 
+/// The most times in a row that records are added to a log before other things have their turn.
+const PASSES_MAX: usize = 64;
+
 /// What the log needs of a server.
 pub trait LogServer {
     /// Which history of writes the server's items are the outcome of; `None` where servers have none. It is asked before each reading. `log`:
@@ -60,7 +63,8 @@ pub trait LogServer {
 
 /// What the log needs of the cache.
 pub trait Purger: Send + Sync {
-    /// Carries out a purge of another cache. Returns the epoch from which on responses are younger than it; `None`: it can't be understood.
+    /// Carries out a purge of another cache. Returns the epoch from which on responses are younger than it; the present one, if the purge is about
+    /// nothing that this cache could have. `None`: it can't be understood.
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch>;
     /// Waits until all that was carried out will also have happened after a restart. Returns whether it will.
     fn make_certain(&self) -> impl Future<Output = bool> + Send;
@@ -134,10 +138,10 @@ pub struct PurgeLog {
 pub struct Delivery(oneshot::Receiver<()>);
 
 impl Delivery {
-    /// Waits until every server has it that can be reached. The caller bounds the wait.
-    pub async fn wait(self) {
-        // The sender goes where the purge is forgotten, long after any wait.
-        let _ = self.0.await;
+    /// Waits until every server has it that can be reached. The caller bounds the wait. Returns whether they have it: not if there were so many
+    /// purges that this one was forgotten before.
+    pub async fn wait(self) -> bool {
+        self.0.await.is_ok()
     }
 }
 
@@ -194,6 +198,11 @@ impl PurgeLog {
         &self.counts
     }
 
+    /// How many purges a log lacks, as far as is known.
+    pub fn lacking(&self, server: usize) -> usize {
+        self.state().lacking_in(server)
+    }
+
     /// Changes whenever a purge of this process has to be written.
     pub fn news(&self) -> watch::Receiver<()> {
         self.news.subscribe()
@@ -229,13 +238,16 @@ impl PurgeLog {
     ) -> Result<bool, Failure> {
         let purger = &Counted { purger, counts: &self.counts };
         let followed = async {
-            let is_read = self.read(number, server, purger, &now).await?;
-            if is_read && self.add_lacking(number, server, now().mono_ms).await? {
-                return self.read(number, server, purger, &now).await;
+            let mut is_read = self.read(number, server, purger, &now).await?;
+            for _ in 0..PASSES_MAX {
+                if !is_read || !self.add_lacking(number, server, now().mono_ms).await? {
+                    break;
+                }
+                is_read = self.read(number, server, purger, &now).await?;
             }
             Ok(is_read)
         };
-        let followed = followed.await;
+        let followed: Result<bool, Failure> = followed.await;
         if !matches!(followed, Ok(true)) {
             self.is_away(number);
         }

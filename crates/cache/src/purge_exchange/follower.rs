@@ -188,19 +188,36 @@ impl<C: Linked> Follower<C> {
                 }
             }
         }
-        let _ = timeout(LAST_WRITING_TIMEOUT, self.follow(&mut watch)).await;
+        let _ = timeout(LAST_WRITING_TIMEOUT, async { while self.follow_and_has_more(&mut watch).await.1 {} }).await;
+        let left = self.logs.purges().lacking(self.log);
+        if left > 0 {
+            tracing::warn!(
+                log = self.log,
+                purges = left,
+                "not all purges are in this log at the end: the others may not hear of them"
+            );
+        }
+    }
+
+    /// Follows once. Returns whether the log was read to its end, and whether it lacks further purges that can be written at once.
+    async fn follow_and_has_more(&self, watch: &mut PeerWatch) -> (bool, bool) {
+        let lacking = || self.logs.purges().lacking(self.log);
+        let before = lacking();
+        let is_read = self.follow(watch).await;
+        // Where none of them could be written, the next try must not come at once.
+        (is_read, is_read && (1..before).contains(&lacking()))
     }
 
     /// Follows until the end. What is under way then is carried on.
     async fn follow_on(&self, tried: Sender<()>, watch: &mut PeerWatch, mut stopped: watch::Receiver<bool>) {
         let mut tried = Some(tried);
         let mut follow = async || {
-            let is_read = self.follow(watch).await;
+            let followed = self.follow_and_has_more(watch).await;
             if let Some(tried) = tried.take() {
                 // Nobody waits if the start has taken too long.
                 let _ = tried.send(());
             }
-            is_read
+            followed
         };
         let mut news = self.logs.purges().news();
         let mut written = match &self.logs {
@@ -208,7 +225,7 @@ impl<C: Linked> Follower<C> {
             Logs::Peers(_) | Logs::Tier(_) => None,
         };
         loop {
-            let is_read = follow().await;
+            let (is_read, has_more) = follow().await;
             let waits = async {
                 match &mut written {
                     Some(written) => tokio::select! { _ = news.changed() => {} _ = written.changed() => {} },
@@ -220,7 +237,11 @@ impl<C: Linked> Follower<C> {
                     }
                 }
             };
-            let interval = if is_read { INTERVAL } else { INTERVAL_AWAY };
+            let interval = match (is_read, has_more) {
+                (_, true) => Duration::ZERO,
+                (true, false) => INTERVAL,
+                (false, false) => INTERVAL_AWAY,
+            };
             tokio::select! {
                 _ = timeout(interval, waits) => {}
                 _ = stopped.wait_for(|stopped| *stopped) => return,

@@ -17,7 +17,7 @@ pub(crate) enum NotCertain {
 pub(crate) async fn certain(mut removed: Invalidated) -> Result<(), NotCertain> {
     let told = removed.take_told();
     let certain = if removed.is_certain() { Ok(Ok(removed.keys)) } else { timeout(DISK_TIMEOUT, removed.wait()).await };
-    if timeout(TOLD_TIMEOUT, told.wait()).await.is_err() {
+    if timeout(TOLD_TIMEOUT, told.wait()).await != Ok(true) {
         tracing::warn!(
             "not all servers of the shared tier or peers have answered: other front ends hear of a purge later"
         );

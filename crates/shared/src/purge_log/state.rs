@@ -3,7 +3,7 @@
 //! The purges that are remembered have places: the order in which they were carried out here, which is that of their epochs.
 
 use super::identity::{Identity, Origin};
-use super::{AT_A_TIME_MAX, Epoch, Generation, LOG_SECONDS, Position, Purger};
+use super::{AT_A_TIME_MAX, EVERYTHING, Epoch, Generation, LOG_SECONDS, Position, Purger};
 use crate::history::History;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -17,7 +17,7 @@ pub(super) const RECORDS_READ_MAX: u64 = 16 << 10;
 const RECORDS_ADDED_MAX: u64 = 10_000_000;
 
 /// The most purges that are remembered, to be added to servers that were away.
-const PURGES_KNOWN_MAX: usize = 64 << 10;
+pub(super) const PURGES_KNOWN_MAX: usize = 64 << 10;
 
 /// For how long a purge is remembered, in milliseconds. Longer than [`LOG_SECONDS`]: the log of a server that was away for longer is gone.
 const PURGES_KNOWN_MS: u64 = 2 * LOG_SECONDS as u64 * 1000;
@@ -76,6 +76,8 @@ struct Known {
     is_own: bool,
     /// Whether it is added to logs that lack it.
     is_passed_on: bool,
+    /// Whether it is about anything that this cache could have.
+    concerns_us: bool,
 }
 
 /// Waits until all servers have been tried.
@@ -156,15 +158,18 @@ impl ServerLog {
 
     /// Where to go on in a log that has got another identity.
     fn position_in(&self, identity: &Identity, counter: u64, known: &BTreeMap<Place, Known>) -> Result<u64, Lost> {
-        let Some(Origin { history, since, previous }) = identity.origin else { return Ok(self.position) };
+        let earliest = counter.saturating_sub(RECORDS_READ_MAX);
+        // A counter that was made anew has none of the records: then all are added.
+        let is_the_same_counter = counter.saturating_sub(self.position) <= RECORDS_ADDED_MAX;
+        let go_on = || if self.position < earliest && is_the_same_counter { Err(Lost) } else { Ok(self.position) };
+        let Some(Origin { history, since, previous }) = identity.origin else { return go_on() };
         if self.history.is_none_or(|own| own == history) {
-            return Ok(self.position);
+            return go_on();
         }
         // The last records that were read may be lost, and others may have their numbers. Those up to `since` are the same ones, if this history
         // came right after ours.
-        let earliest = counter.saturating_sub(RECORDS_READ_MAX);
-        // Whoever has read the records does not add them again. A counter that was made anew has none of them: then all are added.
-        let has_records = self.position > since || counter.saturating_sub(self.position) <= RECORDS_ADDED_MAX;
+        // Whoever has read the records does not add them again.
+        let has_records = self.position > since || is_the_same_counter;
         if previous != self.history || self.position.min(since) < earliest && has_records {
             return Err(Lost);
         }
@@ -245,7 +250,8 @@ impl State {
         }
         let later = server.records.iter().rev().take_while(|(record, _)| *record > number).map(|(_, epoch)| *epoch);
         // The first of them has the lowest epoch.
-        let lacking = server.lacking.first().and_then(|place| self.known.get(place)).map(|known| known.epoch);
+        let lacking = server.lacking.iter().filter_map(|place| self.known.get(place));
+        let lacking = lacking.filter(|known| known.concerns_us).map(|known| known.epoch).next();
         Some(match later.chain(lacking).min() {
             Some(first) => first.saturating_sub(1),
             None => purger.epoch(),
@@ -254,9 +260,13 @@ impl State {
 
     /// Notes a purge of this process that has just been carried out. `told` hears when all servers have been tried.
     pub(super) fn note_own(&mut self, id: u128, epoch: Epoch, purge: Bytes, now_ms: u64, told: oneshot::Sender<()>) {
-        let place = self.note(Known { id, epoch, purge, since_ms: now_ms, is_own: true, is_passed_on: true });
+        let place = self.note_to_be_told(id, epoch, purge, now_ms);
         let untried = (0..self.servers.len()).collect();
         self.waiting.insert(place, Waiting { untried, told });
+    }
+
+    fn note_to_be_told(&mut self, id: u128, epoch: Epoch, purge: Bytes, now_ms: u64) -> Place {
+        self.note(Known { id, epoch, purge, since_ms: now_ms, is_own: true, is_passed_on: true, concerns_us: true })
     }
 
     fn note(&mut self, known: Known) -> Place {
@@ -333,7 +343,14 @@ impl State {
         let first =
             self.known.iter().enumerate().take_while(|(number, (_, known))| *number < too_many || is_old(known));
         let forgotten = first.filter(|(number, (place, known))| *number < too_many || was_read_by_all(place, known));
-        let forgotten: Vec<Place> = forgotten.map(|(_, (place, _))| *place).collect();
+        let mut forgotten: Vec<Place> = forgotten.map(|(_, (place, _))| *place).collect();
+        // In place of purges of which nobody else would hear, one of everything is told.
+        let mut everything = None;
+        if forgotten.iter().any(|place| self.is_told_to_nobody(*place)) {
+            tracing::warn!("too many purges wait to be told: when others can be reached, they drop everything");
+            everything = self.known.values().next_back().map(|last| last.epoch);
+            forgotten.extend(self.known.keys().filter(|place| self.is_told_to_nobody(**place)));
+        }
         for place in forgotten {
             if let Some(known) = self.known.remove(&place) {
                 self.places.remove(&known.id);
@@ -344,6 +361,15 @@ impl State {
                 server.reserved.remove(&place);
             }
         }
+        if let Some(epoch) = everything {
+            self.note_to_be_told(fastrand::u128(..), epoch, Bytes::from_static(EVERYTHING), now_ms);
+        }
+    }
+
+    /// Whether nobody else can have heard of a purge of this process.
+    fn is_told_to_nobody(&self, place: Place) -> bool {
+        let is_own = self.known.get(&place).is_some_and(|known| known.is_own);
+        is_own && self.servers.iter().all(|server| server.lacking.contains(&place))
     }
 
     /// Prepares the reading of a log up to its counter. Returns the first record to be read; `None`: the log can't be used.
@@ -468,6 +494,7 @@ impl State {
         let place = match self.places.get(&id) {
             Some(place) => *place,
             None => {
+                let before = purger.epoch();
                 let Some(epoch) = purger.carry_out(&purge) else {
                     tracing::error!(server = number, record = at, "a purge can't be understood: {DROPPED}");
                     purger.drop_everything();
@@ -477,15 +504,16 @@ impl State {
                 // Front ends host logs that are younger than some purges, and have heard of those from elsewhere. If such a purge were added
                 // there, they would carry it out once more, hours later.
                 let is_passed_on = self.own_log.is_none() || !server.is_catching_up;
-                self.note(Known { id, epoch, purge, since_ms: now_ms, is_own: false, is_passed_on })
+                let concerns_us = epoch > before;
+                self.note(Known { id, epoch, purge, since_ms: now_ms, is_own: false, is_passed_on, concerns_us })
             }
         };
-        let epoch = self.known.get(&place).map(|known| known.epoch);
-        let (Some(server), Some(epoch)) = (self.servers.get_mut(number), epoch) else { return false };
+        let (Some(server), Some(known)) = (self.servers.get_mut(number), self.known.get(&place)) else { return false };
+        let epoch = known.epoch;
         server.position = at;
         server.reserved.retain(|_, record| *record > at);
         // A purge that two caches have added stands in the log twice, and counts from the first time on.
-        if server.lacking.remove(&place) {
+        if server.lacking.remove(&place) && known.concerns_us {
             server.records.push_back((at, epoch));
             server.last_epoch = server.last_epoch.max(epoch);
             if server.records.len() > RECORDS_READ_MAX as usize
@@ -524,6 +552,11 @@ impl State {
         let reserved =
             server.reserved.keys().filter_map(|place| Some((self.lacking(*place)?, server.reserved(*place)?)));
         reserved.collect()
+    }
+
+    /// How many purges a server lacks, as far as is known.
+    pub(super) fn lacking_in(&self, number: usize) -> usize {
+        self.servers.get(number).map_or(0, |server| server.lacking.len())
     }
 
     /// The purges that are to be added to a server now.

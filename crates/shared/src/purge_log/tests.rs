@@ -177,8 +177,11 @@ impl Cache {
 
 impl Purger for Cache {
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch> {
-        let [key] = purge else { return None };
-        Some(self.purge(Some(*key)))
+        match purge {
+            [NOT_OURS] => Some(Purger::epoch(self)),
+            [key] => Some(self.purge(Some(*key))),
+            _ => None,
+        }
     }
 
     async fn make_certain(&self) -> bool {
@@ -224,6 +227,9 @@ impl FrontEnd {
 }
 
 pub(crate) const KEYS: u8 = 3;
+
+/// What no front end here could have.
+const NOT_OURS: u8 = u8::MAX;
 
 /// Whether a purge is still known to a front end, or stands in the log of a server, where it can be read. One of which that ends was in no other
 /// place: nobody can know it.
@@ -469,6 +475,88 @@ async fn purge(front_end: &FrontEnd, world: &World, servers: &[Mutex<Server>], k
 /// The keys that were purged here, in their order; `None`: everything was dropped.
 fn purged(front_end: &FrontEnd) -> Vec<Option<u8>> {
     front_end.cache.0.lock().unwrap().purges.iter().map(|(_, key)| *key).collect()
+}
+
+/// A front end publishes so many purges of a key, and writes none.
+fn publish_many(front_end: &FrontEnd, world: &World, purges: usize) -> Delivery {
+    let publish = |key| {
+        let purge = || Ok::<_, ()>((front_end.cache.purge(Some(key)), vec![key]));
+        front_end.log.publish(world.now(), purge).unwrap()
+    };
+    let first = publish(7);
+    (1..purges).for_each(|_| drop(publish(7)));
+    first
+}
+
+#[tokio::test]
+async fn a_purge_of_what_a_cache_could_not_have_takes_no_place_among_its_purges() {
+    let (world, servers) = (World::default(), [Mutex::default(), Mutex::default()]);
+    let [one, other] = [FrontEnd::new(2), FrontEnd::new(2)];
+    for front_end in [&one, &other] {
+        front_end.follow(&world, &servers, 0).await;
+    }
+    purge(&one, &world, &servers, 1).await;
+    other.follow(&world, &servers, 0).await;
+    let stored = other.log.generation(0, Purger::epoch(&other.cache)).unwrap();
+    purge(&one, &world, &servers, NOT_OURS).await;
+    // It is read in the first log, and the second one is not known to have it.
+    let link = Link { world: &world, server: &servers[0], is_cut: false, fails: 0, history: Mutex::default() };
+    assert!(other.log.follow(0, &link, &other.cache, || world.clock()).await.unwrap());
+    let epoch = Purger::epoch(&other.cache);
+    for server in 0..2 {
+        let generation = Generation { log: other.log.generation(server, epoch).unwrap().log, ..stored };
+        assert_eq!(other.log.born(server, generation, &other.cache), Some(epoch), "server {server}");
+    }
+    assert_eq!(purged(&other), [Some(1)]);
+}
+
+#[tokio::test]
+async fn many_purges_are_told_at_once() {
+    let (world, servers) = (World::default(), [Mutex::default()]);
+    let [one, other] = [FrontEnd::new(1), FrontEnd::new(1)];
+    other.follow(&world, &servers, 0).await;
+    let _ = publish_many(&one, &world, 1_000);
+    one.follow(&world, &servers, 0).await;
+    assert_eq!(one.log.lacking(0), 0);
+    other.follow(&world, &servers, 0).await;
+    assert_eq!(purged(&other).len(), 1_000);
+}
+
+#[tokio::test]
+async fn purges_that_are_too_many_to_be_remembered_drop_everything_at_the_others() {
+    let (world, servers) = (World::default(), [Mutex::default()]);
+    let [mut one, other] = [FrontEnd::new(1), FrontEnd::new(1)];
+    for front_end in [&one, &other] {
+        front_end.follow(&world, &servers, 0).await;
+    }
+    one.is_cut_from = vec![true];
+    let first = publish_many(&one, &world, state::PURGES_KNOWN_MAX + 1);
+    one.follow(&world, &servers, 0).await;
+    assert!(!first.wait().await, "it was forgotten, and nobody has it");
+    one.is_cut_from = vec![false];
+    for _ in 0..3 {
+        for front_end in [&one, &other] {
+            front_end.follow(&world, &servers, 0).await;
+        }
+    }
+    assert_eq!((one.log.lacking(0), drops(&other)), (0, 1));
+}
+
+/// The log has another identity and has gone on too far since it was last read.
+#[tokio::test]
+async fn one_that_lacks_more_records_than_are_read_drops_everything_also_after_a_new_identity() {
+    let (world, servers) = (World::default(), [Mutex::default()]);
+    let [one, other] = [FrontEnd::new(1), FrontEnd::new(1)];
+    for front_end in [&one, &other] {
+        front_end.follow(&world, &servers, 0).await;
+    }
+    servers[0].lock().unwrap().state.items.remove("kasoku:log").expect("the identity of the log");
+    one.follow(&world, &servers, 0).await;
+    for _ in 0..=RECORDS_READ_MAX {
+        count_without_a_record(&servers[0]);
+    }
+    other.follow(&world, &servers, 0).await;
+    assert_eq!(drops(&other), 1);
 }
 
 #[tokio::test]
