@@ -61,7 +61,7 @@
 //!
 //! Without more, each process of an application has a cache of its own, and a purge holds in the process in which it was called. With
 //! [`Builder::peers`] or [`Builder::shared`], caches of the same [name](Builder::name) tell each other their purges: directly, or by memcached
-//! servers or Redis. Values stay in the memory of their process.
+//! servers or Redis. With such servers and a codec ([`Builder::share_values`]) they also share what they have loaded.
 //!
 //! - **A purge holds in all processes within a second** that reach the servers or each other: by key, tag, prefix or of all, and so does an
 //!   [`insert`](DataCache::insert). It covers the loads that run there, too. In its own process it holds at once. It is also a future
@@ -71,6 +71,11 @@
 //!   cache; dropping that one blocks until the last purges are written, for two seconds at most.
 //! - **Others may use the same servers**: layers, servers of Kasoku, and data caches of other names. No purge of theirs drops a value here,
 //!   except one of everything in the namespace (all responses), and no purge here drops anything of theirs.
+//!
+//! - **Shared values**: a load looks in the servers before it runs its loader, and what it brings is written there in the background. Of several
+//!   processes that load a key at once, one runs its loader and the others wait for it, for 15 seconds at most. What is read is a miss unless it
+//!   passes its checksum or HMAC, and is the fresh value of this key, of the same [version](Builder::version), and not purged. A server that
+//!   fails costs a load one bounded wait, and the loader runs. A value from there weighs what the function of the builder says.
 //!
 //! # Bounds
 //!
@@ -82,7 +87,7 @@
 //! dropped abandons its load, and one of the callers that wait begins anew: where every caller's deadline is shorter than the query, no load
 //! ends. There, spawn the call in a task of its own.
 //!
-//! No wait here has a deadline. A call may be dropped at any time, for example by a timeout of your runtime around it. Put the deadline of
+//! No wait for a load in this process has a deadline. A call may be dropped at any time, for example by a timeout of your runtime around it. Put the deadline of
 //! a query into the loader: then the query that takes too long is an error, for which an expired value can answer.
 //!
 //! ```
@@ -98,14 +103,18 @@
 //! # }
 //! ```
 
+mod answer;
 mod builder;
+mod codec;
 mod flight;
+mod item;
 mod load;
 mod loaded;
 mod name;
 mod others;
 mod stats;
 mod stored;
+mod tier;
 
 pub use crate::invalidated::Purged;
 pub use crate::purge_exchange::settings::{
@@ -114,25 +123,28 @@ pub use crate::purge_exchange::settings::{
 pub use crate::purge_exchange::{PeerStatus, PeersStatus};
 pub use crate::shared::{ServerStatus, TierStatus};
 pub use builder::{BuildError, Builder, OneProcess, SeveralProcesses};
+#[doc(hidden)]
+pub use item::is_read_as_written;
 pub use loaded::Loaded;
 pub use others::Purging;
 pub use stats::Stats;
 
 use crate::generations::{Epoch, Generations, PurgeScope};
 use crate::purge_exchange::PurgeFollower;
-use builder::{Options, ms};
+use answer::Present;
+use builder::Options;
 use flight::Flights;
 use kasoku_semantics::time::Now;
 use kasoku_shared::purge_log::Delivery;
 use kasoku_store::{KeyHash, Memory};
-use load::Present;
 use name::CacheName;
 use others::Others;
 use stats::{Answered, Counters};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use stored::{Age, DataKey, StoredValue, drop_all_of, one_tag};
+use stored::{Age, DataKey, StoredValue, drop_all_of, ms, one_tag};
+use tier::ValueTier;
 
 /// A cache of values of one type, under keys that are strings. Cheap to clone; clones share the values. See the [module](self).
 ///
@@ -151,6 +163,8 @@ struct Shared<V> {
     counters: Counters,
     options: Options<V>,
     others: Option<Others>,
+    /// What the other processes have loaded, if they share that as well.
+    values: Option<ValueTier<V>>,
 }
 
 impl<V: Clone + Send + Sync + 'static> DataCache<V> {
@@ -160,7 +174,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         Builder::new(memory_bytes_max, Box::new(weigh))
     }
 
-    fn with(options: Options<V>, others: Option<Others>) -> Self {
+    fn with(options: Options<V>, others: Option<Others>, values: Option<ValueTier<V>>) -> Self {
         let value_bytes_max = options.value_bytes_max.min(options.memory_bytes_max);
         let shared = Arc::new(Shared {
             memory: Memory::new(options.memory_bytes_max, value_bytes_max),
@@ -169,6 +183,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
             counters: Counters::default(),
             options,
             others,
+            values,
         });
         Self { follower: None, shared }
     }
@@ -333,13 +348,19 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         ttl: Duration,
         epoch: Epoch,
     ) -> Option<Arc<StoredValue<V>>> {
-        let Loaded { value, ttl: own_ttl, tags, weight_bytes } = loaded;
-        let Options { negative_ttl, stale_for, weigh, .. } = &self.shared.options;
-        let ttl = own_ttl.or(negative_ttl.filter(|_| value.is_none())).unwrap_or(ttl);
+        let ttl = self.ttl_of(&loaded, ttl);
+        let Loaded { value, tags, weight_bytes, ttl: _ } = loaded;
+        let Options { stale_for, weigh, .. } = &self.shared.options;
         let weight_bytes = weight_bytes.unwrap_or_else(|| value.as_ref().map_or(0, weigh));
         let now_ms = self.shared.options.now_ms();
         let stored = StoredValue::new(key, value, weight_bytes, &tags, epoch, now_ms.saturating_add(ms(ttl)));
         (stored.age(*stale_for, now_ms) != Age::Expired).then(|| Arc::new(stored))
+    }
+
+    /// How long a value is fresh that was loaded with this lifetime.
+    fn ttl_of(&self, loaded: &Loaded<Option<V>>, ttl: Duration) -> Duration {
+        let negative_ttl = self.shared.options.negative_ttl.filter(|_| loaded.value.is_none());
+        loaded.ttl.or(negative_ttl).unwrap_or(ttl)
     }
 
     /// Changes the stored value of a key, and returns the previous one.

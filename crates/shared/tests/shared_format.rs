@@ -29,6 +29,7 @@ fn names_are_those_of_the_page() {
     let names = Namespace::default();
     assert_eq!(names.response(URI).as_str(), example("name"));
     assert_eq!(names.variant(URI, VARIANT).as_str(), example("variant-name"));
+    assert_eq!(names.variant("data://cache/posts/post/7", b"2").as_str(), example("value-name"));
     let hex: String = VARIANT.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, example("variant"));
 }
@@ -39,6 +40,7 @@ fn items_are_those_of_the_page() {
     let secret = Sealer::new(Some(b"0123456789abcdef")).unwrap();
     let response = content(&sealer, example("whole"));
     assert_eq!(content(&secret, format!("{}\r\n{}", example("hmac"), String::from_utf8_lossy(&response))), response);
+    content(&sealer, example("value"));
     // These end with an empty line.
     for name in ["fields", "purge"] {
         content(&sealer, example(name) + "\r\n");

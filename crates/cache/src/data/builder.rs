@@ -1,12 +1,15 @@
 //! The options of a data cache.
 
 use super::DataCache;
+use super::codec::Codec;
 use super::name::CacheName;
 use super::others::Others;
-use super::stored::StaleFor;
+use super::stored::{StaleFor, ms};
+use super::tier::ValueTier;
 use crate::clock;
 use crate::purge_exchange::settings::{ExchangeError, Peers, SharedTier, WantedExchange};
-use crate::purge_exchange::{Link, PurgeFollower};
+use crate::purge_exchange::{Link, PurgeExchange, PurgeFollower};
+use bytes::Bytes;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +27,8 @@ pub struct Builder<V, P = OneProcess> {
     pub(super) options: Options<V>,
     name: Option<String>,
     wanted: WantedExchange,
+    codec: Option<Codec<V>>,
+    version: String,
     processes: PhantomData<P>,
 }
 
@@ -84,13 +89,15 @@ impl<V: Clone + Send + Sync + 'static> Builder<V> {
             },
             name: None,
             wanted: WantedExchange::default(),
+            codec: None,
+            version: String::new(),
             processes: PhantomData,
         }
     }
 
     /// An empty cache.
     pub fn build(self) -> DataCache<V> {
-        DataCache::with(self.options, None)
+        DataCache::with(self.options, None, None)
     }
 }
 
@@ -162,8 +169,7 @@ impl<V: Clone + Send + Sync + 'static, P> Builder<V, P> {
     /// ```
     #[must_use]
     pub fn peers(self, peers: Peers) -> Builder<V, SeveralProcesses> {
-        let wanted = WantedExchange { peers: Some(peers), ..self.wanted };
-        Builder { options: self.options, name: self.name, wanted, processes: PhantomData }
+        self.exchanging(|wanted| WantedExchange { peers: Some(peers), ..wanted })
     }
 
     /// Tells other processes of purges, and hears of theirs, by memcached servers or Redis. See "Several processes" at the [module](super).
@@ -179,8 +185,73 @@ impl<V: Clone + Send + Sync + 'static, P> Builder<V, P> {
     /// ```
     #[must_use]
     pub fn shared(self, tier: SharedTier) -> Builder<V, SeveralProcesses> {
-        let wanted = WantedExchange { shared: Some(tier), ..self.wanted };
-        Builder { options: self.options, name: self.name, wanted, processes: PhantomData }
+        self.exchanging(|wanted| WantedExchange { shared: Some(tier), ..wanted })
+    }
+
+    fn exchanging(self, by: impl FnOnce(WantedExchange) -> WantedExchange) -> Builder<V, SeveralProcesses> {
+        let Self { options, name, wanted, codec, version, processes: _ } = self;
+        Builder { options, name, wanted: by(wanted), codec, version, processes: PhantomData }
+    }
+
+    /// Keeps values in the servers of [`Builder::shared`] as well: as what `encode` makes of them, and `decode` takes for a value. `None` is a value
+    /// that is not written, or bytes that are no value. Without this, the processes tell each other their purges alone; without such servers, it does
+    /// nothing.
+    ///
+    /// What `decode` gets has passed a checksum, or an HMAC where there is a [secret](SharedTier::secret). Without a secret, whoever can write to
+    /// the servers chooses these bytes. They may be of an older release, if it has the same [version](Builder::version).
+    #[must_use]
+    pub fn share_values(
+        mut self,
+        encode: impl Fn(&V) -> Option<Bytes> + Send + Sync + 'static,
+        decode: impl Fn(Bytes) -> Option<V> + Send + Sync + 'static,
+    ) -> Self {
+        self.codec = Some(Codec::new(encode, decode));
+        self
+    }
+
+    /// What is stored in the servers under one version is not used under another: a release that gives a key other values, or values of another
+    /// form, names another one. Purges reach all versions. Default: the empty one.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+}
+
+impl<P> Builder<Bytes, P> {
+    /// [`Builder::share_values`] with the bytes as they are.
+    #[must_use]
+    pub fn share_bytes(mut self) -> Self {
+        self.codec = Some(Codec::bytes());
+        self
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<V: serde::Serialize + serde::de::DeserializeOwned, P> Builder<V, P> {
+    /// [`Builder::share_values`] with the values as JSON. Bytes that have another shape than the type are no value.
+    ///
+    /// ```no_run
+    /// use kasoku_cache::data::{BuildError, DataCache, SharedTier};
+    ///
+    /// #[derive(Clone, serde::Serialize, serde::Deserialize)]
+    /// struct Post {
+    ///     title: String,
+    /// }
+    ///
+    /// let posts = DataCache::builder(64 << 20, |post: &Post| post.title.len())
+    ///     .name("posts")
+    ///     .shared(SharedTier::redis(["redis://10.0.0.1"]))
+    ///     .share_json()
+    ///     .version("2")
+    ///     .open()?;
+    /// # let _ = posts;
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn share_json(mut self) -> Self {
+        self.codec = Some(Codec::json());
+        self
     }
 }
 
@@ -194,15 +265,13 @@ impl<V: Clone + Send + Sync + 'static> Builder<V, SeveralProcesses> {
         let name = self.name.ok_or(BuildError::NoName)?;
         let name = CacheName::new(&name).ok_or(BuildError::InvalidName(name))?;
         let (exchange, peers_socket) = self.wanted.open()?;
+        let tier = exchange.as_ref().and_then(PurgeExchange::tier).zip(self.codec);
+        let values = tier.map(|(tier, codec)| ValueTier::new(tier, codec, &self.version));
         // The builder's clock is that of lifetimes alone: the others don't go by it.
         let others = exchange.map(|exchange| Others { link: Link::new(exchange, clock::system()), name });
-        let cache = DataCache::with(self.options, others);
+        let cache = DataCache::with(self.options, others, values);
         let follower = PurgeFollower::start_for(&cache, peers_socket);
         let follower = follower.map_err(|error| BuildError::Thread(error.to_string()))?.map(Arc::new);
         Ok(DataCache { follower, ..cache })
     }
-}
-
-pub(super) fn ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,12 @@
 //! Answers one call: with a stored value, with the outcome of another caller's load, or with a load of its own.
 
 use super::DataCache;
+use super::answer::Answer;
 use super::flight::{Flight, Joined, Loading, Outcome};
 use super::loaded::Loaded;
 use super::stats::{Answered, add};
-use super::stored::{Age, tags_of};
+use super::stored::{Age, StoredValue, tags_of};
+use super::tier::FoundValue;
 use kasoku_store::KeyHash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,38 +17,6 @@ enum Look<A> {
     Answer(A, Answered),
     /// Nothing that may answer without a load. Where another caller loads already, this expired value answers.
     Load(Option<A>),
-}
-
-/// The two types of answers: a value, and a value or nothing.
-pub(super) trait Answer<V>: Clone {
-    /// The answer that a stored value gives, if it gives any.
-    fn of(stored: Option<V>) -> Option<Self>;
-
-    fn into_stored(self) -> Option<V>;
-}
-
-/// A value: "not found" is no answer.
-#[derive(Clone)]
-pub(super) struct Present<V>(pub(super) V);
-
-impl<V: Clone> Answer<V> for Present<V> {
-    fn of(stored: Option<V>) -> Option<Self> {
-        stored.map(Self)
-    }
-
-    fn into_stored(self) -> Option<V> {
-        Some(self.0)
-    }
-}
-
-impl<V: Clone> Answer<V> for Option<V> {
-    fn of(stored: Option<V>) -> Option<Self> {
-        Some(stored)
-    }
-
-    fn into_stored(self) -> Option<V> {
-        self
-    }
 }
 
 impl<V: Clone + Send + Sync + 'static> DataCache<V> {
@@ -105,7 +75,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         }
     }
 
-    /// Loads a value, and hands the outcome to the waiting callers.
+    /// Loads a value, if the shared tier has none, and hands the outcome to the waiting callers.
     async fn run<A, F, Fut, E>(
         &self,
         hash: KeyHash,
@@ -120,15 +90,26 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         Fut: Future<Output = Result<Loaded<A>, E>>,
         E: Send + Sync + 'static,
     {
+        let tier = self.tier_load(key);
+        let mut lease = None;
+        if let Some(tier) = &tier {
+            // In a box, so that it makes no call longer that needs no shared tier.
+            match Box::pin(tier.ask(&loading.flight)).await {
+                Ok(found) => return Ok(self.end_found(hash, key, loading, found)),
+                Err(held) => lease = held,
+            }
+        }
         add(&self.shared.counters.loads);
         match load().await {
             Ok(loaded) => {
                 let answer = loaded.value.clone();
                 let loaded = loaded.map(A::into_stored);
-                let (value, tags) = (loaded.value.clone(), tags_of(&loaded.tags).map(Arc::new));
-                self.keep(hash, key, &loading.flight, loaded, ttl);
-                loading.end(Outcome::Loaded(value, tags));
-                self.shared.counters.count(hash, Answered::Miss);
+                let (epoch, to_be_shared) = (loading.flight.epoch, tier.map(|tier| (tier, loaded.clone())));
+                let to_be_shared = to_be_shared.filter(|_| !loading.flight.is_outdated());
+                self.end(hash, key, loading, loaded, ttl);
+                if let Some((tier, loaded)) = to_be_shared {
+                    tier.share(&loaded, self.ttl_of(&loaded, ttl), epoch, lease);
+                }
                 Ok(answer)
             }
             Err(error) => {
@@ -142,6 +123,30 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
                 self.on_error(hash, key, error)
             }
         }
+    }
+
+    /// Ends a flight with what its loader has brought.
+    fn end(&self, hash: KeyHash, key: &str, loading: Loading<'_, V>, loaded: Loaded<Option<V>>, ttl: Duration) {
+        let flight = &loading.flight;
+        let (value, tags) = (loaded.value.clone(), tags_of(&loaded.tags).map(Arc::new));
+        let stored = self.storable(flight.key.clone(), loaded, ttl, flight.epoch);
+        self.keep(hash, key, flight, stored, |present| present.epoch > flight.epoch);
+        loading.end(Outcome::Loaded(value, tags));
+        self.shared.counters.count(hash, Answered::Miss);
+    }
+
+    /// Ends a flight with what the shared tier had.
+    fn end_found<A>(&self, hash: KeyHash, key: &str, loading: Loading<'_, V>, found: FoundValue<A, V>) -> A {
+        let FoundValue { answer, loaded, born } = found;
+        let flight = &loading.flight;
+        let (value, tags) = (loaded.value.clone(), tags_of(&loaded.tags).map(Arc::new));
+        let stored = self.storable(flight.key.clone(), loaded, Duration::ZERO, born);
+        // Its load may have begun before that of the present value, which has expired here.
+        self.keep(hash, key, flight, stored, |present| present.epoch > born && self.age(present) == Age::Fresh);
+        loading.end(Outcome::Loaded(value, tags));
+        add(&self.shared.counters.shared_hits);
+        self.shared.counters.count(hash, Answered::Miss);
+        answer
     }
 
     /// Answers a caller of a failed load: with the stored value, if that may answer, or else with the error.
@@ -170,11 +175,17 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         }
     }
 
-    /// Stores a loaded value, unless a purge or another value has come since its load began.
-    fn keep(&self, hash: KeyHash, key: &str, flight: &Flight<V>, loaded: Loaded<Option<V>>, ttl: Duration) {
-        let value = self.storable(flight.key.clone(), loaded, ttl, flight.epoch);
+    /// Stores the value of a flight, unless a purge has come since it began, or a value that outdoes it.
+    fn keep(
+        &self,
+        hash: KeyHash,
+        key: &str,
+        flight: &Flight<V>,
+        value: Option<Arc<StoredValue<V>>>,
+        outdoes: impl Fn(&StoredValue<V>) -> bool,
+    ) {
         self.replace(hash, key, |present| {
-            let is_outdone = present.as_ref().is_some_and(|present| present.epoch > flight.epoch);
+            let is_outdone = present.as_deref().is_some_and(&outdoes);
             let tags = value.as_ref().and_then(|value| value.tags.as_ref());
             let is_current = !flight.is_outdated() && !flight.is_purged(tags, &self.shared.generations);
             if is_current && !is_outdone { value.clone() } else { present }

@@ -88,8 +88,8 @@ impl CacheName {
     }
 
     /// The URI of a key, or of the beginning of one.
-    fn uri(&self, key: &str) -> String {
-        format!("{}{}", self.0, utf8_percent_encode(key, ENCODED))
+    pub(super) fn uri(&self, key: &str) -> String {
+        format!("{}{}", self.0, encoded(key))
     }
 
     /// The key of a URI; `Some(None)`: it is the URI of something else; `None`: of no key.
@@ -98,6 +98,11 @@ impl CacheName {
         let Some(encoded) = uri.strip_prefix(&self.0) else { return Some(None) };
         Some(Some(percent_decode_str(encoded).decode_utf8().ok()?.into_owned()))
     }
+}
+
+/// A text as part of a URI or of a line.
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 /// As much of a text as is told.

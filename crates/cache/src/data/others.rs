@@ -162,7 +162,7 @@ mod tests {
     fn cache<V: Clone + Send + Sync + 'static>() -> DataCache<V> {
         let exchange = PurgeExchange::Peers(Peers::new(Vec::new(), b"0123456789abcdef").unwrap());
         let others = Others { link: Link::new(exchange, clock::system()), name: CacheName::new("values").unwrap() };
-        DataCache::with(DataCache::builder(1 << 20, |_: &V| 0).options, Some(others))
+        DataCache::with(DataCache::builder(1 << 20, |_: &V| 0).options, Some(others), None)
     }
 
     /// Loads a value while something happens.

@@ -17,7 +17,8 @@ pub struct Stats {
     pub negative_hits: u64,
     /// Calls that an expired value answered: while another caller loaded it, or after a load failed.
     pub stale: u64,
-    /// Calls that no stored value answered. They loaded, waited for a load, or, with `get`, found nothing.
+    /// Calls that no stored value answered. They loaded, waited for a load, got a value of the shared tier, or, with `get`,
+    /// found nothing.
     pub misses: u64,
     /// Calls that waited for the load of another caller.
     pub waits: u64,
@@ -25,8 +26,14 @@ pub struct Stats {
     pub loads: u64,
     /// Loads that ended with an error.
     pub load_errors: u64,
-    /// Loads that run at present.
+    /// Loads that run at present, or look in the shared tier.
     pub loads_running: u64,
+    /// Values that were found in the shared tier in place of a load.
+    pub shared_hits: u64,
+    /// Values that were loaded here and written to the shared tier.
+    pub shared_stored: u64,
+    /// Values that were loaded here and not written there: they can't be, a server was away or too slow, or too many values waited.
+    pub shared_refused: u64,
     /// Values that were evicted for lack of room.
     pub evictions: u64,
     /// Stored values, including expired ones, and including purged ones for which no call has asked since the purge (by tag, by prefix, or
@@ -61,6 +68,9 @@ pub(super) struct Counters {
     pub(super) waits: AtomicU64,
     pub(super) loads: AtomicU64,
     pub(super) load_errors: AtomicU64,
+    pub(super) shared_hits: AtomicU64,
+    pub(super) shared_stored: AtomicU64,
+    pub(super) shared_refused: AtomicU64,
 }
 
 impl Counters {
@@ -86,6 +96,9 @@ impl Counters {
             loads: read(&self.loads),
             load_errors: read(&self.load_errors),
             loads_running: loads_running as u64,
+            shared_hits: read(&self.shared_hits),
+            shared_stored: read(&self.shared_stored),
+            shared_refused: read(&self.shared_refused),
             evictions: evicted.values,
             entries: entries as u64,
             weight_bytes,

@@ -10,6 +10,7 @@ use crate::tags::{TagHash, Tags, of_site, of_tag};
 use kasoku_semantics::time::Now;
 use kasoku_store::{INDEX_BYTES_PER_ENTRY, Weigh};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The prefix that turns a key into a URI, because purges compare URIs and look up their marks by host.
 pub(super) const BEFORE_KEYS: &str = VALUES;
@@ -135,6 +136,11 @@ impl<V> StoredValue<V> {
         self.back_off_ms.store(next, Ordering::Relaxed);
         self.retry_at_ms.store(now_ms.saturating_add(next), Ordering::Relaxed);
     }
+}
+
+/// Whole milliseconds.
+pub(super) fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The tags of a value, as purges know them.

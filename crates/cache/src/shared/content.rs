@@ -104,7 +104,7 @@ pub(crate) struct ReadNominated {
 /// since it exceeds a limit.
 pub(crate) fn write(meta: &Meta, generation: Generation, key: &Key, body_length: u64) -> Option<Vec<u8>> {
     let Meta { head, freshness, nominated, variant, withheld, tags, epoch: _, rules } = meta;
-    let mut lines = Lines::of("response", key, generation)?;
+    let mut lines = Lines::of("response", key.uri(), generation)?;
     let seconds = |seconds: u64| seconds.min(DELTA_SECONDS_MAX);
     let (_, source) = SOURCES.iter().find(|(source, _)| *source == freshness.source)?;
     lines.push("Received", freshness.response_time.unix_ms);
@@ -152,7 +152,7 @@ pub(crate) fn write(meta: &Meta, generation: Generation, key: &Key, body_length:
 
 /// The content of an item that says by which fields the responses of a URI vary; `None`: it can't be written.
 pub(crate) fn write_nominated(nominated: &[String], rules: u64, generation: Generation, key: &Key) -> Option<Vec<u8>> {
-    let mut lines = Lines::of("fields", key, generation)?;
+    let mut lines = Lines::of("fields", key.uri(), generation)?;
     lines.push("Rules", format_args!("{rules:016x}"));
     lines.push_names(nominated)?;
     lines.end()

@@ -1,0 +1,226 @@
+//! Values in the shared tier: a load asks there before it runs its loader, holds the lease meanwhile, and writes there what it has brought.
+//!
+//! What was read is hostile input. It is a miss unless its checksum or HMAC fits, and its key, the name of its cache, its version, its lifetime
+//! and the purges allow it, and the application's codec makes a value of it.
+
+use super::DataCache;
+use super::answer::Answer;
+use super::codec::Codec;
+use super::flight::Flight;
+use super::item::{VALUE_BYTES_MAX, ValueHead};
+use super::loaded::Loaded;
+use super::name::encoded;
+use super::stats::add;
+use super::stored::{DataKey, ms, tags_of};
+use crate::generations::{Epoch, Validity};
+use crate::purge_exchange::Link;
+use crate::shared::{HeldLease, Items, SharedAccess, SharedAccesses, Sought, ask, missing};
+use bytes::{Bytes, BytesMut};
+use kasoku_semantics::ground::{Because, Ground};
+use kasoku_semantics::time::Now;
+use kasoku_shared::names::Name;
+use kasoku_shared::{Expiry, Item, Tier};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// How long a load waits for the same load of another process. Callers of both wait meanwhile. Longer than most queries take; a process that has
+/// ended holds its lease for three seconds at most.
+const LEASE_WAIT_MAX: Duration = Duration::from_secs(15);
+
+const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
+
+/// The shared tier of values.
+pub(super) struct ValueTier<V> {
+    accesses: SharedAccesses,
+    codec: Codec<V>,
+    /// Percent-encoded.
+    version: String,
+}
+
+/// A load that looks in the shared tier, on the present runtime.
+pub(super) struct TierLoad<'c, V> {
+    cache: &'c DataCache<V>,
+    link: &'c Link,
+    tier: &'c ValueTier<V>,
+    access: SharedAccess,
+    key: &'c str,
+    uri: String,
+}
+
+/// A value of the shared tier that may be used.
+pub(super) struct FoundValue<A, V> {
+    pub(super) answer: A,
+    pub(super) loaded: Loaded<Option<V>>,
+    /// An epoch of this cache in which, or after which, its load began.
+    pub(super) born: Epoch,
+}
+
+impl<V> ValueTier<V> {
+    pub(super) fn new(tier: &Arc<Tier>, codec: Codec<V>, version: &str) -> Self {
+        Self { accesses: SharedAccesses::new(tier), codec, version: encoded(version) }
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static> DataCache<V> {
+    /// A load of this key that looks in the shared tier; `None`: there is none, or no runtime of tokio with a timer.
+    pub(super) fn tier_load<'c>(&'c self, key: &'c str) -> Option<TierLoad<'c, V>> {
+        let (tier, others) = (self.shared.values.as_ref()?, self.shared.others.as_ref()?);
+        let access = tier.accesses.here()?;
+        Some(TierLoad { cache: self, link: &others.link, tier, access, key, uri: others.name.uri(key) })
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static> TierLoad<'_, V> {
+    /// Looks for the value. If another process loads it just then, waits for that one. One bounded wait is all that servers that fail cost.
+    ///
+    /// # Errors
+    /// The loader has to run. With the lease, the other processes wait meanwhile.
+    pub(super) async fn ask<A: Answer<V>>(&self, flight: &Flight<V>) -> Result<FoundValue<A, V>, Option<HeldLease>> {
+        let sought = SoughtValue { load: self, flight, answer: PhantomData };
+        let asked = ask(sought, self.access.items(), LEASE_WAIT_MAX, || self.link.now()).await;
+        asked.map_err(|(_, lease)| lease)
+    }
+
+    /// Writes what a loader has brought, in the background, if it can be written. The other processes need not wait for what can't be.
+    pub(super) fn share(&self, loaded: &Loaded<Option<V>>, ttl: Duration, born: Epoch, lease: Option<HeldLease>) {
+        let counters = &self.cache.shared.counters;
+        let bytes = match &loaded.value {
+            Some(value) => (self.tier.codec.encode)(value).map(Some),
+            None => Some(None),
+        };
+        let has_room =
+            |bytes: &Option<Bytes>| bytes.as_ref().is_none_or(|bytes| bytes.len() as u64 <= self.bytes_max());
+        let (Some(bytes), false) = (bytes.filter(has_room), ttl.is_zero()) else {
+            HeldLease::pass(lease);
+            add(&counters.shared_refused);
+            return;
+        };
+        // A future may be polled elsewhere than where it began.
+        let (Some(turn), Ok(runtime)) = (self.access.admit(lease), Handle::try_current()) else {
+            add(&counters.shared_refused);
+            return;
+        };
+        let until = self.link.now().unix_ms.saturating_add_unsigned(ms(ttl));
+        let name = self.name();
+        let (uri, version, tags) = (self.uri.clone(), self.tier.version.clone(), loaded.tags.clone());
+        let length = bytes.as_ref().map(|bytes| bytes.len() as u64);
+        let until_unix_ms = u64::try_from(until).unwrap_or_default();
+        let write = move |items: Items| async move {
+            let content = |server| {
+                let generation = items.generation(server, born)?;
+                let head = ValueHead { uri, generation, version, until_unix_ms, tags, length };
+                Some([Some(head.write()?.into()), bytes].into_iter().flatten().collect())
+            };
+            // Whole seconds, rounded up: the lifetime that stands in the item counts.
+            items.put(&name, Expiry::After(ttl.as_secs().saturating_add(1)), content).await
+        };
+        let cache = self.cache.shared.clone();
+        runtime.spawn(async move {
+            let is_written = turn.run(write).await;
+            add(if is_written { &cache.counters.shared_stored } else { &cache.counters.shared_refused });
+        });
+    }
+
+    /// The name of the item. Releases with other versions have other items, and do not wait for each other.
+    fn name(&self) -> Name {
+        let namespace = self.access.items().tier().namespace();
+        match self.tier.version.as_bytes() {
+            [] => namespace.response(&self.uri),
+            version => namespace.variant(&self.uri, version),
+        }
+    }
+
+    /// The longest value that is read or written, in bytes.
+    fn bytes_max(&self) -> u64 {
+        VALUE_BYTES_MAX.min(self.cache.shared.options.memory_bytes_max)
+    }
+
+    async fn find(&self, items: &Items, name: &Name) -> Result<FoundItem, Because> {
+        let item = items.get(name).await.map_err(missing)?;
+        let (head, begins) = ValueHead::read(item.content()).map_err(|_| UNREADABLE)?;
+        let length = head.length.unwrap_or_default();
+        let is_ours = head.uri == self.uri && head.version == self.tier.version;
+        let is_as_long_as_it_says = item.length().checked_sub(begins as u64) == Some(length);
+        if is_ours && is_as_long_as_it_says && length <= self.bytes_max() {
+            return Ok(FoundItem { item, head, begins });
+        }
+        Err(UNREADABLE)
+    }
+
+    /// The value, if it may be used now.
+    fn judge<A: Answer<V>>(&self, found: WholeValue, items: &Items, now: Now) -> Option<FoundValue<A, V>> {
+        let WholeValue { server, head, bytes } = found;
+        let left_ms = head.until_unix_ms.checked_sub(u64::try_from(now.unix_ms).ok()?).filter(|ms| *ms > 0)?;
+        let born = items.born(server, head.generation, self.cache)?;
+        let (generations, tags) = (&self.cache.shared.generations, tags_of(&head.tags));
+        let validity = generations.shared_validity(DataKey::new(self.key).uri(), tags.as_ref(), born);
+        if validity != Validity::Valid {
+            return None;
+        }
+        let value = match head.length {
+            Some(_) => Some((self.tier.codec.decode)(bytes)?),
+            None => None,
+        };
+        let answer = A::of(value.clone())?;
+        let ttl = Some(Duration::from_millis(left_ms));
+        Some(FoundValue { answer, loaded: Loaded { value, ttl, tags: head.tags, weight_bytes: None }, born })
+    }
+}
+
+/// An item up to its first chunk, and what it says.
+pub(super) struct FoundItem {
+    item: Item,
+    head: ValueHead,
+    begins: usize,
+}
+
+pub(super) struct WholeValue {
+    server: usize,
+    head: ValueHead,
+    bytes: Bytes,
+}
+
+/// The value of a flight, as the loop of look-up, lease and wait knows it.
+struct SoughtValue<'c, V, A> {
+    load: &'c TierLoad<'c, V>,
+    flight: &'c Flight<V>,
+    answer: PhantomData<fn() -> A>,
+}
+
+impl<V: Clone + Send + Sync + 'static, A: Answer<V>> Sought for SoughtValue<'_, V, A> {
+    type Found = FoundItem;
+    type Whole = WholeValue;
+    type Answer = FoundValue<A, V>;
+
+    async fn find(&mut self, items: &Items, _: Now) -> (Result<FoundItem, Because>, Name) {
+        let name = self.load.name();
+        (self.load.find(items, &name).await, name)
+    }
+
+    async fn complete(found: FoundItem, items: &Items, name: &Name) -> Option<WholeValue> {
+        let FoundItem { item, head, begins } = found;
+        let mut pieces = items.whole(&item, name, begins).await?;
+        let bytes = match pieces.as_mut_slice() {
+            [one] => std::mem::take(one),
+            many => many
+                .iter()
+                .fold(BytesMut::new(), |mut whole, piece| {
+                    whole.extend_from_slice(piece);
+                    whole
+                })
+                .freeze(),
+        };
+        let is_whole = bytes.len() as u64 == head.length.unwrap_or_default();
+        is_whole.then_some(WholeValue { server: item.server, head, bytes })
+    }
+
+    fn settle(self, whole: WholeValue, items: &Items, now: Now) -> Result<FoundValue<A, V>, Self> {
+        self.load.judge(whole, items, now).ok_or(self)
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.flight.is_outdated()
+    }
+}
