@@ -41,6 +41,7 @@ mod response_head;
 mod rewrite;
 mod sealed_item;
 mod section;
+mod shared_value;
 mod targeted_field;
 mod url_path;
 mod vary;
@@ -55,7 +56,7 @@ pub struct Target {
 }
 
 /// All targets, roughly in the order in which bytes reach the code that they check.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 25] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },
     Target { name: "request_target", run: request_target::run },
@@ -79,6 +80,7 @@ pub const TARGETS: [Target; 24] = [
     Target { name: "exchange", run: exchange::run },
     Target { name: "difference", run: difference::run },
     Target { name: "sealed_item", run: sealed_item::run },
+    Target { name: "shared_value", run: shared_value::run },
     Target { name: "configuration", run: configuration::run },
 ];
 

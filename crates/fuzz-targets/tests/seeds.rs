@@ -51,7 +51,8 @@ macro_rules! replayed {
 
 replayed! {
     proxy_protocol request_head request_target url_path rewrite response_head chunked_body form fastcgi_records cgi_head links list
-    cache_control targeted_field age date vary entity_tag range content_range exchange difference sealed_item configuration
+    cache_control targeted_field age date vary entity_tag range content_range exchange difference sealed_item
+    shared_value configuration
 }
 
 #[test]
