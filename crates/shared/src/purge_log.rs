@@ -289,13 +289,22 @@ impl PurgeLog {
             let last = counter.min(next.saturating_add(AT_A_TIME_MAX - 1));
             let get = async |record| (record, server.get(&self.namespace.purge(record), None).await);
             for (record, found) in concurrently((next..=last).map(get)).await {
-                let found = found?.and_then(|sealed| self.open(sealed, record));
+                let found = found?;
+                let is_there = found.is_some();
+                let found = found.and_then(|sealed| self.open(sealed, record));
                 let is_missing = found.is_none();
                 if !self.state().take(number, record, found, now().mono_ms, purger) {
                     return Ok(false);
                 }
                 if is_missing {
                     self.counts.missing.add(1);
+                }
+                if is_missing && is_there {
+                    tracing::warn!(
+                        server = number,
+                        record,
+                        "the record is there and can't be read: all have to have the same secret"
+                    );
                 }
             }
             next = last.saturating_add(1);

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How often the purges of other front ends are read from each log. A purge is seen by all within this time and that of a request.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -28,6 +28,9 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// The same for a server that can't be asked. When it is back, other front ends may read its items as soon, so a purge that it lacks must not wait for
 /// longer.
 const INTERVAL_AWAY: Duration = Duration::from_millis(500);
+
+/// How long the records of a hosted log are waited for that are on their way.
+const INTERVAL_OF_WRITERS: Duration = Duration::from_millis(5);
 
 /// How long a start waits until each log has been tried: what is on disk may have been purged meanwhile.
 const FIRST_READING_TIMEOUT: Duration = Duration::from_secs(1);
@@ -228,7 +231,13 @@ impl<C: Linked> Follower<C> {
             let (is_read, has_more) = follow().await;
             let waits = async {
                 match &mut written {
-                    Some(written) => tokio::select! { _ = news.changed() => {} _ = written.changed() => {} },
+                    Some(written) => {
+                        // Another front end has counted records that it is writing just then. Each of them is news.
+                        if !is_read {
+                            sleep(INTERVAL_OF_WRITERS).await;
+                        }
+                        tokio::select! { _ = news.changed() => {} _ = written.changed() => {} }
+                    }
                     // Nobody waits for what can't be written.
                     None => {
                         while news.changed().await.is_ok() && !is_read {
