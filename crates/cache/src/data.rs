@@ -65,13 +65,14 @@
 //!
 //! - **A purge holds in all processes within a second** that reach the servers or each other: by key, tag, prefix or of all, and so does an
 //!   [`insert`](DataCache::insert). It covers the loads that run there, too. In its own process it holds at once. It is also a future
-//!   ([`Purging`]), which says whether all have it.
+//!   ([`Purging`]), which says whether it stands in each server or each peer: the others carry it out within that second.
 //! - **A process that was away hears of the purges when it is back.** If it may have missed one for good, it drops all its values.
 //! - **A thread of its own** exchanges the purges, on a runtime of its own. [`Builder::open`] starts it. It ends with the last clone of the
 //!   cache; dropping that one blocks until the last purges are written, for two seconds at most.
 //! - **Others may use the same servers**: layers, servers of Kasoku, and data caches of other names. No purge of theirs drops a value here,
-//!   except one of everything in the namespace (all responses), and no purge here drops anything of theirs.
-//!
+//!   except one of everything in the namespace (all responses), and no purge here drops anything of theirs. All of them have the same secret,
+//!   or none: who can't read the purges of another drops everything at each.
+//! - **Names have to be the same.** Caches whose names differ tell each other nothing, and no error says so.
 //! - **Shared values**: a load looks in the servers before it runs its loader, and what it brings is written there in the background. Of several
 //!   processes that load a key at once, one runs its loader and the others wait for it, for 15 seconds at most. What is read is a miss unless it
 //!   passes its checksum or HMAC, and is the fresh value of this key, of the same [version](Builder::version), and not purged. A server that
@@ -81,14 +82,14 @@
 //!
 //! The values together weigh at most the memory of the builder; the least useful ones are evicted. Only the weights that the application
 //! states are known, so it should count what its values hold. Values that callers still use after eviction, and values that are being
-//! loaded, are not counted.
+//! loaded, are not counted. Nor are the purges that a cache of several processes remembers: 65,536 at most, some 10 MB with keys of usual length.
 //!
 //! A loader may load other keys from the same cache. If those loads need the first key in turn, all of them wait for ever. A call that is
 //! dropped abandons its load, and one of the callers that wait begins anew: where every caller's deadline is shorter than the query, no load
 //! ends. There, spawn the call in a task of its own.
 //!
-//! No wait for a load in this process has a deadline. A call may be dropped at any time, for example by a timeout of your runtime around it. Put the deadline of
-//! a query into the loader: then the query that takes too long is an error, for which an expired value can answer.
+//! No wait for a load in this process has a deadline. A call may be dropped at any time, for example by a timeout of your runtime around it. Put
+//! the deadline of a query into the loader: then the query that takes too long is an error, for which an expired value can answer.
 //!
 //! ```
 //! # use kasoku_cache::data::DataCache;
@@ -129,8 +130,9 @@ pub use loaded::Loaded;
 pub use others::Purging;
 pub use stats::Stats;
 
-use crate::generations::{Epoch, Generations, PurgeScope};
+use crate::generations::{Epoch, Generations, PurgeScope, Validity};
 use crate::purge_exchange::PurgeFollower;
+use crate::sync::Mutex;
 use answer::Present;
 use builder::Options;
 use flight::Flights;
@@ -163,6 +165,8 @@ struct Shared<V> {
     counters: Counters,
     options: Options<V>,
     others: Option<Others>,
+    /// What purges of others have taken out of memory, to be dropped where no lock is held.
+    taken_out: Mutex<Vec<Arc<StoredValue<V>>>>,
     /// What the other processes have loaded, if they share that as well.
     values: Option<ValueTier<V>>,
 }
@@ -183,6 +187,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
             counters: Counters::default(),
             options,
             others,
+            taken_out: Mutex::default(),
             values,
         });
         Self { follower: None, shared }
@@ -269,13 +274,20 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
     /// Stores a value, which is then fresh for `ttl`. It takes precedence over the running loads of this key, because they began earlier:
     /// their values are not stored. Other processes drop what they have of the key. To keep what was only read, use [`DataCache::load`].
     pub fn insert(&self, key: &str, ttl: Duration, value: impl Into<Loaded<V>>) {
-        self.tell_of_key(key);
+        let told = self.tell_of_key(key);
         // The epoch is read before the value is stored, so that a purge in between drops the value.
         let epoch = self.shared.generations.epoch();
-        let hash = self.hash(key);
-        let value = self.storable(DataKey::new(key), value.into().map(Some), ttl, epoch);
+        let (hash, data_key) = (self.hash(key), DataKey::new(key));
+        let value = self.storable(data_key.clone(), value.into().map(Some), ttl, epoch);
         self.shared.flights.outdate(hash, key);
         self.replace(hash, key, |_| value.clone());
+        // A purge of this key by another process that came in between has found nothing to drop. Its mark was there before.
+        let may_be_purged = told.is_some() && self.shared.generations.epoch() != epoch;
+        if may_be_purged && self.shared.generations.shared_validity(data_key.uri(), None, epoch) != Validity::Valid {
+            let is_ours =
+                |present: &Arc<StoredValue<V>>| value.as_ref().is_some_and(|value| Arc::ptr_eq(present, value));
+            self.replace(hash, key, |present| present.filter(|present| !is_ours(present)));
+        }
     }
 
     /// Drops the value of `key`. The values of running loads of this key are not stored. Returns the value if it was fresh. Other processes drop
@@ -321,12 +333,17 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
 
     /// The same where no other process has to be told.
     fn remove_here(&self, key: &str) -> Option<V> {
+        let removed = self.take_out(key)?;
+        let is_fresh = removed.holds(&self.shared.generations) && self.age(&removed) == Age::Fresh;
+        removed.value.clone().filter(|_| is_fresh)
+    }
+
+    /// Takes the value of a key out of memory, and keeps running loads from storing theirs. Nothing of the application runs.
+    fn take_out(&self, key: &str) -> Option<Arc<StoredValue<V>>> {
         let hash = self.hash(key);
         // The order matters: the value of a load that ends in between is not stored, or is removed again.
         self.shared.flights.outdate(hash, key);
-        let removed = self.replace(hash, key, |_| None)?;
-        let is_fresh = removed.holds(&self.shared.generations) && self.age(&removed) == Age::Fresh;
-        removed.value.clone().filter(|_| is_fresh)
+        self.replace(hash, key, |_| None)
     }
 
     /// The stored value of a key, unless a purge has dropped it.

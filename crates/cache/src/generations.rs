@@ -222,13 +222,6 @@ impl Generations {
         epoch
     }
 
-    /// Begins an epoch without a purge: another cache has purged what is never stored here.
-    pub(crate) fn advance(&self) -> Epoch {
-        // A purge reads the epoch and sets the next one under this lock.
-        let _marks = self.marks();
-        self.epoch.fetch_add(1, Ordering::SeqCst).saturating_add(1)
-    }
-
     /// Skips epochs: an earlier process may have stored responses in epochs whose purges it had not written yet, and a new purge must
     /// cover them.
     pub(crate) fn skip(&self) {

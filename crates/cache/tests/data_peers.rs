@@ -217,6 +217,22 @@ async fn a_process_that_was_away_hears_of_the_purges_when_it_is_back() {
     eventually("all are told", async || a.purge_key("any").await.reached_all).await;
 }
 
+/// As a program does that imports: it purges much, and ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_purged_just_before_the_end_is_told() {
+    const KEYS: usize = 600;
+    let [a, b] = processes(["numbers"; 2]);
+    for key in 0..KEYS {
+        load(&b, &format!("{key}"), 1).await;
+    }
+    for key in 0..KEYS {
+        a.remove(&format!("{key}"));
+    }
+    drop(a);
+    let left = || (0..KEYS).filter(|key| b.get(&format!("{key}")).is_some()).count();
+    eventually("all are dropped", async || left() == 0).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_thread_ends_with_the_last_clone() {
     let [a, b] = processes(["numbers"; 2]);

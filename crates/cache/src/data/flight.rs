@@ -182,7 +182,7 @@ impl<V> Drop for Loading<'_, V> {
     }
 }
 
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change under the lock is complete in itself, so a panic elsewhere leaves a state that can be read.
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

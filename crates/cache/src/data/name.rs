@@ -75,7 +75,7 @@ impl CacheName {
             // The beginning of the name, or all of it.
             Removal::Scope(PurgeScope::Prefix(prefix), _) if self.0.starts_with(prefix) => Dropped::All,
             Removal::Scope(PurgeScope::Prefix(prefix), _) => {
-                self.key(prefix)?.map_or(Dropped::Nothing, Dropped::Prefix)
+                self.key(without_cut_escape(prefix))?.map_or(Dropped::Nothing, Dropped::Prefix)
             }
             Removal::Scope(PurgeScope::Tag(site, tag), _) if site == self.0 => Dropped::Tag(tag),
             Removal::Scope(PurgeScope::Tagged(site), _) if site == self.0 => Dropped::Tagged,
@@ -96,8 +96,19 @@ impl CacheName {
     #[expect(clippy::option_option, reason = "the two differ")]
     fn key(&self, uri: &str) -> Option<Option<String>> {
         let Some(encoded) = uri.strip_prefix(&self.0) else { return Some(None) };
+        let mut escapes = encoded.split('%').skip(1);
+        let is_whole = |escape: &str| escape.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+        if !escapes.all(is_whole) {
+            return None;
+        }
         Some(Some(percent_decode_str(encoded).decode_utf8().ok()?.into_owned()))
     }
+}
+
+/// A prefix that another program has cut within a percent-encoded byte, without the beginning of that byte: so it covers all that it means.
+fn without_cut_escape(prefix: &str) -> &str {
+    let is_cut = |(_, escape): &(&str, &str)| escape.len() < 2;
+    prefix.rsplit_once('%').filter(is_cut).map_or(prefix, |(before, _)| before)
 }
 
 /// A text as part of a URI or of a line.
@@ -170,7 +181,14 @@ mod tests {
         }
         let hashes = format!("Purge: change\r\nTag-Hashes: {:016x} \r\n", of_site("data://cache/posts/"));
         assert_eq!(dropped(hashes.as_bytes()).as_deref(), Some("Tagged"));
-        assert_eq!(dropped(b"Purge: hard\r\nKey: data://cache/posts/%ff\r\n"), None);
+        for key in ["%ff", "a%", "a%2", "%zz", "%2\u{e4}"] {
+            assert_eq!(dropped(format!("Purge: hard\r\nKey: data://cache/posts/{key}\r\n").as_bytes()), None, "{key}");
+        }
+        // Other programs may cut within a byte.
+        for (prefix, what) in [("100%", "100"), ("100%2", "100"), ("100%20", "100 "), ("%25%", "%")] {
+            let purge = format!("Purge: hard\r\nPrefix: data://cache/posts/{prefix}\r\n");
+            assert_eq!(dropped(purge.as_bytes()), Some(format!("Prefix({what:?})")));
+        }
     }
 
     #[test]

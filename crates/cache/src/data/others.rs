@@ -3,6 +3,7 @@
 //! A thread of its own does both ([`PurgeFollower`]); it has a clone of the cache that does not own the thread.
 
 use super::DataCache;
+use super::flight::locked;
 use super::name::{CacheName, Dropped};
 use super::stored::{DataKey, any_tags, drop_all_of, one_tag};
 use crate::generations::{Epoch, Generations, PurgeScope};
@@ -119,25 +120,31 @@ impl<V: Clone + Send + Sync + 'static> Purger for DataCache<V> {
         Some(match name.dropped(&removal)? {
             Dropped::Key(key) => {
                 let epoch = self.mark_key(&key, now);
-                // The value's `Drop` is the application's. If it panics, the thread goes on: it has to hear of further purges.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(self.remove_here(&key))));
+                // The log is locked, and the value's `Drop` is the application's: it may purge.
+                locked(&self.shared.taken_out).extend(self.take_out(&key));
                 epoch
             }
             Dropped::Prefix(prefix) => drop_all_of(generations, PurgeScope::Prefix(DataKey::new(&prefix).uri()), now),
             Dropped::Tag(tag) => generations.change(&one_tag(tag), now),
             Dropped::Tagged => generations.change(&any_tags(), now),
             Dropped::All => drop_all_of(generations, PurgeScope::All, now),
-            Dropped::Nothing => generations.advance(),
+            Dropped::Nothing => generations.epoch(),
         })
     }
 
     async fn make_certain(&self) -> bool {
+        for value in std::mem::take(&mut *locked(&self.shared.taken_out)) {
+            // If it panics, the thread goes on: it has to hear of further purges.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+        }
         // Nothing outlives the process.
         true
     }
 
     fn drop_everything(&self) {
-        drop_all_of(&self.shared.generations, PurgeScope::All, self.now());
+        if let Some(link) = self.link() {
+            drop_all_of(&self.shared.generations, PurgeScope::All, link.now());
+        }
     }
 
     fn epoch(&self) -> Epoch {
@@ -152,16 +159,20 @@ mod tests {
     use crate::data::Loaded;
     use kasoku_shared::peers::Peers;
     use std::future::poll_fn;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, OnceLock};
     use std::time::Duration;
 
     const TTL: Duration = Duration::from_secs(60);
 
+    fn others() -> Others {
+        let exchange = PurgeExchange::Peers(Peers::new(Vec::new(), b"0123456789abcdef").unwrap());
+        Others { link: Link::new(exchange, clock::system()), name: CacheName::new("values").unwrap() }
+    }
+
     /// A cache that hears of purges by calls of [`Purger`].
     fn cache<V: Clone + Send + Sync + 'static>() -> DataCache<V> {
-        let exchange = PurgeExchange::Peers(Peers::new(Vec::new(), b"0123456789abcdef").unwrap());
-        let others = Others { link: Link::new(exchange, clock::system()), name: CacheName::new("values").unwrap() };
+        let others = others();
         DataCache::with(DataCache::builder(1 << 20, |_: &V| 0).options, Some(others), None)
     }
 
@@ -185,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_purge_of_others_begins_an_epoch() {
+    async fn each_purge_of_values_begins_an_epoch() {
         let cache = cache();
         for purge in
             ["Key: data://cache/values/k", "Tag: data://cache/values/ t", "Key: https://a.example/", "All: yes"]
@@ -197,7 +208,7 @@ mod tests {
                 assert_eq!(carried_out, Some(cache.epoch()), "{purge}");
             })
             .await;
-            assert!(cache.epoch() > before, "{purge}");
+            assert_eq!(cache.epoch() > before, of_values, "{purge}");
             assert_eq!(cache.get("k"), (!of_values).then_some(1), "{purge}");
             cache.remove("k");
         }
@@ -215,15 +226,62 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_value_whose_drop_panics_does_not_end_the_thread_of_purges() {
+    #[tokio::test]
+    async fn a_value_whose_drop_panics_does_not_end_the_thread_of_purges() {
         let cache = cache();
         let is_brittle = Arc::new(AtomicBool::new(false));
         cache.insert("k", TTL, Brittle(is_brittle.clone()));
         is_brittle.store(true, Ordering::SeqCst);
         assert!(cache.carry_out(b"Purge: hard\r\nKey: data://cache/values/k\r\n").is_some());
+        assert!(cache.make_certain().await);
         is_brittle.store(false, Ordering::SeqCst);
         assert!(cache.get("k").is_none());
+    }
+
+    /// A value whose end removes another one.
+    #[derive(Clone)]
+    struct Chained(DataCache<Option<Chained>>);
+
+    impl Drop for Chained {
+        fn drop(&mut self) {
+            self.0.remove("other");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_value_whose_drop_purges_is_dropped_where_the_log_is_not_locked() {
+        let cache = cache::<Option<Chained>>();
+        cache.insert("k", TTL, Some(Chained(cache.clone())));
+        cache.insert("other", TTL, None);
+        let (done, is_done) = std::sync::mpsc::channel();
+        let its = cache.clone();
+        std::thread::spawn(move || {
+            let link = its.link().unwrap();
+            // As the log does it: under its lock.
+            let carry_out =
+                || Ok::<_, Infallible>(its.carry_out(b"Purge: hard\r\nKey: data://cache/values/k\r\n").unwrap());
+            let _ = link.publish(link.now(), carry_out, Vec::new);
+            done.send(()).unwrap();
+        });
+        is_done.recv_timeout(Duration::from_secs(10)).expect("it does not wait for itself");
+        assert!(cache.make_certain().await);
+        assert_eq!((cache.get("k").is_none(), cache.get("other").is_none()), (true, true));
+    }
+
+    #[tokio::test]
+    async fn a_purge_of_another_process_while_a_value_is_being_inserted_drops_it() {
+        static CACHE: OnceLock<DataCache<u8>> = OnceLock::new();
+        // What is weighed is on its way into the cache.
+        let weigh = |_: &u8| {
+            let purge = b"Purge: hard\r\nKey: data://cache/values/k\r\n";
+            CACHE.get().unwrap().carry_out(purge).map_or(0, |_| 1)
+        };
+        let cache =
+            CACHE.get_or_init(|| DataCache::with(DataCache::builder(1 << 20, weigh).options, Some(others()), None));
+        cache.insert("k", TTL, 1);
+        assert_eq!(cache.get("k"), None);
+        cache.insert("l", TTL, 1);
+        assert_eq!(cache.get("l"), Some(1));
     }
 
     #[tokio::test]
