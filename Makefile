@@ -77,6 +77,10 @@ fuzz: ## fuzz each parser for a minute (FUZZ_SECONDS=3600; ARGS="date range": th
 	@scripts/install-test-deps --only fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-fuzz $(ARGS)
 
+.PHONY: semver
+semver: ## whether the crates for applications are compatible with the last release (ARGS=COMMIT: with that commit)
+	@scripts/check-semver $(ARGS)
+
 .PHONY: models
 models: ## what threads do to fills and the index, in 2,000 schedules each (MODEL_SCHEDULES=100000: more)
 	@scripts/run-models $(ARGS)

@@ -1,6 +1,6 @@
 //! The other processes of an application, to which a data cache tells its purges, and whose purges it carries out.
 //!
-//! A thread of its own does both ([`PurgeFollower`]); it has a clone of the cache that does not own the thread.
+//! A thread of its own does both ([`PurgeFollower`](crate::purge_exchange::PurgeFollower)); it has a clone of the cache that does not own the thread.
 
 use super::DataCache;
 use super::flight::locked;
