@@ -535,3 +535,25 @@ async fn a_value_that_is_larger_than_an_item_comes_back_whole() {
         assert!(is_found, "no value came from the server");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_dropped_at_any_time_leaves_no_lease() {
+    let store = redis();
+    let a = sharing(&store).open().unwrap();
+    let gate = Arc::new(Semaphore::new(0));
+    eventually("the server is told", async || a.purge_all().await.reached_all).await;
+    for number in 0..200 {
+        let call = begin(&a, (&format!("dropped-{number}"), 1), &gate);
+        tokio::time::sleep(Duration::from_micros(number * 10)).await;
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+    }
+    let leases = || store.names().into_iter().filter(|name| name.ends_with(":lease")).collect::<Vec<_>>();
+    eventually("no lease is left", async || {
+        let left = leases();
+        // None ends by itself meanwhile.
+        left.iter().for_each(|lease| store.redis().persist(lease));
+        left.is_empty()
+    })
+    .await;
+}

@@ -10,6 +10,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_shared::lease::{Lease, Leased, RENEWAL_INTERVAL};
 use kasoku_shared::names::Name;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::join;
@@ -137,35 +138,65 @@ pub(crate) async fn ask<S: Sought>(
             timeout_at(deadline, sought.find(items, now())),
         );
         match leased {
-            Leased::Granted(granted) => lease = Some(HeldLease::of(granted)),
-            Leased::Held => was_held = true,
-            Leased::Lost(lost) => {
-                in_the_background(async move { lost.release().await });
-                is_over = true;
-            }
-            Leased::Pass | Leased::Unknown => is_over = true,
+            Standing::Granted(granted) => lease = Some(granted),
+            Standing::Held => was_held = true,
+            Standing::Over => is_over = true,
         }
     }
 }
 
-/// Asks for the lease of an item. One that is granted after the deadline is given back.
-async fn lease_until(deadline: Instant, items: &Items, name: Name, was_held: bool) -> Leased {
+/// How it stands with a lease.
+enum Standing {
+    Granted(HeldLease),
+    /// Another one has it.
+    Held,
+    /// It is not waited for.
+    Over,
+}
+
+/// Asks for the lease of an item. One that is granted after the deadline is given back, and so is one whose caller has gone meanwhile.
+async fn lease_until(deadline: Instant, items: &Items, name: Name, was_held: bool) -> Standing {
     let items = items.clone();
-    let mut asked = Box::pin(async move {
+    let mut asking = Asking(Some(Box::pin(async move {
         match was_held {
             true => items.lease_again(&name).await,
             false => items.lease(&name).await,
         }
-    });
-    if let Ok(leased) = timeout_at(deadline, &mut asked).await {
-        return leased;
-    }
-    in_the_background(async move {
-        if let Leased::Granted(late) | Leased::Lost(late) = asked.await {
-            late.release().await;
+    })));
+    match timeout_at(deadline, asking.answer()).await {
+        Ok(Leased::Granted(granted)) => Standing::Granted(HeldLease::of(granted)),
+        Ok(Leased::Held) => Standing::Held,
+        Ok(Leased::Lost(lost)) => {
+            in_the_background(async move { lost.release().await });
+            Standing::Over
         }
-    });
-    Leased::Unknown
+        Ok(Leased::Pass | Leased::Unknown) | Err(_) => Standing::Over,
+    }
+}
+
+/// A question for a lease. Dropped before the answer has come, it waits for that in the background: the server may grant a lease of which nobody
+/// knows, and others would wait until it is over.
+struct Asking(Option<Pin<Box<dyn Future<Output = Leased> + Send>>>);
+
+impl Asking {
+    async fn answer(&mut self) -> Leased {
+        let Some(asked) = &mut self.0 else { return Leased::Unknown };
+        let leased = asked.await;
+        self.0 = None;
+        leased
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if let Some(asked) = self.0.take() {
+            in_the_background(async move {
+                if let Leased::Granted(late) | Leased::Lost(late) = asked.await {
+                    late.release().await;
+                }
+            });
+        }
+    }
 }
 
 /// The lease of a fill, renewed while the fill runs. Dropping it lets another front end ask the origin.

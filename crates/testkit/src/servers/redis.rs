@@ -157,6 +157,11 @@ impl Redis {
         self.ask(&[b"DEL", name.as_bytes()]);
     }
 
+    /// Lets an item stay until it is deleted, whatever its time of expiry.
+    pub fn persist(&self, name: &str) {
+        self.ask(&[b"PERSIST", name.as_bytes()]);
+    }
+
     /// The names of all items.
     pub fn names(&self) -> Vec<String> {
         let Reply::List(names) = self.ask(&[b"KEYS", b"*"]) else { panic!("no list of names") };
