@@ -35,7 +35,8 @@ pub enum BuildError {
     #[cfg(feature = "disk")]
     #[error("the disk cache can't be used: {0}")]
     Disk(String),
-    /// The shared tier or the peers can't be used: their settings can't be, another program listens at the address of this process, or there are both.
+    /// The shared tier or the peers can't be used: their settings can't be, another program listens at the address of this process, or there
+    /// are both.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
     /// A thread of the disk tier can't be started, or the one that exchanges purges with other processes, for this reason.

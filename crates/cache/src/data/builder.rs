@@ -148,7 +148,8 @@ impl<V: Clone + Send + Sync + 'static, P> Builder<V, P> {
     }
 
     /// The name of the cache: 1 to 64 letters, digits, `-`, `_` and `.`. The caches of the same name in several processes are one: a purge in
-    /// one of them holds in all. Other caches, of data or of responses, may use the same servers or hear of the same peers. Not needed for a cache in one process.
+    /// one of them holds in all. Other caches, of data or of responses, may use the same servers or hear of the same peers. A cache in one
+    /// process needs no name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
