@@ -557,3 +557,24 @@ async fn a_call_that_is_dropped_at_any_time_leaves_no_lease() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_after_a_purge_does_not_wait_for_the_load_from_before_it() {
+    let store = memcached();
+    let a = sharing(&store).open().unwrap();
+    for number in 0..5 {
+        let key = format!("purged-{number}");
+        let gate = Arc::new(Semaphore::new(0));
+        let loads = a.stats().loads;
+        let before = begin(&a, (&key, 1), &gate);
+        eventually("it loads", async || a.stats().loads > loads).await;
+        drop(a.purge_key(&key));
+        let gets = || a.shared_status().unwrap().servers[0].gets;
+        let looked_up = gets();
+        assert_eq!(load(&a, &key, 2).await, 2);
+        assert!(gets() - looked_up < 20, "it has waited for the lease");
+        gate.add_permits(1);
+        assert_eq!(before.await.unwrap(), Ok(1));
+        assert_eq!(a.get(&key), Some(2));
+    }
+}

@@ -118,6 +118,7 @@ impl<V> Flights<V> {
                 return Joined::Running(newest.clone(), is_doubtful);
             }
         }
+        let is_alone = !of_key.iter().any(|flight| flight.key.is(key.as_bytes()));
         let flight = Arc::new(Flight {
             hash,
             key: DataKey::new(key),
@@ -127,7 +128,7 @@ impl<V> Flights<V> {
             ended: Notify::new(),
         });
         of_key.push(flight.clone());
-        Joined::Begun(Loading { flights: self, flight, outcome: Outcome::Abandoned })
+        Joined::Begun(Loading { flights: self, flight, is_alone, outcome: Outcome::Abandoned })
     }
 
     /// Marks the running loads of a key as outdated: their values are not stored, and no later caller joins them.
@@ -163,6 +164,8 @@ impl<V> Flights<V> {
 pub(super) struct Loading<'c, V> {
     flights: &'c Flights<V>,
     pub(super) flight: Arc<Flight<V>>,
+    /// Whether no other load of the key ran when this one began.
+    pub(super) is_alone: bool,
     outcome: Outcome<V>,
 }
 

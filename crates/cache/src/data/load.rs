@@ -94,7 +94,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         let mut lease = None;
         if let Some(tier) = &tier {
             // In a box, so that it makes no call longer that needs no shared tier.
-            match Box::pin(tier.ask(&loading.flight)).await {
+            match Box::pin(tier.ask(&loading)).await {
                 Ok(found) => return Ok(self.end_found(hash, key, loading, found)),
                 Err(held) => lease = held,
             }

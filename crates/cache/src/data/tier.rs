@@ -6,7 +6,7 @@
 use super::DataCache;
 use super::answer::Answer;
 use super::codec::Codec;
-use super::flight::Flight;
+use super::flight::{Flight, Loading};
 use super::item::{VALUE_BYTES_MAX, ValueHead};
 use super::loaded::Loaded;
 use super::name::encoded;
@@ -77,9 +77,14 @@ impl<V: Clone + Send + Sync + 'static> TierLoad<'_, V> {
     ///
     /// # Errors
     /// The loader has to run. With the lease, the other processes wait meanwhile.
-    pub(super) async fn ask<A: Answer<V>>(&self, flight: &Flight<V>) -> Result<FoundValue<A, V>, Option<HeldLease>> {
-        let sought = SoughtValue { load: self, flight, answer: PhantomData };
-        let asked = ask(sought, self.access.items(), LEASE_WAIT_MAX, || self.link.now()).await;
+    pub(super) async fn ask<A: Answer<V>>(
+        &self,
+        loading: &Loading<'_, V>,
+    ) -> Result<FoundValue<A, V>, Option<HeldLease>> {
+        let sought = SoughtValue { load: self, flight: &loading.flight, answer: PhantomData };
+        // Another load of this process may have the lease, and bring what was purged since. It is not waited for.
+        let wait_max = if loading.is_alone { LEASE_WAIT_MAX } else { Duration::ZERO };
+        let asked = ask(sought, self.access.items(), wait_max, || self.link.now()).await;
         asked.map_err(|(_, lease)| lease)
     }
 
