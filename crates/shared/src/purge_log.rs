@@ -38,8 +38,10 @@ const RECORD_BYTES_MAX: usize = 64 << 10;
 /// The most records that are read or added at a time. Their requests are pipelined.
 const AT_A_TIME_MAX: u64 = 64;
 
-/// The most times in a row that records are added to a log before other things have their turn.
-const PASSES_MAX: usize = 64;
+/// The most times in a row that records are added to a log before other things have their turn, and how long that may take, in milliseconds. Whoever
+/// reads four times a second must not fall behind by more records than are read, and a server counts as known for a second.
+const PASSES_MAX: usize = 32;
+const PASSES_MS_MAX: u64 = 200;
 
 /// What the log needs of a server.
 pub trait LogServer {
@@ -198,9 +200,9 @@ impl PurgeLog {
         &self.counts
     }
 
-    /// How many purges a log lacks, as far as is known.
+    /// How many purges of this process a log lacks, as far as is known.
     pub fn lacking(&self, server: usize) -> usize {
-        self.state().lacking_in(server)
+        self.state().lacking_own(server)
     }
 
     /// Changes whenever a purge of this process has to be written.
@@ -239,8 +241,10 @@ impl PurgeLog {
         let purger = &Counted { purger, counts: &self.counts };
         let followed = async {
             let mut is_read = self.read(number, server, purger, &now).await?;
+            let begun_ms = now().mono_ms;
             for _ in 0..PASSES_MAX {
-                if !is_read || !self.add_lacking(number, server, now().mono_ms).await? {
+                let is_over = now().mono_ms.saturating_sub(begun_ms) > PASSES_MS_MAX;
+                if !is_read || is_over || !self.add_lacking(number, server, now().mono_ms).await? {
                     break;
                 }
                 is_read = self.read(number, server, purger, &now).await?;

@@ -29,7 +29,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// longer.
 const INTERVAL_AWAY: Duration = Duration::from_millis(500);
 
-/// How long the records of a hosted log are waited for that are on their way.
+/// How long what is on its way into a log is waited for: the records of another one, or further ones of this one.
 const INTERVAL_OF_WRITERS: Duration = Duration::from_millis(5);
 
 /// How long a start waits until each log has been tried: what is on disk may have been purged meanwhile.
@@ -191,8 +191,15 @@ impl<C: Linked> Follower<C> {
                 }
             }
         }
-        let _ = timeout(LAST_WRITING_TIMEOUT, async { while self.follow_and_has_more(&mut watch).await.1 {} }).await;
-        let left = self.logs.purges().lacking(self.log);
+        let last = async {
+            self.follow(&mut watch).await;
+            while self.lacking() > 0 {
+                sleep(INTERVAL_OF_WRITERS).await;
+                self.follow(&mut watch).await;
+            }
+        };
+        let _ = timeout(LAST_WRITING_TIMEOUT, last).await;
+        let left = self.lacking();
         if left > 0 {
             tracing::warn!(
                 log = self.log,
@@ -202,13 +209,17 @@ impl<C: Linked> Follower<C> {
         }
     }
 
+    /// How many purges of this process the log lacks.
+    fn lacking(&self) -> usize {
+        self.logs.purges().lacking(self.log)
+    }
+
     /// Follows once. Returns whether the log was read to its end, and whether it lacks further purges that can be written at once.
     async fn follow_and_has_more(&self, watch: &mut PeerWatch) -> (bool, bool) {
-        let lacking = || self.logs.purges().lacking(self.log);
-        let before = lacking();
+        let before = self.lacking();
         let is_read = self.follow(watch).await;
         // Where none of them could be written, the next try must not come at once.
-        (is_read, is_read && (1..before).contains(&lacking()))
+        (is_read, is_read && (1..before).contains(&self.lacking()))
     }
 
     /// Follows until the end. What is under way then is carried on.
@@ -247,7 +258,7 @@ impl<C: Linked> Follower<C> {
                 }
             };
             let interval = match (is_read, has_more) {
-                (_, true) => Duration::ZERO,
+                (_, true) => INTERVAL_OF_WRITERS,
                 (true, false) => INTERVAL,
                 (false, false) => INTERVAL_AWAY,
             };

@@ -16,6 +16,11 @@ pub(super) const RECORDS_READ_MAX: u64 = 16 << 10;
 /// More records than are added to a log within [`LOG_SECONDS`]. A counter that was made anew is further ahead, as it is a time in microseconds.
 const RECORDS_ADDED_MAX: u64 = 10_000_000;
 
+/// More records than are added to a log between two readings: so many at once, and so many in each millisecond since. A counter that was made anew
+/// is further ahead, unless its server had begun just before.
+const RECORDS_ADDED_AT_ONCE: u64 = 4 * RECORDS_READ_MAX;
+const RECORDS_PER_MS: u64 = 100;
+
 /// The most purges that are remembered, to be added to servers that were away.
 pub(super) const PURGES_KNOWN_MAX: usize = 64 << 10;
 
@@ -108,6 +113,10 @@ struct ServerLog {
     last_epoch: Epoch,
     /// Known purges that are not in this log.
     lacking: BTreeSet<Place>,
+    /// Those of them that are about something that this cache could have.
+    lacking_of_ours: BTreeSet<Place>,
+    /// The numbers of the other known purges, which are about nothing that this cache could have.
+    of_no_concern: BTreeMap<Place, u64>,
     /// The numbers of records that could not be written.
     reserved: BTreeMap<Place, u64>,
     /// A value of the counter, and when it was first seen, in milliseconds.
@@ -143,6 +152,12 @@ pub(super) struct Lacking {
 struct Lost;
 
 impl ServerLog {
+    fn set_lacking(&mut self, lacking: BTreeSet<Place>, known: &BTreeMap<Place, Known>) {
+        let is_ours = |place: &&Place| known.get(place).is_some_and(|known| known.concerns_us);
+        self.lacking_of_ours = lacking.iter().filter(is_ours).copied().collect();
+        self.lacking = lacking;
+    }
+
     /// Nothing is known of what was purged before this number, and before this epoch.
     fn begin_at(&mut self, number: u64, epoch: Epoch) {
         (self.position, self.known_from, self.known_since) = (number, number, epoch);
@@ -152,24 +167,37 @@ impl ServerLog {
     fn before_what_is_known(&self, known: &BTreeMap<Place, Known>) -> u64 {
         let first = known.values().next().map(|known| known.epoch);
         let is_known = |epoch: &Epoch| first.is_some_and(|first| *epoch >= first);
-        let first = self.records.iter().find(|(_, epoch)| is_known(epoch));
-        first.map_or(self.position, |(number, _)| number.saturating_sub(1))
+        let first = self.records.iter().find(|(_, epoch)| is_known(epoch)).map(|(number, _)| number);
+        let first = first.into_iter().chain(self.of_no_concern.values()).min();
+        first.map_or(self.position, |number| number.saturating_sub(1))
     }
 
     /// Where to go on in a log that has got another identity.
-    fn position_in(&self, identity: &Identity, counter: u64, known: &BTreeMap<Place, Known>) -> Result<u64, Lost> {
+    fn position_in(
+        &self,
+        identity: &Identity,
+        counter: u64,
+        known: &BTreeMap<Place, Known>,
+        now_ms: u64,
+    ) -> Result<u64, Lost> {
         let earliest = counter.saturating_sub(RECORDS_READ_MAX);
-        // A counter that was made anew has none of the records: then all are added.
-        let is_the_same_counter = counter.saturating_sub(self.position) <= RECORDS_ADDED_MAX;
-        let go_on = || if self.position < earliest && is_the_same_counter { Err(Lost) } else { Ok(self.position) };
+        let added = counter.saturating_sub(self.position);
+        let go_on = || {
+            // A counter that was made anew is a time in microseconds, and has none of the records: then all are added.
+            let since_read_ms = self.read_ms.map_or(u64::MAX, |read| now_ms.saturating_sub(read));
+            let is_the_same_counter =
+                added <= RECORDS_ADDED_AT_ONCE.saturating_add(since_read_ms.saturating_mul(RECORDS_PER_MS));
+            let is_behind = self.position < earliest;
+            if is_behind && is_the_same_counter { Err(Lost) } else { Ok(self.position) }
+        };
         let Some(Origin { history, since, previous }) = identity.origin else { return go_on() };
         if self.history.is_none_or(|own| own == history) {
             return go_on();
         }
         // The last records that were read may be lost, and others may have their numbers. Those up to `since` are the same ones, if this history
         // came right after ours.
-        // Whoever has read the records does not add them again.
-        let has_records = self.position > since || is_the_same_counter;
+        // Whoever has read the records does not add them again. A counter that was made anew has none of them: then all are added.
+        let has_records = self.position > since || added <= RECORDS_ADDED_MAX;
         if previous != self.history || self.position.min(since) < earliest && has_records {
             return Err(Lost);
         }
@@ -250,8 +278,7 @@ impl State {
         }
         let later = server.records.iter().rev().take_while(|(record, _)| *record > number).map(|(_, epoch)| *epoch);
         // The first of them has the lowest epoch.
-        let lacking = server.lacking.iter().filter_map(|place| self.known.get(place));
-        let lacking = lacking.filter(|known| known.concerns_us).map(|known| known.epoch).next();
+        let lacking = server.lacking_of_ours.first().and_then(|place| self.known.get(place)).map(|known| known.epoch);
         Some(match later.chain(lacking).min() {
             Some(first) => first.saturating_sub(1),
             None => purger.epoch(),
@@ -275,6 +302,9 @@ impl State {
         if known.is_passed_on {
             for server in &mut self.servers {
                 server.lacking.insert(place);
+                if known.concerns_us {
+                    server.lacking_of_ours.insert(place);
+                }
             }
         }
         self.places.insert(known.id, place);
@@ -358,6 +388,8 @@ impl State {
             self.waiting.remove(&place);
             for server in &mut self.servers {
                 server.is_broken |= server.lacking.remove(&place);
+                server.lacking_of_ours.remove(&place);
+                server.of_no_concern.remove(&place);
                 server.reserved.remove(&place);
             }
         }
@@ -400,7 +432,7 @@ impl State {
         if !is_of_this_log {
             let before = match is_new {
                 true => Ok(past.as_ref().and_then(|past| past.0(number, history))),
-                false => server.position_in(&identity, counter, known).map(Some),
+                false => server.position_in(&identity, counter, known, now_ms).map(Some),
             };
             let is_lost = before.is_err();
             let before = before.unwrap_or(None);
@@ -424,13 +456,13 @@ impl State {
             *server = ServerLog {
                 log: Some(log),
                 history,
-                lacking,
                 certain,
                 read_ms,
                 asked_ms,
                 is_catching_up,
                 ..ServerLog::default()
             };
+            server.set_lacking(lacking, known);
             if let Some(before) = before.filter(can_be_read) {
                 // Only the identity is another one, or the process. If it is another server's log, records are missing.
                 server.begin_at(before, purger.epoch());
@@ -454,7 +486,7 @@ impl State {
             server.begin_at(start.max(earliest), purger.epoch());
             server.dropped_to = counter;
             // Other caches do not read that far back either.
-            server.lacking = all();
+            server.set_lacking(all(), known);
         }
         server.is_catching_up |= !is_lately(server.read_ms, now_ms);
         server.asked_ms = Some(now_ms);
@@ -513,7 +545,12 @@ impl State {
         server.position = at;
         server.reserved.retain(|_, record| *record > at);
         // A purge that two caches have added stands in the log twice, and counts from the first time on.
-        if server.lacking.remove(&place) && known.concerns_us {
+        server.lacking_of_ours.remove(&place);
+        let was_lacking = server.lacking.remove(&place);
+        if was_lacking && !known.concerns_us {
+            server.of_no_concern.insert(place, at);
+        }
+        if was_lacking && known.concerns_us {
             server.records.push_back((at, epoch));
             server.last_epoch = server.last_epoch.max(epoch);
             if server.records.len() > RECORDS_READ_MAX as usize
@@ -554,9 +591,10 @@ impl State {
         reserved.collect()
     }
 
-    /// How many purges a server lacks, as far as is known.
-    pub(super) fn lacking_in(&self, number: usize) -> usize {
-        self.servers.get(number).map_or(0, |server| server.lacking.len())
+    /// How many purges of this process a server lacks, as far as is known.
+    pub(super) fn lacking_own(&self, number: usize) -> usize {
+        let Some(server) = self.servers.get(number) else { return 0 };
+        server.lacking.iter().filter(|place| self.known.get(place).is_some_and(|known| known.is_own)).count()
     }
 
     /// The purges that are to be added to a server now.

@@ -593,6 +593,27 @@ async fn a_record_under_the_number_of_a_lost_one_is_read() {
     assert_eq!([&one, &other, &third].map(drops), [0; 3], "nothing was lost");
 }
 
+/// The lost records were about nothing that this cache could have, and a program purges before anybody has noticed the failover.
+#[tokio::test]
+async fn a_record_of_a_program_under_the_number_of_a_lost_one_is_read() {
+    let (world, servers) = (World::default(), [Server::with_history()]);
+    let [one, other] = [(); 2].map(|()| FrontEnd::new(1));
+    for front_end in [&one, &other] {
+        front_end.follow(&world, &servers, 0).await;
+    }
+    let replica = servers[0].lock().unwrap().state.clone();
+    for _ in 0..3 {
+        purge(&one, &world, &servers, NOT_OURS).await;
+    }
+    other.follow(&world, &servers, 0).await;
+    servers[0].lock().unwrap().goes_on_with(replica);
+    let number = count_without_a_record(&servers[0]);
+    let record = other.log.record(7, number, &[5]).unwrap();
+    servers[0].lock().unwrap().state.items.insert(format!("kasoku:purges:{number}"), (record, None));
+    follow_for_long(&other, &world, &servers).await;
+    assert_eq!(purged(&other), [Some(5)]);
+}
+
 #[tokio::test]
 async fn a_failover_that_loses_nothing_drops_nothing() {
     let (world, servers, front_end) = (World::default(), [Server::with_history()], FrontEnd::new(1));
