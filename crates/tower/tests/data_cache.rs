@@ -149,10 +149,11 @@ async fn responses_and_values_of_other_names_are_not_disturbed() {
     site.settled().await;
     for way in WAYS {
         load(&other, "k/1", 1).await;
-        let (of_site, of_other) = (site.handle.shared_status().unwrap().purges_carried_out, carried_out(&other));
+        let of_site = || site.handle.shared_status().unwrap().purges_carried_out;
+        let before = (of_site(), carried_out(&other), carried_out(&same));
         way(&a, "k/1");
-        eventually("both hear of it", async || {
-            site.handle.shared_status().unwrap().purges_carried_out > of_site && carried_out(&other) > of_other
+        eventually("all hear of it", async || {
+            of_site() > before.0 && carried_out(&other) > before.1 && carried_out(&same) > before.2
         })
         .await;
         assert_eq!(other.get("k/1"), Some(1));
