@@ -74,7 +74,7 @@
 //!   or none: who can't read the purges of another drops everything at each.
 //! - **Names have to be the same.** Caches whose names differ tell each other nothing, and no error says so.
 //! - **Shared values**: a load looks in the servers before it runs its loader, and what it brings is written there in the background. Of several
-//!   processes that load a key at once, one runs its loader and the others wait for it, for 15 seconds at most. What is read is a miss unless it
+//!   processes that load a key at once, one runs its loader and the others wait for it, for 5 seconds at most. What is read is a miss unless it
 //!   passes its checksum or HMAC, and is the fresh value of this key, of the same [version](Builder::version), and not purged. A server that
 //!   fails costs a load one bounded wait, and the loader runs. A value from there weighs what the function of the builder says.
 //!

@@ -230,7 +230,8 @@ impl<P> Builder<Bytes, P> {
 
 #[cfg(feature = "serde")]
 impl<V: serde::Serialize + serde::de::DeserializeOwned, P> Builder<V, P> {
-    /// [`Builder::share_values`] with the values as JSON. Bytes that have another shape than the type are no value.
+    /// [`Builder::share_values`] with the values as JSON. Bytes that serde can't read as the type are no value. It ignores fields that the type does not
+    /// have, and an optional one that is missing is `None`: so a release that changes the type names another [version](Builder::version).
     ///
     /// ```no_run
     /// use kasoku_cache::data::{BuildError, DataCache, SharedTier};

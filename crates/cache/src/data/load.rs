@@ -90,7 +90,7 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         Fut: Future<Output = Result<Loaded<A>, E>>,
         E: Send + Sync + 'static,
     {
-        let tier = self.tier_load(key);
+        let tier = self.tier_load(key, ttl);
         let mut lease = None;
         if let Some(tier) = &tier {
             // In a box, so that it makes no call longer that needs no shared tier.

@@ -15,8 +15,10 @@ use super::stored::{DataKey, ms, tags_of};
 use crate::generations::{Epoch, Validity};
 use crate::purge_exchange::Link;
 use crate::shared::{HeldLease, Items, SharedAccess, SharedAccesses, Sought, ask, missing};
+use crate::sync::{AtomicU64, Ordering};
 use bytes::{Bytes, BytesMut};
 use kasoku_semantics::ground::{Because, Ground};
+use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_shared::names::Name;
 use kasoku_shared::{Expiry, Item, Tier};
@@ -25,9 +27,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How long a load waits for the same load of another process. Callers of both wait meanwhile. Longer than most queries take; a process that has
-/// ended holds its lease for three seconds at most.
-const LEASE_WAIT_MAX: Duration = Duration::from_secs(15);
+/// How long a load waits for the same load of another process, and how long that one keeps its lease. Callers of both wait meanwhile. Longer than most
+/// queries take, and shorter than callers wait: if the loader hangs there, it has to run here. A process that has ended holds its lease for three
+/// seconds at most.
+const LEASE_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The most bytes of values that wait to be written, besides the first one.
+const WAITING_BYTES_MAX: u64 = 16 << 20;
 
 const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
 
@@ -37,6 +43,20 @@ pub(super) struct ValueTier<V> {
     codec: Codec<V>,
     /// Percent-encoded.
     version: String,
+    /// The bytes of values that wait to be written.
+    waiting_bytes: Arc<AtomicU64>,
+}
+
+/// The bytes of a value that waits to be written.
+struct Waiting {
+    all: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// A load that looks in the shared tier, on the present runtime.
@@ -47,6 +67,8 @@ pub(super) struct TierLoad<'c, V> {
     access: SharedAccess,
     key: &'c str,
     uri: String,
+    /// That of the call.
+    ttl: Duration,
 }
 
 /// A value of the shared tier that may be used.
@@ -59,16 +81,26 @@ pub(super) struct FoundValue<A, V> {
 
 impl<V> ValueTier<V> {
     pub(super) fn new(tier: &Arc<Tier>, codec: Codec<V>, version: &str) -> Self {
-        Self { accesses: SharedAccesses::new(tier), codec, version: encoded(version) }
+        let waiting_bytes = Arc::default();
+        Self { accesses: SharedAccesses::new(tier), codec, version: encoded(version), waiting_bytes }
+    }
+}
+
+impl<V> ValueTier<V> {
+    /// `None`: too much waits already.
+    fn wait_to_be_written(&self, bytes: u64) -> Option<Waiting> {
+        let before = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let waiting = Waiting { all: self.waiting_bytes.clone(), bytes };
+        (before == 0 || before.saturating_add(bytes) <= WAITING_BYTES_MAX).then_some(waiting)
     }
 }
 
 impl<V: Clone + Send + Sync + 'static> DataCache<V> {
     /// A load of this key that looks in the shared tier; `None`: there is none, or no runtime of tokio with a timer.
-    pub(super) fn tier_load<'c>(&'c self, key: &'c str) -> Option<TierLoad<'c, V>> {
+    pub(super) fn tier_load<'c>(&'c self, key: &'c str, ttl: Duration) -> Option<TierLoad<'c, V>> {
         let (tier, others) = (self.shared.values.as_ref()?, self.shared.others.as_ref()?);
         let access = tier.accesses.here()?;
-        Some(TierLoad { cache: self, link: &others.link, tier, access, key, uri: others.name.uri(key) })
+        Some(TierLoad { cache: self, link: &others.link, tier, access, key, uri: others.name.uri(key), ttl })
     }
 }
 
@@ -102,6 +134,11 @@ impl<V: Clone + Send + Sync + 'static> TierLoad<'_, V> {
             add(&counters.shared_refused);
             return;
         };
+        let Some(waiting) = self.tier.wait_to_be_written(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)) else {
+            HeldLease::pass(lease);
+            add(&counters.shared_refused);
+            return;
+        };
         // A future may be polled elsewhere than where it began.
         let (Some(turn), Ok(runtime)) = (self.access.admit(lease), Handle::try_current()) else {
             add(&counters.shared_refused);
@@ -124,6 +161,7 @@ impl<V: Clone + Send + Sync + 'static> TierLoad<'_, V> {
         let cache = self.cache.shared.clone();
         runtime.spawn(async move {
             let is_written = turn.run(write).await;
+            drop(waiting);
             add(if is_written { &cache.counters.shared_stored } else { &cache.counters.shared_refused });
         });
     }
@@ -154,23 +192,28 @@ impl<V: Clone + Send + Sync + 'static> TierLoad<'_, V> {
         Err(UNREADABLE)
     }
 
-    /// The value, if it may be used now.
-    fn judge<A: Answer<V>>(&self, found: WholeValue, items: &Items, now: Now) -> Option<FoundValue<A, V>> {
-        let WholeValue { server, head, bytes } = found;
+    /// The time that is left of an item's lifetime, and an epoch in which, or after which, its load began; `None`: it may not be used now.
+    fn usable(&self, head: &ValueHead, server: usize, items: &Items, now: Now) -> Option<(Duration, Epoch)> {
         let left_ms = head.until_unix_ms.checked_sub(u64::try_from(now.unix_ms).ok()?).filter(|ms| *ms > 0)?;
         let born = items.born(server, head.generation, self.cache)?;
         let (generations, tags) = (&self.cache.shared.generations, tags_of(&head.tags));
         let validity = generations.shared_validity(DataKey::new(self.key).uri(), tags.as_ref(), born);
-        if validity != Validity::Valid {
-            return None;
-        }
+        (validity == Validity::Valid).then_some((Duration::from_millis(left_ms), born))
+    }
+
+    /// The value, if it may be used now.
+    fn judge<A: Answer<V>>(&self, found: WholeValue, items: &Items, now: Now) -> Option<FoundValue<A, V>> {
+        let WholeValue { server, head, bytes } = found;
+        let (left, born) = self.usable(&head, server, items, now)?;
         let value = match head.length {
             Some(_) => Some((self.tier.codec.decode)(bytes)?),
             None => None,
         };
         let answer = A::of(value.clone())?;
-        let ttl = Some(Duration::from_millis(left_ms));
-        Some(FoundValue { answer, loaded: Loaded { value, ttl, tags: head.tags, weight_bytes: None }, born })
+        let loaded = Loaded { value, ttl: None, tags: head.tags, weight_bytes: None };
+        // The clock of the process that has written it may be ahead of this one's.
+        let ttl = Some(left.min(self.cache.ttl_of(&loaded, self.ttl)));
+        Some(FoundValue { answer, loaded: Loaded { ttl, ..loaded }, born })
     }
 }
 
@@ -199,9 +242,14 @@ impl<V: Clone + Send + Sync + 'static, A: Answer<V>> Sought for SoughtValue<'_, 
     type Whole = WholeValue;
     type Answer = FoundValue<A, V>;
 
-    async fn find(&mut self, items: &Items, _: Now) -> (Result<FoundItem, Because>, Name) {
+    const RENEWED_FOR: Duration = LEASE_WAIT_MAX;
+
+    async fn find(&mut self, items: &Items, now: Now) -> (Result<FoundItem, Because>, Name) {
         let name = self.load.name();
-        (self.load.find(items, &name).await, name)
+        let found = self.load.find(items, &name).await;
+        // The chunks of an item that may not be used are not read.
+        let is_usable = |found: &FoundItem| self.load.usable(&found.head, found.item.server, items, now).is_some();
+        (found.and_then(|found| if is_usable(&found) { Ok(found) } else { Err(Because::Reason(Reason::Purged)) }), name)
     }
 
     async fn complete(found: FoundItem, items: &Items, name: &Name) -> Option<WholeValue> {

@@ -48,6 +48,9 @@ pub(crate) trait Sought: Sized {
     /// What it is good for.
     type Answer;
 
+    /// For how long the lease is renewed while it is fetched.
+    const RENEWED_FOR: Duration;
+
     /// Looks once. Returns the item, or why there is none, and the name of the item for which the lease stands. Nothing bounds the wait but the
     /// timeouts of the servers.
     fn find(&mut self, items: &Items, now: Now) -> impl Future<Output = (Result<Self::Found, Because>, Name)> + Send;
@@ -134,7 +137,7 @@ pub(crate) async fn ask<S: Sought>(
         let leased;
         (leased, looked_up) = join!(
             biased;
-            lease_until(deadline, items, name, was_held),
+            lease_until::<S>(deadline, items, name, was_held),
             timeout_at(deadline, sought.find(items, now())),
         );
         match leased {
@@ -155,7 +158,7 @@ enum Standing {
 }
 
 /// Asks for the lease of an item. One that is granted after the deadline is given back, and so is one whose caller has gone meanwhile.
-async fn lease_until(deadline: Instant, items: &Items, name: Name, was_held: bool) -> Standing {
+async fn lease_until<S: Sought>(deadline: Instant, items: &Items, name: Name, was_held: bool) -> Standing {
     let items = items.clone();
     let mut asking = Asking(Some(Box::pin(async move {
         match was_held {
@@ -164,7 +167,7 @@ async fn lease_until(deadline: Instant, items: &Items, name: Name, was_held: boo
         }
     })));
     match timeout_at(deadline, asking.answer()).await {
-        Ok(Leased::Granted(granted)) => Standing::Granted(HeldLease::of(granted)),
+        Ok(Leased::Granted(granted)) => Standing::Granted(HeldLease::of(granted, S::RENEWED_FOR)),
         Ok(Leased::Held) => Standing::Held,
         Ok(Leased::Lost(lost)) => {
             in_the_background(async move { lost.release().await });
@@ -206,11 +209,12 @@ pub struct HeldLease {
 }
 
 impl HeldLease {
-    fn of(lease: Lease) -> Self {
+    fn of(lease: Lease, renewed_for: Duration) -> Self {
         let lease = Arc::new(lease);
         let renewed = lease.clone();
+        let until = Instant::now().checked_add(renewed_for);
         let renewal = tokio::spawn(async move {
-            loop {
+            while until.is_none_or(|until| Instant::now() < until) {
                 sleep(RENEWAL_INTERVAL).await;
                 renewed.renew().await;
             }

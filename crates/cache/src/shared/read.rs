@@ -22,6 +22,7 @@ use kasoku_shared::names::Name;
 use kasoku_shared::{Backend, Item, Missing};
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
+use std::time::Duration;
 
 const UNREADABLE: Because = Because::Ground(Ground::SharedUnreadable);
 const DAMAGED: Because = Because::Ground(Ground::SharedDamaged);
@@ -87,6 +88,9 @@ impl Sought for FillWriter {
     type Found = SharedItem;
     type Whole = SharedResponse;
     type Answer = (Arc<Entry>, Reason);
+
+    /// A fill ends by the timeouts of its origin.
+    const RENEWED_FOR: Duration = Duration::MAX;
 
     async fn find(&mut self, items: &Items, now: Now) -> (Result<SharedItem, Because>, Name) {
         let (found, name) = self.find_shared(items, now).await;
