@@ -1,8 +1,10 @@
 //! A cache for an application's own values: rows, rendered fragments, answers of other services.
 //!
 //! [`DataCache::load`] returns the stored value of a key or loads it, once for all callers that ask meanwhile. It shares its parts with the
-//! HTTP cache: the index of the memory tier with its eviction, and the purges by tag and prefix that never scan. It spawns nothing, and
-//! runs on any runtime and on several threads. Only a cache for [several processes](#several-processes) starts a thread.
+//! HTTP cache: the index of the memory tier with its eviction, and the purges by tag and prefix that never scan.
+//!
+//! A cache in one process starts no task and no thread, and runs on any runtime. A cache for [several processes](#several-processes) starts one
+//! thread. If it also shares values, it needs a runtime of tokio with a timer and I/O, and writes values in tasks on that runtime.
 //!
 //! ```
 //! use kasoku_cache::data::{DataCache, Loaded};
@@ -34,28 +36,30 @@
 //!
 //! A value is fresh for its lifetime, which begins when its load ends. Afterwards:
 //!
-//! - Within [`stale_while_revalidate`](Builder::stale_while_revalidate), one caller loads it anew, and the others get the expired value at
-//!   once.
+//! - Within [`stale_while_revalidate`](Builder::stale_while_revalidate), the first caller loads the value anew and waits for it. Callers that
+//!   ask meanwhile get the expired value at once.
 //! - Within [`stale_if_error`](Builder::stale_if_error), callers wait for a load, and get the expired value if that fails.
 //! - After a failed load, an expired value that may still answer does so at once, and no load is tried until a
 //!   [back-off](Builder::back_off_max) is over. So a database that is down is not asked by each request.
 //!
 //! Where no expired value may answer, each caller of the failed load gets its error, and the next call loads again. "Not found" is stored
-//! as well, with a lifetime of its own: see [`DataCache::load_optional`].
+//! as well, with a lifetime of its own: see [`DataCache::load_optional`]. A purged value never answers.
 //!
 //! # Purges
 //!
 //! A value can be dropped by its key ([`remove`](DataCache::remove)), by a tag ([`purge_tag`](DataCache::purge_tag)), by the beginning of
 //! its key ([`purge_prefix`](DataCache::purge_prefix)), or together with all other values ([`purge_all`](DataCache::purge_all)). A purge
 //! also covers the loads that run: the callers that wait for them get their values, but these are not stored, and calls that come after the
-//! purge load again. So purge after the change is committed. The tags of a value are only known when its load has ended. So a call does not
-//! join a load that began before a purge of any tag, until four loads of the key run: then it waits for the newest, and loads only if the
-//! value has one of the purged tags. The value of a load is stored all the same if it has none of the purged tags.
+//! purge load again. So purge after the change is committed.
 //!
-//! A purge by tag, by prefix or of all values only leaves a mark. The number of marks is bounded (65,536 tags, 1,024 prefixes). At a bound,
-//! the older half of those marks is widened: a tag's mark then covers all values with tags, a prefix's mark all values, if their loads
-//! began before the purge. So a purge can drop more values than it names, never fewer. The memory of purged values is freed when calls ask
-//! for them or when they are evicted.
+//! A load can't know the tags of its value before it ends. So after a purge of any tag, a call starts a load of its own, and does not join one
+//! that began earlier. If four loads of the key run already, the call waits for the newest of them. It takes that value unless the value has a
+//! purged tag; then it loads. A running load stores its value if the value has none of the purged tags.
+//!
+//! A purge by tag, by prefix or of all values only leaves a mark. At most 65,536 tags and 1,024 prefixes have marks. At a bound, the older half
+//! of these marks is merged: those of tags into one for all values with tags, those of prefixes into one for all values. A merged mark covers
+//! only values whose loads began before these purges. So a purge can drop more values than it names, never fewer. The memory of purged values is
+//! freed when calls ask for them or when they are evicted.
 //!
 //! # Several processes
 //!
@@ -63,20 +67,22 @@
 //! [`Builder::peers`] or [`Builder::shared`], caches of the same [name](Builder::name) tell each other their purges: directly, or by memcached
 //! servers or Redis. With such servers and a codec ([`Builder::share_values`]) they also share what they have loaded.
 //!
-//! - **A purge holds in all processes within a second** that reach the servers or each other: by key, tag, prefix or of all, and so does an
-//!   [`insert`](DataCache::insert). It covers the loads that run there, too. In its own process it holds at once. It is also a future
-//!   ([`Purging`]), which says whether it stands in each server or each peer: the others carry it out within that second.
-//! - **A process that was away hears of the purges when it is back.** If it may have missed one for good, it drops all its values.
+//! - **A purge holds within a second in all processes** that can reach the servers or each other. It covers their running loads too. In the
+//!   process that calls it, it holds at once. [`insert`](DataCache::insert) and [`remove`](DataCache::remove) drop the key in the other processes
+//!   in the same way. The other purges return a future, [`Purging`]: it says whether all servers or peers have the purge.
+//! - **A process that could not be reached gets the purges when it is back.** If it may have missed one, it drops all its values.
 //! - **A thread of its own** exchanges the purges, on a runtime of its own. [`Builder::open`] starts it. It ends with the last clone of the
-//!   cache; dropping that one blocks until the last purges are written, for two seconds at most.
-//! - **Others may use the same servers**: layers, servers of Kasoku, and data caches of other names. No purge of theirs drops a value here,
-//!   except one of everything in the namespace (all responses), and no purge here drops anything of theirs. All of them have the same secret,
-//!   or none: who can't read the purges of another drops everything at each.
-//! - **Names have to be the same.** Caches whose names differ tell each other nothing, and no error says so.
-//! - **Shared values**: a load looks in the servers before it runs its loader, and what it brings is written there in the background. Of several
-//!   processes that load a key at once, one runs its loader and the others wait for it, for 5 seconds at most. What is read is a miss unless it
+//!   cache; dropping that clone blocks its thread until the last purges are written, for two seconds at most.
+//! - **Other caches may use the same servers**: layers, Kasoku servers, and data caches of other names. Their purges drop no value here, except a
+//!   purge of everything in the namespace. Purges of this cache drop nothing of theirs, with one exception: if no server can be reached while
+//!   more than 65,536 purges wait, everything in the namespace is purged later.
+//! - **Use one secret on these servers, or none.** A cache that can't read a purge of another one drops all its values, at each such purge.
+//! - **Give each kind of values a name**, the same in all processes. Caches of different names share nothing, and no error says so. Two caches of
+//!   one name read each other's values: they need the same type.
+//! - **Shared values**: a load looks in the servers before it runs its loader, and the loaded value is written there in the background. Of several
+//!   processes that load a key at once, one runs its loader and the others wait for it, for 5 seconds at most. An item is a miss unless it
 //!   passes its checksum or HMAC, and is the fresh value of this key, of the same [version](Builder::version), and not purged. A server that
-//!   fails costs a load one bounded wait, and the loader runs. A value from there weighs what the function of the builder says.
+//!   fails costs a load one bounded wait, and the loader runs. A value from the servers weighs what the function of the builder says.
 //!
 //! # Bounds
 //!
@@ -84,9 +90,11 @@
 //! states are known, so it should count what its values hold. Values that callers still use after eviction, and values that are being
 //! loaded, are not counted. Nor are the purges that a cache of several processes remembers: 65,536 at most, some 10 MB with keys of usual length.
 //!
-//! A loader may load other keys from the same cache. If those loads need the first key in turn, all of them wait for ever. A call that is
-//! dropped abandons its load, and one of the callers that wait begins anew: where every caller's deadline is shorter than the query, no load
-//! ends. There, spawn the call in a task of its own.
+//! A value of more than 64 MiB or 1,024 tags is not written to the servers, nor is one while 16 MiB of others wait to be written.
+//!
+//! A loader may load other keys from the same cache. If those loads need the first key in turn, all of them wait for ever. If a call is dropped,
+//! its load ends, and one of the waiting callers starts a load of its own. If the deadline of every caller is shorter than the query, no load ever
+//! ends. In that case, spawn the call in a task of its own.
 //!
 //! No wait for a load in this process has a deadline. A call may be dropped at any time, for example by a timeout of your runtime around it. Put
 //! the deadline of a query into the loader: then the query that takes too long is an error, for which an expired value can answer.
@@ -232,8 +240,8 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
 
     /// As [`DataCache::load`], for values that may not exist: `None` is stored as well, so that the next caller does not ask again.
     ///
-    /// `None` is remembered for the [`negative_ttl`](Builder::negative_ttl), unless the loader says otherwise. Give it the tag that a
-    /// later creation purges.
+    /// `None` is remembered for the [`negative_ttl`](Builder::negative_ttl), unless the loader says otherwise. Give it a tag, and
+    /// purge that tag when the value is created.
     ///
     /// ```
     /// # use kasoku_cache::data::{DataCache, Loaded};
@@ -271,8 +279,8 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
         fresh?.value.clone()
     }
 
-    /// Stores a value, which is then fresh for `ttl`. It takes precedence over the running loads of this key, because they began earlier:
-    /// their values are not stored. Other processes drop what they have of the key. To keep what was only read, use [`DataCache::load`].
+    /// Stores a value, which is then fresh for `ttl`, in this process only: it is not written to the servers of [`Builder::shared`]. Running loads of
+    /// this key do not replace it. Other processes drop their value of the key. To store what was only read, use [`DataCache::load`].
     pub fn insert(&self, key: &str, ttl: Duration, value: impl Into<Loaded<V>>) {
         let told = self.tell_of_key(key);
         // The epoch is read before the value is stored, so that a purge in between drops the value.

@@ -38,8 +38,8 @@ const RECORD_BYTES_MAX: usize = 64 << 10;
 /// The most records that are read or added at a time. Their requests are pipelined.
 const AT_A_TIME_MAX: u64 = 64;
 
-/// The most times in a row that records are added to a log before other things have their turn, and how long that may take, in milliseconds. Whoever
-/// reads four times a second must not fall behind by more records than are read, and a server counts as known for a second.
+/// The most batches of records that are added to a log in a row, and for how long, in milliseconds. So caches that read the log four times a second
+/// do not fall behind by more records than are read, and the server, which has to be read once a second, stays usable.
 const PASSES_MAX: usize = 32;
 const PASSES_MS_MAX: u64 = 200;
 
@@ -65,8 +65,8 @@ pub trait LogServer {
 
 /// What the log needs of the cache.
 pub trait Purger: Send + Sync {
-    /// Carries out a purge of another cache. Returns the epoch from which on responses are younger than it; the present one, if the purge is about
-    /// nothing that this cache could have. `None`: it can't be understood.
+    /// Carries out a purge of another cache. Returns the first epoch whose responses the purge does not cover; the present one, if the purge can't
+    /// cover anything in this cache. `None`: it can't be understood.
     fn carry_out(&self, purge: &[u8]) -> Option<Epoch>;
     /// Waits until all that was carried out will also have happened after a restart. Returns whether it will.
     fn make_certain(&self) -> impl Future<Output = bool> + Send;
@@ -140,8 +140,8 @@ pub struct PurgeLog {
 pub struct Delivery(oneshot::Receiver<()>);
 
 impl Delivery {
-    /// Waits until every server has it that can be reached. The caller bounds the wait. Returns whether they have it: not if there were so many
-    /// purges that this one was forgotten before.
+    /// Waits until every server that can be reached has the purge. The caller bounds the wait. Returns false if the purge was forgotten before, since
+    /// too many waited.
     pub async fn wait(self) -> bool {
         self.0.await.is_ok()
     }
@@ -307,7 +307,7 @@ impl PurgeLog {
                     tracing::warn!(
                         server = number,
                         record,
-                        "the record is there and can't be read: all have to have the same secret"
+                        "this record can't be read: it is damaged, or all caches do not use the same secret"
                     );
                 }
             }

@@ -119,14 +119,14 @@ impl CacheBuilder {
         self
     }
 
-    /// The application answers for this scheme and authority alone: `Host` is not looked at, and a shared request has this one.
+    /// The application answers for this scheme and authority alone. The layer ignores `Host`, and a shared request has this authority.
     pub fn authority(mut self, scheme: Scheme, authority: impl Into<String>) -> Self {
         (self.scheme, self.authorities, self.is_listed) = (scheme, vec![authority.into()], false);
         self
     }
 
-    /// The application answers for these authorities, and the request says for which: in its URI, or in its `Host`. Requests for another one
-    /// pass.
+    /// The application answers for these authorities. A request names one of them, in its URI or in `Host`. A request for any other authority
+    /// passes.
     pub fn authorities<A: Into<String>>(mut self, scheme: Scheme, authorities: impl IntoIterator<Item = A>) -> Self {
         self.authorities = authorities.into_iter().map(Into::into).collect();
         (self.scheme, self.is_listed) = (scheme, true);
@@ -156,9 +156,9 @@ impl CacheBuilder {
         self
     }
 
-    /// Tells the client's address. A shared request has it in `X-Forwarded-For`, where no lifetime is granted. What clients themselves have
-    /// written there does not reach the application in a shared request. Requests that no client waits for alone (refreshes, and second tries
-    /// after a failure) tell 0.0.0.0, and so do all shared requests where [`CacheBuilder::negative_ttl`] is set.
+    /// Tells the client's address. If no [`CacheBuilder::ttl`] is set, a shared request has it in `X-Forwarded-For`. It has 0.0.0.0 there if no single
+    /// client waits for the response (a refresh, or a second try after a failure), and if [`CacheBuilder::negative_ttl`] is set. What a client has
+    /// written into this field does not reach the application in a shared request. Default: no address is known.
     pub fn client(mut self, client: impl Fn(&request::Parts) -> Option<IpAddr> + Send + Sync + 'static) -> Self {
         self.client = Some(Arc::new(client));
         self
@@ -198,8 +198,8 @@ impl CacheBuilder {
         self
     }
 
-    /// The lifetime of responses that state none, in seconds, rounded up. Then a shared request has no field and no cookie of a client but those in
-    /// the key: see [`CacheBuilder::key_cookies`] and [`CacheBuilder::key_fields`].
+    /// The lifetime of responses that state none, in seconds, rounded up. If this is set, a shared request carries only those fields and cookies of
+    /// the client that are in the key: see [`CacheBuilder::key_cookies`] and [`CacheBuilder::key_fields`]. Default: none.
     pub fn ttl(mut self, lifetime: Duration) -> Self {
         self.policy.grant.ttl_seconds = whole_seconds(lifetime);
         self
@@ -217,8 +217,8 @@ impl CacheBuilder {
         self
     }
 
-    /// How long past its lifetime a response may be served while it is refreshed in the background, and instead of an error, if it does not
-    /// say so itself (`stale-while-revalidate` and `stale-if-error`, RFC 5861), in seconds, rounded up. Default: not at all.
+    /// How long an expired response may be served while the layer refreshes it in the background, or in place of an error. It applies to responses
+    /// without `stale-while-revalidate` or `stale-if-error` (RFC 5861). In seconds, rounded up. Default: not at all.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.policy.grace_seconds = whole_seconds(grace);
         self
@@ -250,10 +250,9 @@ impl CacheBuilder {
         self
     }
 
-    /// How long a request waits for the response to another request. Then the request, and those that come later, wait no more for that one: the
-    /// application is called once more for all of them, by a request without the fields of any client. If that takes as long too, the
-    /// visitors of whom something was kept back are asked for with their own requests, and the others get a 500. What the slow call brings
-    /// is stored all the same. Default 30 seconds.
+    /// How long a request waits for a response that another request fetches. After that, the layer calls the application once more, with the fields
+    /// of no client, for all requests that wait then or come later. If that call takes as long, each request of which the layer had kept something
+    /// back is sent to the application unchanged, and the others get a 500. The response of the slow call is stored if it comes. Default 30 seconds.
     pub fn fill_wait_max(mut self, wait: Duration) -> Self {
         self.fill_wait_max = wait;
         self

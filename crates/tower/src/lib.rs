@@ -35,8 +35,8 @@
 //! - **Scheme and authority**: [`CacheBuilder::authority`] for an application with one name, [`CacheBuilder::authorities`] for one with
 //!   several. A `Host` that is not listed can't enter a key.
 //! - **Who asks**: without [`CacheBuilder::identify`], each request with `Authorization`, or with a cookie that is not in the key, passes: it goes to
-//!   the application unchanged, and its response is neither stored nor taken from what is stored. With it, the application says for each request whether its
-//!   visitor is anonymous.
+//!   the application unchanged, and its response is neither stored nor taken from what is stored. With it, the application says for each request
+//!   whether its visitor is anonymous.
 //! - **The client's address**: [`CacheBuilder::client`].
 //!
 //! # What the application sees
@@ -49,8 +49,8 @@
 //! not render a page that all visitors get. If the response to such a request may not be shared, and anything that the visitor sent was kept
 //! back, the visitor's own request is sent to the application, unchanged.
 //!
-//! Without [`CacheBuilder::ttl`], the visitor's other fields reach the application: as with any cache, a response that depends on one says so in
-//! `Vary`, or is `private`. With it, only the fields and cookies in the key do.
+//! Without [`CacheBuilder::ttl`], the other fields of the visitor's request reach the application. As with any cache, a response that depends on one
+//! of them names it in `Vary`, or is `private`. With `ttl`, only the fields and cookies in the key reach the application.
 //!
 //! This is why the layer belongs around the whole [`Router`](https://docs.rs/axum/0.8/axum/struct.Router.html), and not into it by
 //! `Router::layer`: there, the router has already put the parameters of the path into extensions of its own. Extensions that all requests get,
@@ -63,10 +63,10 @@
 //!
 //! # The runtime
 //!
-//! Misses and refreshes run in tasks of tokio's runtime, which must have its timer enabled. A client that leaves does not end them: unlike
-//! without the layer, where a server drops the call when its client leaves. So a handler that never answers keeps its task, up to
-//! [`CacheBuilder::fills_max`] of them: put a timeout inside of the cache. How long others wait for such a handler, and what they get then, is
-//! told at [`CacheBuilder::fill_wait_max`].
+//! Misses and refreshes run in tasks of tokio's runtime, which must have its timer enabled. They go on when the client leaves; without the layer, a
+//! server drops the call then. A handler that never answers keeps its task for ever, and at most [`CacheBuilder::fills_max`] tasks run. So put a
+//! timeout around the handler, inside of the cache. How long others wait for such a handler, and what they get then, is told at
+//! [`CacheBuilder::fill_wait_max`].
 //!
 //! # The disk tier
 //!
@@ -77,9 +77,9 @@
 //!   where a later chunk of a large body is damaged, the body ends with an error, so that the server cuts the connection.
 //! - A purge holds. Its future ends when the purge is on disk, and is an error where that can't be done. The answer to an unsafe request waits in
 //!   the same way for what it has made invalid, and goes out in any case.
-//! - A disk that fails, is full or does not answer within five seconds costs no visitor an error, except within a large body: the application
-//!   answers. Only a directory that can't be used at the beginning is an error, of [`CacheBuilder::build`]. One that takes longer than five seconds to open
-//!   is opened in the background, and tells of its failure in `CacheHandle::disk_status`.
+//! - A disk that fails, is full or does not answer within five seconds causes no error for visitors, except within a large body: the application
+//!   answers instead. [`CacheBuilder::build`] fails only if the directory can't be used at the start. If opening it takes longer than five
+//!   seconds, it goes on in the background, and `CacheHandle::disk_status` reports a failure.
 //! - What clients read from disk is memory beside [`CacheBuilder::memory_bytes`]: a chunk of at most 256 KiB or two for each client that reads.
 //! - A body above 1 MiB stays on disk and is read while it is sent. One that memory does not take (`CacheBuilder::object_bytes_max`) goes to disk
 //!   while it comes, up to a quarter of the directory's size.
@@ -99,12 +99,12 @@
 //!
 //! Both are off by default, and both are those of the server, in the same format. With either:
 //!
-//! - **A purge holds in all processes within a second** that reach the servers or each other, and so does what an unsafe request makes invalid. The future of a
-//!   purge ends when each server, or each peer, that can be reached has it, or after a second; [`Purged::reached_all`] says whether all have it. The
-//!   answer to an unsafe request waits in the same way.
-//! - **A thread of its own follows the purges of the others**, on a runtime of its own. [`CacheBuilder::build`] starts it, and blocks until each server or
-//!   peer was asked, for a second at most. It ends with the last of layer, services and handles. Dropping that one blocks until the last purges
-//!   are written, for two seconds at most.
+//! - **A purge holds within a second in all processes** that can reach the servers or each other, and so does what an unsafe request makes
+//!   invalid. The future of a purge ends when each server, or each peer, that can be reached has it, or after a second; [`Purged::reached_all`]
+//!   says whether all have it. The answer to an unsafe request waits in the same way.
+//! - **A thread of its own follows the purges of the others**, on a runtime of its own. [`CacheBuilder::build`] starts it, and blocks until each
+//!   server or peer was asked, for a second at most. It ends with the last of layer, services and handles. Dropping that one blocks until the
+//!   last purges are written, for two seconds at most.
 //! - **A server that fails costs no visitor an error**: after one timeout it is not asked until it answers again.
 //!
 //! The connections to the servers belong to the runtime on which a fill runs, and each runtime has its own. It needs its timer and its I/O enabled. On
@@ -112,8 +112,8 @@
 //!
 //! # What outlives the process
 //!
-//! A response on disk or in the shared tier outlives the process that has stored it, and its code. Another process, or the next one, uses the response in an
-//! application with the same name (`CacheLayer::named_application`), if its cache is told the same lifetimes, keys and version
+//! A response on disk or in the shared tier outlives the process that has stored it, and its code. Another process, or the next one, uses the
+//! response in an application with the same name (`CacheLayer::named_application`), if its cache is told the same lifetimes, keys and version
 //! (`CacheBuilder::version`). The responses of an application without a name are for its own process only.
 //!
 //! # What the layer does not do

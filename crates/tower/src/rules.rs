@@ -44,7 +44,8 @@ pub enum Visitor {
     /// Gets a page of its own: the request passes.
     Member,
     /// The application does not know. Then its answer has to say it: the request keeps its `Cookie` and `Authorization`, and the response is
-    /// shared if the profile allows that for responses to such requests ([`Profile::Safe`](crate::Profile::Safe): with `s-maxage`, or `public` and a lifetime).
+    /// shared if the profile allows that for responses to such requests ([`Profile::Safe`](crate::Profile::Safe): with `s-maxage`, or `public` and a
+    /// lifetime).
     /// Where a lifetime is granted, such a request passes.
     Unknown,
 }

@@ -194,12 +194,12 @@ impl<V: Clone + Send + Sync + 'static, P> Builder<V, P> {
         Builder { options, name, wanted: by(wanted), codec, version, processes: PhantomData }
     }
 
-    /// Keeps values in the servers of [`Builder::shared`] as well: as what `encode` makes of them, and `decode` takes for a value. `None` is a value
-    /// that is not written, or bytes that are no value. Without this, the processes tell each other their purges alone; without such servers, it does
-    /// nothing.
+    /// Also keeps values on the servers of [`Builder::shared`]. `encode` turns a value into bytes; if it returns `None`, the value is not written.
+    /// `decode` turns bytes into a value; if it returns `None`, the load runs its loader. If neither this nor another `share_` method is called, the
+    /// processes share purges only. Without [`Builder::shared`], this has no effect.
     ///
-    /// What `decode` gets has passed a checksum, or an HMAC where there is a [secret](SharedTier::secret). Without a secret, whoever can write to
-    /// the servers chooses these bytes. They may be of an older release, if it has the same [version](Builder::version).
+    /// What `decode` gets has passed a checksum, or an HMAC if there is a [secret](SharedTier::secret). Without a secret, anyone who can write to
+    /// the servers can choose these bytes. They can come from an older release that has the same [version](Builder::version).
     #[must_use]
     pub fn share_values(
         mut self,
@@ -210,8 +210,8 @@ impl<V: Clone + Send + Sync + 'static, P> Builder<V, P> {
         self
     }
 
-    /// What is stored in the servers under one version is not used under another: a release that gives a key other values, or values of another
-    /// form, names another one. Purges reach all versions. Default: the empty one.
+    /// Values of different versions are never mixed: a release reads from the servers only what was written under its own version. Change the
+    /// version when a release gives keys other values, or stores them in another form. Purges reach all versions. Default: the empty one.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = version.into();
@@ -230,8 +230,8 @@ impl<P> Builder<Bytes, P> {
 
 #[cfg(feature = "serde")]
 impl<V: serde::Serialize + serde::de::DeserializeOwned, P> Builder<V, P> {
-    /// [`Builder::share_values`] with the values as JSON. Bytes that serde can't read as the type are no value. It ignores fields that the type does not
-    /// have, and an optional one that is missing is `None`: so a release that changes the type names another [version](Builder::version).
+    /// [`Builder::share_values`] with the values as JSON. If serde can't read the bytes as the type, the load runs its loader. serde ignores
+    /// unknown fields, and reads a missing optional field as `None`. So set another [version](Builder::version) in a release that changes the type.
     ///
     /// ```no_run
     /// use kasoku_cache::data::{BuildError, DataCache, SharedTier};
@@ -258,11 +258,14 @@ impl<V: serde::Serialize + serde::de::DeserializeOwned, P> Builder<V, P> {
 }
 
 impl<V: Clone + Send + Sync + 'static> Builder<V, SeveralProcesses> {
-    /// An empty cache, whose thread follows the purges of the others. Blocks until each server or peer was asked for its purges, for a second at
-    /// most. It is no error that one can't be reached: it is asked again until it can.
+    /// Opens an empty cache and starts the thread that exchanges purges. Blocks the calling thread until every server or peer was asked for its
+    /// purges, for at most one second. A server or peer that can't be reached is no error: the thread asks it again until it answers.
     ///
     /// # Errors
-    /// There is no name, or no valid one. The settings of servers or peers can't be used, or there are both. The thread can't be started.
+    /// - The name is missing or invalid.
+    /// - The settings of the servers or peers are invalid, or the address to listen on is in use.
+    /// - Both [`Builder::shared`] and [`Builder::peers`] were called.
+    /// - The thread can't be started.
     pub fn open(self) -> Result<DataCache<V>, BuildError> {
         let name = self.name.ok_or(BuildError::NoName)?;
         let name = CacheName::new(&name).ok_or(BuildError::InvalidName(name))?;

@@ -24,11 +24,11 @@ pub(super) struct Others {
     pub(super) name: CacheName,
 }
 
-/// A purge that has been carried out here, and of which the other processes are told.
+/// A purge, which already holds in this process.
 ///
-/// It takes effect in this process when it is called, and the others are told whatever becomes of this future. It is ready when each server
-/// of the shared tier, or each peer, that can be reached has the purge, or after a second. Await it on a runtime of tokio with a timer:
-/// elsewhere the wait would have no bound, so it does not begin. In memory alone, it is ready at once, and need not be awaited.
+/// The other processes are told even if this future is dropped. The future is ready when every reachable server or peer has the purge, or after
+/// one second. It needs a runtime of tokio with a timer; without one it is ready at once, and `reached_all` is mostly false. In a cache of one
+/// process it is ready at once, with `reached_all` true.
 pub struct Purging(Option<Pin<Box<dyn Future<Output = Purged> + Send>>>);
 
 impl Future for Purging {

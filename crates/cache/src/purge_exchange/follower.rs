@@ -29,7 +29,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// longer.
 const INTERVAL_AWAY: Duration = Duration::from_millis(500);
 
-/// How long what is on its way into a log is waited for: the records of another one, or further ones of this one.
+/// The pause before a log is read again while records are still written to it, by this process or another one.
 const INTERVAL_OF_WRITERS: Duration = Duration::from_millis(5);
 
 /// How long a start waits until each log has been tried: what is on disk may have been purged meanwhile.
@@ -204,7 +204,7 @@ impl<C: Linked> Follower<C> {
             tracing::warn!(
                 log = self.log,
                 purges = left,
-                "not all purges are in this log at the end: the others may not hear of them"
+                "this process ends before all its purges are in the log: other processes may keep what they cover"
             );
         }
     }
@@ -214,7 +214,7 @@ impl<C: Linked> Follower<C> {
         self.logs.purges().lacking(self.log)
     }
 
-    /// Follows once. Returns whether the log was read to its end, and whether it lacks further purges that can be written at once.
+    /// Follows once. Returns whether the log was read to its end, and whether this process has more purges that it can add now.
     async fn follow_and_has_more(&self, watch: &mut PeerWatch) -> (bool, bool) {
         let before = self.lacking();
         let is_read = self.follow(watch).await;
@@ -243,7 +243,7 @@ impl<C: Linked> Follower<C> {
             let waits = async {
                 match &mut written {
                     Some(written) => {
-                        // Another front end has counted records that it is writing just then. Each of them is news.
+                        // Another front end has raised the counter and still writes the records. Each record that arrives wakes this task.
                         if !is_read {
                             sleep(INTERVAL_OF_WRITERS).await;
                         }

@@ -16,8 +16,8 @@ pub(super) const RECORDS_READ_MAX: u64 = 16 << 10;
 /// More records than are added to a log within [`LOG_SECONDS`]. A counter that was made anew is further ahead, as it is a time in microseconds.
 const RECORDS_ADDED_MAX: u64 = 10_000_000;
 
-/// More records than are added to a log between two readings: so many at once, and so many in each millisecond since. A counter that was made anew
-/// is further ahead, unless its server had begun just before.
+/// A bound on the records that are added to a log between two readings: this many, and [`RECORDS_PER_MS`] for each millisecond between them. A
+/// counter that was made anew is further ahead, unless its server had begun just before.
 const RECORDS_ADDED_AT_ONCE: u64 = 4 * RECORDS_READ_MAX;
 const RECORDS_PER_MS: u64 = 100;
 
@@ -81,7 +81,7 @@ struct Known {
     is_own: bool,
     /// Whether it is added to logs that lack it.
     is_passed_on: bool,
-    /// Whether it is about anything that this cache could have.
+    /// Whether it can cover anything in this cache.
     concerns_us: bool,
 }
 
@@ -113,9 +113,9 @@ struct ServerLog {
     last_epoch: Epoch,
     /// Known purges that are not in this log.
     lacking: BTreeSet<Place>,
-    /// Those of them that are about something that this cache could have.
+    /// Those of them that can cover something in this cache (`concerns_us`).
     lacking_of_ours: BTreeSet<Place>,
-    /// The numbers of the other known purges, which are about nothing that this cache could have.
+    /// The record numbers of known purges in this log that can't cover anything in this cache.
     of_no_concern: BTreeMap<Place, u64>,
     /// The numbers of records that could not be written.
     reserved: BTreeMap<Place, u64>,
@@ -377,7 +377,9 @@ impl State {
         // In place of purges of which nobody else would hear, one of everything is told.
         let mut everything = None;
         if forgotten.iter().any(|place| self.is_told_to_nobody(*place)) {
-            tracing::warn!("too many purges wait to be told: when others can be reached, they drop everything");
+            tracing::warn!(
+                "more than {PURGES_KNOWN_MAX} purges could not be sent: all caches of the namespace will drop everything"
+            );
             everything = self.known.values().next_back().map(|last| last.epoch);
             forgotten.extend(self.known.keys().filter(|place| self.is_told_to_nobody(**place)));
         }
@@ -516,7 +518,11 @@ impl State {
             // It is not known what was purged. Another server need not have it: its cache may not have reached that one. Once is enough for all
             // that were counted by now.
             if at > server.dropped_to {
-                tracing::warn!(server = number, record = at, "a record is missing in its log of purges: {DROPPED}");
+                tracing::warn!(
+                    server = number,
+                    record = at,
+                    "a record of its log of purges is missing or can't be read: {DROPPED}"
+                );
                 purger.drop_everything();
                 server.dropped_to = counted;
             }

@@ -12,7 +12,8 @@ const PEERS_MAX: usize = 64;
 /// Other processes of an application, to which a cache tells its purges without servers between them.
 ///
 /// Each process listens for the others, and lists all others and not itself. The connections are not encrypted: listen on an address of a private
-/// network. Neither responses nor the token pass over them, and whoever does not know the token can't forge a purge.
+/// network. Purges pass over them, with URIs, keys and tags in plain text. Neither responses, values nor the token do, and whoever does not know the
+/// token can't forge a purge.
 ///
 /// ```
 /// # use kasoku_shared::settings::Peers;
@@ -34,7 +35,7 @@ impl Peers {
         Self { listen, addresses: Vec::new(), token: token.into() }
     }
 
-    /// One more peer, at a host (a name or an address, IPv6 without brackets) and a port. At most 64.
+    /// One more peer, at a host (a name or an address, IPv6 without brackets) and a port. 1 to 64, none of them twice, and not this process itself.
     pub fn peer(mut self, host: impl Into<String>, port: u16) -> Self {
         self.addresses.push((host.into(), port));
         self

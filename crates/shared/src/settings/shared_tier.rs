@@ -27,10 +27,10 @@ const WEIGHTS: RangeInclusive<u32> = 1..=1000;
 /// The connections of a runtime to each server. Requests are pipelined, so one is enough.
 const CONNECTIONS: usize = 1;
 
-/// Servers in which several processes of an application keep what they have made together.
+/// Servers on which several processes of an application store responses or values for each other.
 ///
-/// What is wrong with its settings is told by the builder of the cache. That does not fail if no server can be reached: then the application
-/// answers, and the servers are asked when they are there.
+/// Invalid settings are an error when the cache is built. A server that can't be reached is no error: until it answers, the application does the
+/// work itself.
 ///
 /// ```
 /// # use kasoku_shared::settings::{MemcachedServer, SharedTier};
@@ -75,8 +75,8 @@ struct Login {
 pub struct MemcachedServer(ServerAddress);
 
 impl MemcachedServer {
-    /// A server at a host (a name or an address, IPv6 without brackets) and a port. The ring is made of the host as it is spelled here, so
-    /// all processes spell it alike.
+    /// A server at a host (a name or an address, IPv6 without brackets) and a port. The ring hashes the host exactly as it is written here, so write
+    /// it the same in all processes.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         Self(ServerAddress { endpoint: Endpoint::Tcp { host: host.into(), port }, weight: 1 })
     }
@@ -131,14 +131,14 @@ impl SharedTier {
     }
 
     /// A secret of at least 16 bytes, the same for all processes: items carry an HMAC-SHA-256 that is made with it, and an item without a
-    /// valid one is a miss. Without it, whoever can write to the servers can replace what is in them.
+    /// valid one is a miss. Without it, anyone who can write to the servers can replace what is in them. Default: none.
     pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
         self.secret = Some(secret.into());
         self
     }
 
-    /// How long a request waits for a server: 1 ms to 10 s. After that the server is not asked until it has answered again in the
-    /// background. Default 50 ms.
+    /// How long a request waits for a server: 1 ms to 10 s. A server that does not answer in time is not asked again until it has answered a
+    /// request in the background. Default 50 ms.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -157,7 +157,7 @@ impl SharedTier {
         self
     }
 
-    /// Where the items of a memcached server are looked for that does not answer. Default
+    /// Where the cache looks for an item if its memcached server does not answer. Redis ignores it. Default
     /// [`ServerDown::NextServer`](super::ServerDown::NextServer).
     pub fn server_down(mut self, server_down: WhenDown) -> Self {
         self.server_down = server_down;
