@@ -14,34 +14,16 @@ use bytes::Bytes;
 use kasoku_cache::data::{Builder, DataCache, Loaded, SeveralProcesses};
 use kasoku_shared::names::Namespace;
 use kasoku_shared::sealed::Sealer;
-use kasoku_testkit::servers::{Memcached, Redis, Store};
-use kasoku_tower::{MemcachedServer, SharedTier};
+use kasoku_testkit::servers::Store;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use support::stores::{memcached, redis, tier};
 use support::{Site, counter, eventually, page, timed_builder};
 use tokio::sync::Semaphore;
 
 const TTL: Duration = Duration::from_secs(3600);
-
-fn memcached() -> Store {
-    Store::Memcached(Memcached::start("1m"))
-}
-
-fn redis() -> Store {
-    Store::Redis(Redis::start(Vec::new()))
-}
-
-/// The tier in this server, with a timeout that the server needs only if it hangs.
-fn tier(store: &Store) -> SharedTier {
-    let address = store.address().unwrap();
-    let tier = match store {
-        Store::Memcached(_) => SharedTier::memcached([MemcachedServer::new(address.ip().to_string(), address.port())]),
-        Store::Redis(_) => SharedTier::redis([format!("redis://{address}")]),
-    };
-    tier.timeout(Duration::from_secs(2))
-}
 
 fn builder() -> Builder<usize> {
     DataCache::builder(1 << 20, |_| 0)
@@ -481,6 +463,27 @@ async fn an_item_that_is_not_what_was_asked_for_is_a_miss() {
     let with_secret = sharing(&store).shared(tier(&store).secret(SECRET)).open().unwrap();
     let key = shared_key(&a, &store, 3).await;
     assert_eq!(load(&with_secret, &key, 2).await, 2, "a checksum where an HMAC has to be");
+}
+
+/// The process that has written the item has a clock that is ahead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_from_there_is_fresh_for_no_longer_than_the_call_says() {
+    let store = memcached();
+    let (a, b) = (sharing(&store).open().unwrap(), sharing(&store).open().unwrap());
+    let tries = async || {
+        for _ in 0..TRIES {
+            let key = shared_key(&a, &store, 1).await;
+            let item = content(&store.get(&name_of(&key)).unwrap());
+            store.set(&name_of(&key), &sealed(item.replacen("Until: 1", "Until: 9", 1)));
+            let loaded = || async { Ok::<_, Infallible>(2) };
+            if b.load(&key, Duration::from_secs(2), loaded).await.unwrap() == 1 {
+                return key;
+            }
+        }
+        panic!("no value came from the server");
+    };
+    let key = tries().await;
+    eventually("it expires", async || b.get(&key).is_none()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,6 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use support::stores::{memcached, redis, tier};
 use support::{Asked, Got, Site, counter, eventually, page, request, timed_builder};
 use tokio::sync::Semaphore;
 
@@ -34,24 +35,6 @@ const SECRET: &[u8] = b"0123456789abcdef";
 
 /// The most pages that are tried until one comes from the servers.
 const TRIES: usize = 200;
-
-fn memcached() -> Store {
-    Store::Memcached(Memcached::start("1m"))
-}
-
-fn redis() -> Store {
-    Store::Redis(Redis::start(Vec::new()))
-}
-
-/// The tier in this server, with a timeout that the server needs only if it hangs.
-fn tier(store: &Store) -> SharedTier {
-    let address = store.address().unwrap();
-    let tier = match store {
-        Store::Memcached(_) => SharedTier::memcached([MemcachedServer::new(address.ip().to_string(), address.port())]),
-        Store::Redis(_) => SharedTier::redis([format!("redis://{address}")]),
-    };
-    tier.timeout(Duration::from_secs(2))
-}
 
 fn builder(store: &Store) -> CacheBuilder {
     timed_builder().shared(tier(store))

@@ -1,5 +1,7 @@
 //! A scripted application behind the layer, its visitors, and a clock that tests move.
 
+pub(crate) mod stores;
+
 use axum::body::Body;
 use axum::response::IntoResponse;
 use http::header::{CACHE_CONTROL, HeaderName};
