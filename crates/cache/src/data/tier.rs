@@ -53,6 +53,15 @@ struct Waiting {
     bytes: u64,
 }
 
+impl Waiting {
+    /// `None`: too much waits already.
+    fn begin(all: &Arc<AtomicU64>, bytes: u64) -> Option<Self> {
+        let before = all.fetch_add(bytes, Ordering::Relaxed);
+        let waiting = Self { all: all.clone(), bytes };
+        (before == 0 || before.saturating_add(bytes) <= WAITING_BYTES_MAX).then_some(waiting)
+    }
+}
+
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -83,15 +92,6 @@ impl<V> ValueTier<V> {
     pub(super) fn new(tier: &Arc<Tier>, codec: Codec<V>, version: &str) -> Self {
         let waiting_bytes = Arc::default();
         Self { accesses: SharedAccesses::new(tier), codec, version: encoded(version), waiting_bytes }
-    }
-}
-
-impl<V> ValueTier<V> {
-    /// `None`: too much waits already.
-    fn wait_to_be_written(&self, bytes: u64) -> Option<Waiting> {
-        let before = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let waiting = Waiting { all: self.waiting_bytes.clone(), bytes };
-        (before == 0 || before.saturating_add(bytes) <= WAITING_BYTES_MAX).then_some(waiting)
     }
 }
 
@@ -127,14 +127,10 @@ impl<V: Clone + Send + Sync + 'static> TierLoad<'_, V> {
             Some(value) => (self.tier.codec.encode)(value).map(Some),
             None => Some(None),
         };
-        let has_room =
-            |bytes: &Option<Bytes>| bytes.as_ref().is_none_or(|bytes| bytes.len() as u64 <= self.bytes_max());
-        let (Some(bytes), false) = (bytes.filter(has_room), ttl.is_zero()) else {
-            HeldLease::pass(lease);
-            add(&counters.shared_refused);
-            return;
-        };
-        let Some(waiting) = self.tier.wait_to_be_written(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)) else {
+        let length = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        let bytes = bytes.filter(|bytes| length(bytes) <= self.bytes_max() && !ttl.is_zero());
+        let waiting = bytes.and_then(|bytes| Some((Waiting::begin(&self.tier.waiting_bytes, length(&bytes))?, bytes)));
+        let Some((waiting, bytes)) = waiting else {
             HeldLease::pass(lease);
             add(&counters.shared_refused);
             return;
@@ -275,5 +271,23 @@ impl<V: Clone + Send + Sync + 'static, A: Answer<V>> Sought for SoughtValue<'_, 
 
     fn is_outdated(&self) -> bool {
         self.flight.is_outdated()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_to_be_written_is_bounded_in_bytes() {
+        let all = Arc::default();
+        let large = Waiting::begin(&all, 4 * WAITING_BYTES_MAX).expect("one value may always wait");
+        assert!(Waiting::begin(&all, 1).is_none());
+        drop(large);
+        let half = || Waiting::begin(&all, WAITING_BYTES_MAX / 2);
+        let halves = (half(), half());
+        assert!(halves.0.is_some() && halves.1.is_some() && half().is_none());
+        drop(halves);
+        assert_eq!(all.load(Ordering::Relaxed), 0, "a refused one does not count");
     }
 }
