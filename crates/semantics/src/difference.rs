@@ -1,25 +1,37 @@
-//! Compares an anonymous page with a visitor's page, to find out whether the page is the same for all visitors.
+//! Compares looks at a page, to find out whether the page is the same for all visitors.
 //!
-//! Where an operator grants a lifetime, Kasoku shares pages that never said that they may be shared. A page may be shared if it
-//! does not depend on the client, and a comparison shows that: Kasoku fetches the page once more as a test visitor, and compares
-//! the two byte by byte. A clock or a counter is listed as noise ([`Noise`]). Forms, `<meta>` and scripts are where tokens are:
-//! there nothing is noise, except, in a script, a value that the pattern names ([`PagePart`]).
+//! Where an operator grants a lifetime, Kasoku shares pages that never said that they may be shared. An anonymous fetch has no client's
+//! data. So two things can go wrong, and each has a check of its own:
 //!
-//! It compares bytes, and reads a page only as far as needed to know which part a byte is in.
+//! - The page has a value that a later request sends back, such as the token of a form. Such a value stands in a [`Place`], and each
+//!   page that is stored is read for its places.
+//! - The page depends on who asks. Two visitors look at it twice each, and [`compare`] finds what each of them gets twice and the other
+//!   never. Everything else that differs is time: clocks, counters, ids, rows that come and go.
 
+mod hashing;
 mod lines;
+mod looks;
+mod names;
+mod nested;
 mod noise;
+mod outline;
+mod places;
 mod regions;
-mod renderings;
+mod split;
+mod value_form;
 
+use crate::age::date_value;
 use crate::coding::media_type;
+use crate::time::Now;
 use kasoku_wire::ResponseHead;
 pub use lines::{DIFFERENCES_MAX, LINE_BYTES_MAX, line};
-use noise::Reduced;
-pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError, names_token};
+pub use looks::{FoundPlace, LooksVerdict, compare, compare_places};
+use memchr::memmem;
+pub use names::names_token;
+pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError};
+pub use outline::Outline;
+pub use places::Place;
 pub use regions::PagePart;
-use regions::regions;
-pub use renderings::{Fit, Rendering, TooManyLines};
 
 /// How a body is divided into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,18 +106,38 @@ pub struct Difference {
     pub visitors: String,
 }
 
-/// Where two bodies differ by more than noise; empty: nowhere.
-pub fn differences(anonymous: &[u8], visitors: &[u8], markup: Markup, noise: &[Noise]) -> Vec<Difference> {
-    if anonymous == visitors {
-        return Vec::new();
-    }
-    let [anonymous, visitors] = [anonymous, visitors].map(|body| Reduced::of(body, &regions(body, markup), noise));
-    if anonymous.bytes == visitors.bytes { Vec::new() } else { lines::differing(&anonymous, &visitors) }
+/// What an answer says that its comparison needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerFacts {
+    /// When it was made, in seconds since 1970.
+    pub now_s: u64,
+    /// The nonces of its own Content-Security-Policy (CSP Level 3 section 2.3.1), which only browsers check.
+    pub nonces: Vec<Vec<u8>>,
 }
 
-/// Whether a body has a part in which tokens may be: a form, a `<meta>`, a script.
-pub fn has_parts(body: &[u8], markup: Markup) -> bool {
-    regions(body, markup).iter().any(|region| region.part != PagePart::Page)
+/// The most nonces that are read of one answer.
+const NONCES_MAX: usize = 8;
+
+impl AnswerFacts {
+    /// Reads them.
+    pub fn of(head: &ResponseHead, body: &[u8], now: Now) -> Self {
+        let mut nonces = Vec::new();
+        for field in ["content-security-policy", "content-security-policy-report-only"] {
+            head.fields.all(field).for_each(|policy| add_nonces(policy, &mut nonces));
+        }
+        // A policy may stand in a `<meta>`.
+        add_nonces(body, &mut nonces);
+        Self { now_s: u64::try_from(date_value(head, now)).unwrap_or(0), nonces }
+    }
+}
+
+fn add_nonces(policy: &[u8], nonces: &mut Vec<Vec<u8>>) {
+    let mut rest = policy;
+    while let Some(at) = memmem::find(rest, b"'nonce-").filter(|_| nonces.len() < NONCES_MAX) {
+        rest = rest.get(at + b"'nonce-".len()..).unwrap_or_default();
+        let end = memchr::memchr(b'\'', rest).unwrap_or(rest.len());
+        nonces.push(rest.get(..end).unwrap_or_default().to_vec());
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! Noise is not compared. So a pattern that may match a token is refused ([`NoiseError::Token`]), and so is one that would match
 //! anything.
 
+use super::names::token_word;
 use super::regions::{PagePart, Region};
 use memchr::memmem;
 use std::fmt;
@@ -386,63 +387,6 @@ fn pieces(text: &str) -> Result<Vec<NoisePiece>, NoiseError> {
     Ok(pieces)
 }
 
-/// Parts of words that name a token, wherever in the word they stand.
-const TOKEN_PARTS: [&str; 9] =
-    ["token", "csrf", "xsrf", "nonce", "secret", "session", "signature", "passw", "credential"];
-
-/// Whole words that name a token.
-const TOKEN_WORDS: [&str; 22] = [
-    "auth",
-    "authenticity",
-    "authentication",
-    "authorization",
-    "cookie",
-    "cookies",
-    "hash",
-    "hmac",
-    "jwt",
-    "key",
-    "keys",
-    "apikey",
-    "otp",
-    "pass",
-    "pwd",
-    "sess",
-    "sessid",
-    "sid",
-    "sig",
-    "ticket",
-    "uid",
-    "login",
-];
-
-/// Whether a word of a text names a token: `X-CSRF-Token`.
-pub fn names_token(text: &str) -> bool {
-    token_word(text).is_some()
-}
-
-/// The first word of a text that names a token. `wgRequestId` is three words.
-fn token_word(text: &str) -> Option<String> {
-    let mut word = String::new();
-    let mut words = Vec::new();
-    let mut was_small = false;
-    for letter in text.chars() {
-        if !letter.is_alphanumeric() || (was_small && letter.is_uppercase()) {
-            words.push(std::mem::take(&mut word));
-        }
-        if letter.is_alphanumeric() {
-            word.extend(letter.to_lowercase());
-        }
-        was_small = letter.is_lowercase();
-    }
-    words.push(word);
-    // Where the case does not change, words run together: `PHPSESSID`.
-    let is_compound = |word: &str| ["sessid", "sessionid", "apikey", "accesskey"].iter().any(|end| word.ends_with(end));
-    words.into_iter().find(|word| {
-        TOKEN_PARTS.iter().any(|part| word.contains(part)) || TOKEN_WORDS.contains(&&**word) || is_compound(word)
-    })
-}
-
 /// A value that is noise, by its place in the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NoiseValue {
@@ -452,67 +396,31 @@ struct NoiseValue {
 }
 
 /// A page in which placeholders replace the values that are noise.
-pub(super) struct Reduced {
-    pub(super) bytes: Vec<u8>,
-    /// The parts of `bytes`.
-    pub(super) regions: Vec<Region>,
-}
-
-impl Reduced {
-    /// Reduces a page with these parts.
-    pub(super) fn of(body: &[u8], regions: &[Region], noise: &[Noise]) -> Self {
-        let mut found = Vec::new();
-        let (mut tries, mut start) = (TRIES_MAX, 0);
-        for region in regions {
-            let text = body.get(start..region.end).unwrap_or_default();
-            for pattern in noise.iter().filter(|pattern| pattern.counts_in(region.part)) {
-                pattern.find(text, start, &mut tries, &mut found);
-            }
-            start = region.end;
+pub(super) fn without_noise(body: &[u8], regions: &[Region], noise: &[Noise]) -> Vec<u8> {
+    let mut found = Vec::new();
+    let (mut tries, mut start) = (TRIES_MAX, 0);
+    for region in regions {
+        let text = body.get(start..region.end).unwrap_or_default();
+        for pattern in noise.iter().filter(|pattern| pattern.counts_in(region.part)) {
+            pattern.find(text, start, &mut tries, &mut found);
         }
-        found.sort_unstable_by_key(|value| (value.start, usize::MAX - value.end));
-        let mut reduced = Self { bytes: Vec::with_capacity(body.len()), regions: Vec::with_capacity(regions.len()) };
-        let (mut at, mut found) = (0, found.into_iter().peekable());
-        for region in regions {
-            while let Some(value) = found.next_if(|value| value.start < region.end) {
-                // The value overlaps with the one before it.
-                if value.start < at {
-                    continue;
-                }
-                reduced.bytes.extend_from_slice(body.get(at..value.start).unwrap_or_default());
-                reduced.bytes.push(b'{');
-                reduced.bytes.extend_from_slice(value.kind.name().as_bytes());
-                reduced.bytes.push(b'}');
-                at = value.end;
-            }
-            reduced.bytes.extend_from_slice(body.get(at..region.end).unwrap_or_default());
-            at = region.end;
-            reduced.regions.push(Region { end: reduced.bytes.len(), part: region.part });
+        start = region.end;
+    }
+    found.sort_unstable_by_key(|value| (value.start, usize::MAX - value.end));
+    let (mut reduced, mut at) = (Vec::with_capacity(body.len()), 0);
+    for value in found {
+        // The value overlaps with the one before it.
+        if value.start < at {
+            continue;
         }
-        reduced
+        reduced.extend_from_slice(body.get(at..value.start).unwrap_or_default());
+        reduced.push(b'{');
+        reduced.extend_from_slice(value.kind.name().as_bytes());
+        reduced.push(b'}');
+        at = value.end;
     }
-
-    /// The part of the page at the place `at`.
-    pub(super) fn part_at(&self, at: usize) -> PagePart {
-        let number = self.regions.partition_point(|region| region.end <= at);
-        self.regions.get(number).or(self.regions.last()).map_or(PagePart::Page, |region| region.part)
-    }
-
-    /// Whether all `bytes` bytes from `start` on are in parts of the kind `part`.
-    pub(super) fn is_all(&self, start: usize, bytes: usize, part: PagePart) -> bool {
-        let number = self.regions.partition_point(|region| region.end <= start);
-        let mut begin = start;
-        for region in self.regions.get(number..).unwrap_or_default() {
-            if begin >= start + bytes {
-                break;
-            }
-            if region.part != part {
-                return false;
-            }
-            begin = region.end;
-        }
-        true
-    }
+    reduced.extend_from_slice(body.get(at..).unwrap_or_default());
+    reduced
 }
 
 #[cfg(test)]

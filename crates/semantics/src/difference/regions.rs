@@ -5,10 +5,12 @@
 //! the rest of the page counts as a form ([`PagePart::Sealed`]). A page holds text that visitors have written, and no such text may
 //! end a form here that a browser continues.
 //!
-//! The reader makes one pass, and needs no memory beyond a list of where parts end.
+//! The reader makes one pass and hands each piece to a [`Pieces`]: [`regions`] lists where parts end, and an
+//! [`Outline`](super::Outline) takes what it compares.
 
 use super::Markup;
 use memchr::{memchr, memmem};
+use std::ops::Range;
 
 /// The part of a page to which a place belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,21 +43,77 @@ const RAW: [&[u8]; 6] = [b"style", b"title", b"xmp", b"iframe", b"noembed", b"no
 /// Elements that begin a part. Where one stands in text, the page can be read in two ways.
 const BEGINNERS: [&[u8]; 7] = [b"form", b"input", b"button", b"select", b"textarea", b"meta", b"script"];
 
-/// The parts of a body, in order and without gaps.
-pub(super) fn regions(body: &[u8], markup: Markup) -> Vec<Region> {
-    let reader = RegionReader { body, markup, at: 0, regions: Vec::new(), form: None, has_noscript: false };
-    match markup {
-        Markup::Html | Markup::Xml => reader.read(),
-        Markup::Script => vec![Region { end: body.len(), part: PagePart::Script }],
-        Markup::Text => vec![Region { end: body.len(), part: PagePart::Page }],
+/// A piece of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) part: PagePart,
+    pub(super) kind: PieceKind,
+    /// The form around it, which sends its fields in the URL (GET) or not.
+    pub(super) form: Option<FormMethod>,
+}
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PieceKind {
+    /// Text that a reader of the page sees.
+    Text,
+    /// A whole tag.
+    Tag,
+    /// A comment, or an instruction.
+    Comment,
+    /// The content of a script, or a body that is a script.
+    Script,
+    /// The content of a `<textarea>`, which a form sends.
+    FieldText,
+}
+
+/// How a form sends its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FormMethod {
+    /// In the URL.
+    Get,
+    /// In a request that may change something.
+    Post,
+}
+
+/// Takes the pieces of a body, in order and without gaps.
+pub(super) trait Pieces {
+    fn take(&mut self, piece: Piece);
+}
+
+impl Pieces for Vec<Region> {
+    fn take(&mut self, piece: Piece) {
+        match self.last_mut() {
+            Some(last) if last.part == piece.part => last.end = piece.end,
+            _ => self.push(Region { end: piece.end, part: piece.part }),
+        }
     }
 }
 
-struct RegionReader<'b> {
+/// The parts of a body, in order and without gaps.
+pub(super) fn regions(body: &[u8], markup: Markup) -> Vec<Region> {
+    let mut regions = Vec::new();
+    read(body, markup, &mut regions);
+    regions
+}
+
+/// Hands the pieces of a body to `pieces`.
+pub(super) fn read(body: &[u8], markup: Markup, pieces: &mut impl Pieces) {
+    let mut reader = Reader { body, markup, at: 0, pieces, form: None, has_noscript: false };
+    match markup {
+        Markup::Html | Markup::Xml => reader.read(),
+        Markup::Script => reader.go_to(body.len(), PagePart::Script, PieceKind::Script),
+        Markup::Text => reader.go_to(body.len(), PagePart::Page, PieceKind::Text),
+    }
+}
+
+struct Reader<'b, 'p, P> {
     body: &'b [u8],
     markup: Markup,
     at: usize,
-    regions: Vec<Region>,
+    pieces: &'p mut P,
     form: Option<OpenForm>,
     has_noscript: bool,
 }
@@ -64,6 +122,7 @@ struct RegionReader<'b> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct OpenForm {
     is_in_noscript: bool,
+    method: FormMethod,
 }
 
 /// The page can be read in several ways from here on.
@@ -87,17 +146,16 @@ impl HtmlTag<'_> {
     }
 }
 
-impl<'b> RegionReader<'b> {
-    fn read(mut self) -> Vec<Region> {
+impl<'b, P: Pieces> Reader<'b, '_, P> {
+    fn read(&mut self) {
         while let Some(open) = memchr(b'<', self.rest()).map(|offset| self.at + offset) {
-            self.go_to(open, self.usual());
+            self.go_to(open, self.usual(), PieceKind::Text);
             if let Err(Unsure) = self.markup_at(open) {
-                self.go_to(self.body.len(), PagePart::Sealed);
-                return self.regions;
+                self.go_to(self.body.len(), PagePart::Sealed, PieceKind::Text);
+                return;
             }
         }
-        self.go_to(self.body.len(), self.usual());
-        self.regions
+        self.go_to(self.body.len(), self.usual(), PieceKind::Text);
     }
 
     fn rest(&self) -> &'b [u8] {
@@ -109,14 +167,12 @@ impl<'b> RegionReader<'b> {
         if self.form.is_some() { PagePart::Form } else { PagePart::Page }
     }
 
-    /// Counts everything up to `end` as `part`.
-    fn go_to(&mut self, end: usize, part: PagePart) {
-        self.at = end;
-        match self.regions.last_mut() {
-            Some(last) if last.part == part => last.end = end,
-            Some(last) if last.end >= end => {}
-            None if end == 0 => {}
-            _ => self.regions.push(Region { end, part }),
+    /// Hands on everything up to `end` as one piece.
+    fn go_to(&mut self, end: usize, part: PagePart, kind: PieceKind) {
+        if end > self.at {
+            let form = self.form.map(|form| form.method);
+            self.pieces.take(Piece { start: self.at, end, part, kind, form });
+            self.at = end;
         }
     }
 
@@ -125,23 +181,23 @@ impl<'b> RegionReader<'b> {
         let rest = self.rest();
         if rest.starts_with(b"<!--") {
             let length = comment(rest)?;
-            self.go_to(open + length, self.usual());
+            self.go_to(open + length, self.usual(), PieceKind::Comment);
         } else if rest.starts_with(b"<![CDATA[") {
             // In a feed, CDATA holds text that readers take for HTML. In HTML, browsers read CDATA as text in one place and as a
             // comment in another.
             if self.markup == Markup::Html {
                 return Err(Unsure);
             }
-            self.go_to(open + b"<![CDATA[".len(), self.usual());
+            self.go_to(open + b"<![CDATA[".len(), self.usual(), PieceKind::Comment);
         } else if rest.starts_with(b"<!") || rest.starts_with(b"<?") || rest.starts_with(b"</") && !is_tag(rest) {
             let is_instruction = self.markup == Markup::Xml && rest.starts_with(b"<?");
             let end: &[u8] = if is_instruction { b"?>" } else { b">" };
             let length = memmem::find(rest, end).ok_or(Unsure)? + end.len();
-            self.go_to(open + length, self.usual());
+            self.go_to(open + length, self.usual(), PieceKind::Comment);
         } else if is_tag(rest) {
             self.tag_at(open)?;
         } else {
-            self.go_to(open + 1, self.usual());
+            self.go_to(open + 1, self.usual(), PieceKind::Text);
         }
         Ok(())
     }
@@ -149,7 +205,7 @@ impl<'b> RegionReader<'b> {
     fn tag_at(&mut self, open: usize) -> Result<(), Unsure> {
         let tag = tag(self.body, open).ok_or(Unsure)?;
         if tag.is_closing {
-            self.go_to(tag.end, self.usual());
+            self.go_to(tag.end, self.usual(), PieceKind::Tag);
             if tag.is(b"form") && self.form.is_some_and(|form| form.is_in_noscript || !self.has_noscript) {
                 self.form = None;
             } else if tag.is(b"noscript") {
@@ -160,15 +216,19 @@ impl<'b> RegionReader<'b> {
             return Ok(());
         }
         if tag.is(b"form") {
-            self.form = self.form.or(Some(OpenForm { is_in_noscript: self.has_noscript }));
-            self.go_to(tag.end, PagePart::Form);
+            let method = method(self.body.get(open..tag.end).unwrap_or_default());
+            self.form = self.form.or(Some(OpenForm { is_in_noscript: self.has_noscript, method }));
+            self.go_to(tag.end, PagePart::Form, PieceKind::Tag);
         } else if tag.is_any(&FIELDS) {
-            self.go_to(tag.end, PagePart::Form);
+            self.go_to(tag.end, PagePart::Form, PieceKind::Tag);
         } else if tag.is(b"meta") {
-            self.go_to(tag.end, if self.form.is_some() { PagePart::Form } else { PagePart::Meta });
+            let part = if self.form.is_some() { PagePart::Form } else { PagePart::Meta };
+            self.go_to(tag.end, part, PieceKind::Tag);
         } else if tag.is(b"textarea") {
-            let end = closing(self.body, tag.end, tag.name).ok_or(Unsure)?;
-            self.go_to(end, PagePart::Form);
+            let (text, end) = closing(self.body, tag.end, tag.name).ok_or(Unsure)?;
+            self.go_to(tag.end, PagePart::Form, PieceKind::Tag);
+            self.go_to(text, PagePart::Form, PieceKind::FieldText);
+            self.go_to(end, PagePart::Form, PieceKind::Tag);
         } else if tag.is(b"script") {
             self.script(&tag)?;
         } else if tag.is_any(&RAW) {
@@ -177,7 +237,7 @@ impl<'b> RegionReader<'b> {
             return Err(Unsure);
         } else {
             self.has_noscript |= tag.is(b"noscript");
-            self.go_to(tag.end, self.usual());
+            self.go_to(tag.end, self.usual(), PieceKind::Tag);
         }
         Ok(())
     }
@@ -189,18 +249,20 @@ impl<'b> RegionReader<'b> {
             if self.markup == Markup::Html {
                 return Err(Unsure);
             }
-            self.go_to(tag.end, part);
+            self.go_to(tag.end, part, PieceKind::Tag);
             return Ok(());
         }
-        let end = closing(self.body, tag.end, b"script").ok_or(Unsure)?;
-        let content = self.body.get(tag.end..end).unwrap_or_default();
+        let (text, end) = closing(self.body, tag.end, b"script").ok_or(Unsure)?;
+        let content = self.body.get(tag.end..text).unwrap_or_default();
         // Behind `<!-- <script`, the next `</script>` does not end the script.
         if let Some(comment) = memmem::find(content, b"<!--")
             && has_element(content.get(comment..).unwrap_or_default(), &[b"script"])
         {
             return Err(Unsure);
         }
-        self.go_to(end, part);
+        self.go_to(tag.end, part, PieceKind::Tag);
+        self.go_to(text, part, PieceKind::Script);
+        self.go_to(end, part, PieceKind::Tag);
         Ok(())
     }
 
@@ -208,14 +270,16 @@ impl<'b> RegionReader<'b> {
     /// read elements.
     fn raw(&mut self, tag: &HtmlTag<'_>) -> Result<(), Unsure> {
         if tag.closes_itself && self.markup == Markup::Xml {
-            self.go_to(tag.end, self.usual());
+            self.go_to(tag.end, self.usual(), PieceKind::Tag);
             return Ok(());
         }
-        let end = closing(self.body, tag.end, tag.name).ok_or(Unsure)?;
-        if has_element(self.body.get(tag.end..end).unwrap_or_default(), &BEGINNERS) {
+        let (text, end) = closing(self.body, tag.end, tag.name).ok_or(Unsure)?;
+        if has_element(self.body.get(tag.end..text).unwrap_or_default(), &BEGINNERS) {
             return Err(Unsure);
         }
-        self.go_to(end, self.usual());
+        self.go_to(tag.end, self.usual(), PieceKind::Tag);
+        self.go_to(text, self.usual(), PieceKind::Text);
+        self.go_to(end, self.usual(), PieceKind::Tag);
         Ok(())
     }
 }
@@ -254,10 +318,7 @@ fn is_space(byte: u8) -> bool {
 fn tag(body: &[u8], open: usize) -> Option<HtmlTag<'_>> {
     let is_closing = body.get(open + 1) == Some(&b'/');
     let start = open + 1 + usize::from(is_closing);
-    let end_of = |from: usize, is_end: &dyn Fn(u8) -> bool| {
-        body.get(from..)?.iter().position(|byte| is_end(*byte)).map(|offset| from + offset)
-    };
-    let mut at = end_of(start, &|byte| is_space(byte) || matches!(byte, b'/' | b'>'))?;
+    let mut at = end_of_name(body, start)?;
     let name = body.get(start..at)?;
     let mut was_slash = false;
     loop {
@@ -267,24 +328,83 @@ fn tag(body: &[u8], open: usize) -> Option<HtmlTag<'_>> {
             byte if is_space(byte) => at += 1,
             _ => {
                 was_slash = false;
-                // The name of an attribute may begin with `=`.
-                at = end_of(at + 1, &|byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='))?;
-                let equals = end_of(at, &|byte| !is_space(byte))?;
-                if body.get(equals) != Some(&b'=') {
-                    continue;
-                }
-                let value = end_of(equals + 1, &|byte| !is_space(byte))?;
-                at = match *body.get(value)? {
-                    quote @ (b'"' | b'\'') => end_of(value + 1, &|byte| byte == quote)? + 1,
-                    _ => end_of(value, &|byte| is_space(byte) || byte == b'>')?,
-                };
+                at = attribute(body, at)?.end;
             }
         }
     }
 }
 
-/// Where the text element `name` ends, its closing tag included. `from` is the end of its opening tag.
-fn closing(body: &[u8], from: usize, name: &[u8]) -> Option<usize> {
+/// An attribute of a tag, by its places in the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Attribute {
+    pub(super) name: Range<usize>,
+    /// The value without its quotes.
+    pub(super) value: Range<usize>,
+    /// Where the attribute ends, with its quotes.
+    end: usize,
+}
+
+/// Reads the attribute whose name begins at `start`.
+fn attribute(body: &[u8], start: usize) -> Option<Attribute> {
+    let first_at = |from: usize, is_it: &dyn Fn(u8) -> bool| {
+        body.get(from..)?.iter().position(|byte| is_it(*byte)).map(|offset| from + offset)
+    };
+    // The name of an attribute may begin with `=`.
+    let name_end = first_at(start + 1, &|byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='))?;
+    let equals = first_at(name_end, &|byte| !is_space(byte))?;
+    if body.get(equals) != Some(&b'=') {
+        return Some(Attribute { name: start..name_end, value: name_end..name_end, end: name_end });
+    }
+    let value = first_at(equals + 1, &|byte| !is_space(byte))?;
+    let (value, end) = match *body.get(value)? {
+        quote @ (b'"' | b'\'') => {
+            let end = value + 1 + memchr(quote, body.get(value + 1..)?)?;
+            (value + 1..end, end + 1)
+        }
+        _ => {
+            let end = first_at(value, &|byte| is_space(byte) || byte == b'>')?;
+            (value..end, end)
+        }
+    };
+    Some(Attribute { name: start..name_end, value, end })
+}
+
+fn end_of_name(body: &[u8], start: usize) -> Option<usize> {
+    let is_end = |byte: &u8| is_space(*byte) || matches!(byte, b'/' | b'>');
+    body.get(start..)?.iter().position(is_end).map(|offset| start + offset)
+}
+
+/// The name of the tag that begins at `open`, and its attributes. Empty for a closing tag.
+pub(super) fn attributes(body: &[u8], open: usize) -> (&[u8], impl Iterator<Item = Attribute> + '_) {
+    let name_end = end_of_name(body, open + 1).unwrap_or(body.len());
+    let mut at = name_end;
+    let all = std::iter::from_fn(move || {
+        loop {
+            match *body.get(at)? {
+                b'>' => return None,
+                byte if byte == b'/' || is_space(byte) => at += 1,
+                _ => {
+                    let found = attribute(body, at)?;
+                    at = found.end;
+                    return Some(found);
+                }
+            }
+        }
+    });
+    (body.get(open + 1..name_end).unwrap_or_default(), all)
+}
+
+/// How the form sends its fields whose tag this is.
+fn method(tag: &[u8]) -> FormMethod {
+    let text = |place: Range<usize>| tag.get(place).unwrap_or_default();
+    let mut all = attributes(tag, 0).1;
+    let own = all.find(|one| text(one.name.clone()).eq_ignore_ascii_case(b"method"));
+    let is_other = own.is_some_and(|own| !text(own.value).trim_ascii().eq_ignore_ascii_case(b"get"));
+    if is_other { FormMethod::Post } else { FormMethod::Get }
+}
+
+/// Where the content of the text element `name` ends, and where its closing tag does. `from` is the end of its opening tag.
+fn closing(body: &[u8], from: usize, name: &[u8]) -> Option<(usize, usize)> {
     let mut at = from;
     loop {
         at += memmem::find(body.get(at..)?, b"</")?;
@@ -292,7 +412,7 @@ fn closing(body: &[u8], from: usize, name: &[u8]) -> Option<usize> {
         let is_it = behind.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
         let ends = behind.get(name.len()).is_some_and(|byte| is_space(*byte) || matches!(byte, b'/' | b'>'));
         if is_it && ends {
-            return tag(body, at).map(|tag| tag.end);
+            return tag(body, at).map(|tag| (at, tag.end));
         }
         at += 2;
     }
