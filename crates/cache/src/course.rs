@@ -210,9 +210,12 @@ impl Course {
                 let status = CacheStatus { fwd: None, detail: Some(why), ..CacheStatus::forwarded(reason) };
                 Outcome::Failed(why, status)
             }
-            Lookup::Pass(reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::EndlessStream)) => {
-                Outcome::PassAsVisitor(reason)
-            }
+            Lookup::Pass(
+                reason @ (Reason::PageTextMissing
+                | Reason::PersonalPage
+                | Reason::EndlessStream
+                | Reason::LeakGuardToken),
+            ) => Outcome::PassAsVisitor(reason),
             Lookup::Pass(reason) => Outcome::Pass(reason),
             Lookup::Unavailable(reason) => {
                 Outcome::Unavailable(reason, CacheStatus { fwd: None, ..CacheStatus::forwarded(reason) })
@@ -276,6 +279,7 @@ impl Course {
                 | Reason::PersonalPage
                 | Reason::EndlessStream
                 | Reason::LeakGuard
+                | Reason::LeakGuardToken
                 | Reason::LeakGuardPending),
             )) => Outcome::PassAsVisitor(why),
             Some(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | None => {

@@ -60,14 +60,17 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
             "the answer to an anonymous request lacks the text of `page-text`, so the application answers each visitor itself; if that answer is a page to be shared, list a text of it in `page-text`"
         }
         Reason::PageUnchecked => {
-            "Kasoku can search and compare only pages that are shorter than 1 MiB and not compressed by the application"
+            "Kasoku can search and compare only pages that are shorter than 8 MiB and not compressed by the application"
         }
         Reason::LeakGuard => {
-            "take out of the page what differs, or list it in `guard-noise` if it is a clock or a counter; a token in a form, a meta or a script is never noise: a page with a token has to pass"
+            "the page depends on who asks: if by language or device, set `key-languages` or `key-device`; otherwise take out of the page what differs"
+        }
+        Reason::LeakGuardToken => {
+            "a page with a token has to pass; let a script fetch the token when the form is used, or put the form on a page of its own"
         }
         Reason::PersonalPage => "the page has a text of `private-text`, so it is made for one visitor",
         Reason::LeakGuardPending => {
-            "the leak guard first compares one page of the URL pattern with a test visitor's; if they are the same, the next pages are shared"
+            "the leak guard first looks at one page of the URL pattern as two visitors; if the page is the same for both, the next requests are hits"
         }
         Reason::EndlessStream => "each client needs a stream of its own, which begins and ends with its request",
         Reason::Outage => "the application is out of order",

@@ -54,6 +54,7 @@ impl Fwd {
             | Reason::PersonalPage
             | Reason::EndlessStream
             | Reason::LeakGuard
+            | Reason::LeakGuardToken
             | Reason::LeakGuardPending
             | Reason::PassSession
             | Reason::PassCredentialInUrl

@@ -76,6 +76,11 @@ pub fn is_named_file(target: &str, response: &ResponseHead) -> bool {
     kind(target).is_some() && !is_deceptive(target, response)
 }
 
+/// Whether a path names a file, such as a picture or a style sheet.
+pub fn names_file(target: &str) -> bool {
+    kind(target).is_some()
+}
+
 /// The kind of file that a path names, whether its dot is written `.` or `%2e`.
 fn kind(target: &str) -> Option<&'static FileType> {
     let path = target.split_once('?').map_or(target, |(path, _)| path).to_ascii_lowercase();

@@ -167,7 +167,7 @@ impl Because {
             Self::Reason(Reason::PassTagValue) => "tags",
             Self::Reason(Reason::PageTextMissing | Reason::PageUnchecked) => "page-text",
             Self::Reason(Reason::PersonalPage) => "private-text",
-            Self::Reason(Reason::LeakGuard | Reason::LeakGuardPending) => "guard",
+            Self::Reason(Reason::LeakGuard | Reason::LeakGuardToken | Reason::LeakGuardPending) => "guard",
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Reason(Reason::RefusedUrl) => "refuse-urls",
             Self::Ground(Ground::EndsSession) => "session.logout",

@@ -86,7 +86,7 @@ mod testing;
 
 pub use age::{corrected_initial_age, current_age};
 pub use cache_status::{CacheStatus, Fwd};
-pub use deception::is_named_file;
+pub use deception::{is_named_file, names_file};
 pub use freshness::{Freshness, LifetimeSource, freshness};
 pub use hop_by_hop::strip_hop_by_hop;
 pub use invalidation::{invalidated_uris, invalidates};

@@ -28,6 +28,7 @@ use kasoku_cache::{FillWriter, Joined};
 use kasoku_origin::Interim;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
+use kasoku_visitors::leak_guard::ComparisonTicket;
 use kasoku_wire::ResponseHead;
 pub(crate) use pass::pass;
 use std::rc::Rc;
@@ -96,7 +97,11 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
         // The answer to an anonymous request need not be the answer for this visitor.
         FirstClientEvent::Private(
             response,
-            reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::LeakGuard),
+            reason @ (Reason::PageTextMissing
+            | Reason::PersonalPage
+            | Reason::LeakGuard
+            | Reason::LeakGuardToken
+            | Reason::LeakGuardPending),
         ) => {
             drop(response);
             retry_as_visitor(exchange, routed, reason).await
@@ -118,6 +123,7 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
             }
             Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { detail: Some(reason), ..status })
         }
+        FirstClientEvent::Unverified => retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await,
         FirstClientEvent::Failed(error) => failed(&error, status),
     }
 }
@@ -142,12 +148,32 @@ fn is_whole_for_a_part(exchange: &Exchange, response: &Response) -> bool {
     is_whole_file && exchange.request.head.fields.contains("range")
 }
 
+/// Begins a fill that compares the first page of a URL pattern, and passes: the client gets the answer to its own request.
+pub(crate) async fn pass_beside(
+    exchange: &Exchange,
+    routed: &Routed,
+    writer: FillWriter,
+    ticket: ComparisonTicket,
+) -> Answer {
+    background_task(exchange, routed, writer, |task| task.comparing(ticket));
+    retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await
+}
+
 /// Begins a fill in the background: it refreshes a stale response, or sends a probe for all requests that wait for it.
 pub(crate) fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter) {
+    background_task(exchange, routed, writer, |task| task);
+}
+
+fn background_task(
+    exchange: &Exchange,
+    routed: &Routed,
+    writer: FillWriter,
+    change: impl FnOnce(FillTask) -> FillTask,
+) {
     let (events, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
     let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
     let fetch_context = FetchContext::new(exchange, routed, Audience::Background, time);
-    let task = FillTask::new(exchange, routed, fetch_context, interim);
+    let task = change(FillTask::new(exchange, routed, fetch_context, interim));
     task.spawn(exchange, writer, events);
 }

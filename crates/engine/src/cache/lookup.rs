@@ -13,10 +13,11 @@ use crate::exchange::answer::Answer;
 use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::route::Routed;
+use crate::visitors::leak_guard::{self, FillStep, Waited};
 use kasoku_cache::course::{LostBodies, Outcome, Recalling, Step, Waiting};
 use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::shared::SharedHit;
-use kasoku_cache::{Joined, SharedRequest};
+use kasoku_cache::{FillWriter, Joined, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::PatternVerdict;
@@ -47,15 +48,15 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     {
         return Answer::hit(entry, reason, now);
     }
-    // See `carry_out`.
-    let is_pending = matches!(of_guard, Some(PatternVerdict::Pending));
+    // While the pattern is compared, the fill that compares it asks the shared tier.
+    let is_pending = matches!(of_guard, Some(PatternVerdict::Pending(_)));
     if !is_pending && let Some(answer) = hit_in_the_shared_tier(exchange, routed).await {
         return answer;
     }
     let request = routed.shared(&exchange.request.head, &exchange.peer);
     let (mut has_changed, mut lost) = (false, LostBodies::default());
     let missed = loop {
-        let (entry, status) = match find(exchange, routed, &request, has_changed).await {
+        let (entry, status) = match find(exchange, routed, &request, has_changed, false).await {
             Answer::Stored(entry, status) => (entry, status),
             answer => return answer,
         };
@@ -110,7 +111,14 @@ fn pattern_verdict(exchange: &Exchange, routed: &Routed) -> Option<PatternVerdic
 }
 
 /// Finds the answer by what is stored and what is being filled. `has_changed`: a stored response was dropped, since its file has changed.
-async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has_changed: bool) -> Answer {
+/// `has_waited`: the request has waited for the leak guard.
+async fn find(
+    exchange: &Exchange,
+    routed: &Routed,
+    request: &SharedRequest,
+    has_changed: bool,
+    has_waited: bool,
+) -> Answer {
     let worker = &exchange.worker;
     let mut step = worker.cache.first_step(request, has_changed.then_some(Reason::SendfileChanged), worker.now());
     loop {
@@ -120,9 +128,48 @@ async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has
                 fetch::in_the_background(exchange, routed, writer);
                 *then
             }
-            Step::Wait(waiting) => wait(exchange, *waiting).await,
+            Step::Wait(waiting) => match pattern_verdict(exchange, routed) {
+                // The fill compares its page.
+                Some(PatternVerdict::Pending(pending)) => {
+                    if let Waited::Passes(_permit) = leak_guard::wait_for_verdict(worker, &pending).await {
+                        return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await;
+                    }
+                    wait(exchange, *waiting).await
+                }
+                _ => wait(exchange, *waiting).await,
+            },
+            Step::Decided(Outcome::Fill(writer, miss) | Outcome::Alone(writer, miss)) => {
+                return fill(exchange, routed, request, (writer, miss), has_waited).await;
+            }
             Step::Decided(outcome) => return carry_out(exchange, routed, request, outcome).await,
         };
+    }
+}
+
+/// Begins a fill, as the leak guard lets it: it may compare the first page of a URL pattern, or the comparison may go on for another.
+async fn fill(
+    exchange: &Exchange,
+    routed: &Routed,
+    request: &SharedRequest,
+    (writer, miss): (FillWriter, Reason),
+    has_waited: bool,
+) -> Answer {
+    let worker = &exchange.worker;
+    match leak_guard::before_fill(worker, routed, &exchange.request.head) {
+        FillStep::Fill => fetch::fill(exchange, routed, writer, miss).await,
+        FillStep::Beside(ticket) => fetch::pass_beside(exchange, routed, writer, ticket).await,
+        FillStep::Pass => {
+            writer.release(Reason::LeakGuardPending);
+            fetch::retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await
+        }
+        FillStep::Wait(pending) => {
+            writer.release(Reason::LeakGuardPending);
+            let waited = leak_guard::wait_for_verdict(worker, &pending).await;
+            if matches!(waited, Waited::Decided) && !has_waited {
+                return Box::pin(find(exchange, routed, request, false, true)).await;
+            }
+            fetch::retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await
+        }
     }
 }
 
@@ -151,11 +198,6 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
     match outcome {
         Outcome::Stored(entry, status) => Answer::Stored(entry, status),
         Outcome::Filling(meta, reader, status) => Answer::Filling(meta, reader, status),
-        // The leak guard compares another page of this URL pattern: only requests for that page wait for the result.
-        Outcome::Fill(writer, _) if matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Pending)) => {
-            writer.release(Reason::LeakGuardPending);
-            fetch::retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await
-        }
         Outcome::Fill(writer, miss) | Outcome::Alone(writer, miss) => fetch::fill(exchange, routed, writer, miss).await,
         Outcome::AloneIfRoom(why, status) => match exchange.worker.enter_uncollapsed() {
             Some(_place) => alone(exchange, routed, request, Reason::HitForMiss).await,

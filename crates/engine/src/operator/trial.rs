@@ -17,9 +17,8 @@ use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::suggestion::Suggestion;
-use kasoku_visitors::leak_guard::{
-    Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, plain, says_nothing,
-};
+use kasoku_semantics::time::Now;
+use kasoku_visitors::leak_guard::{Comparison, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, plain, says_nothing};
 use kasoku_wire::RequestHead;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -64,12 +63,14 @@ async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> 
     if let Some(reason) = refusal(&route, &request, &page) {
         return TrialOutcome::Refused(changes, reason);
     }
-    let subject =
-        Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri: routed.key.uri(), request: &request };
-    match check(subject, page, false).await {
-        ComparisonResult::Same { .. } => TrialOutcome::Same(changes),
-        ComparisonResult::Differs(report) => TrialOutcome::Differs(changes, report.differences),
-        ComparisonResult::Unknown => TrialOutcome::Unknown,
+    let (uri, pattern) = (routed.key.uri(), handle.guard().next_visitor());
+    let subject = Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri, request: &request, pattern };
+    let Some(found) = check(subject, page, false).await else { return TrialOutcome::Unknown };
+    let tokens = found.places.into_iter().filter_map(|place| place.difference);
+    let differences: Vec<Difference> = found.report.differences.into_iter().chain(tokens).collect();
+    match differences.is_empty() {
+        true => TrialOutcome::Same(changes),
+        false => TrialOutcome::Differs(changes, differences),
     }
 }
 
@@ -112,6 +113,10 @@ impl Fetcher for IsolatedFetcher<'_> {
 
     fn next_visitor(&self) -> u64 {
         self.handle.guard().next_visitor()
+    }
+
+    fn now(&self) -> Now {
+        self.handle.now()
     }
 }
 

@@ -80,20 +80,20 @@ pub(super) enum Value {
 
 impl<'b> Outline<'b> {
     /// Reads an answer in full.
-    pub fn of(head: &ResponseHead, body: &'b [u8], facts: &AnswerFacts, noise: &[Noise]) -> Self {
-        Self::read(head, body, facts, noise, true)
+    pub fn of(head: &ResponseHead, body: impl Into<Cow<'b, [u8]>>, facts: &AnswerFacts, noise: &[Noise]) -> Self {
+        Self::read(head, body.into(), facts, noise, true)
     }
 
     /// Reads an answer for its places alone.
     pub fn places(head: &ResponseHead, body: &'b [u8], facts: &AnswerFacts, noise: &[Noise]) -> Vec<Place> {
-        Self::read(head, body, facts, noise, false).places
+        Self::read(head, body.into(), facts, noise, false).places
     }
 
-    fn read(head: &ResponseHead, body: &'b [u8], facts: &AnswerFacts, noise: &[Noise], with_units: bool) -> Self {
+    fn read(head: &ResponseHead, body: Cow<'b, [u8]>, facts: &AnswerFacts, noise: &[Noise], with_units: bool) -> Self {
         let markup = Markup::of(head);
         let text = match markup {
-            Some(markup) if !noise.is_empty() => without_noise(body, &regions(body, markup), noise).into(),
-            _ => Cow::Borrowed(body),
+            Some(markup) if !noise.is_empty() => without_noise(&body, &regions(&body, markup), noise).into(),
+            _ => body,
         };
         let head = compared_lines(head);
         let mut reader = OutlineReader {

@@ -1,24 +1,17 @@
-//! Fetches a page anonymously and as made-up visitors, and compares the results.
+//! Looks at a page as two visitors and compares what they get.
 //!
-//! | fetch | as | outcome |
+//! | look | as | with |
 //! |---|---|---|
-//! | 1 | anonymous | by the fill |
-//! | 2 | a made-up visitor | equals 1: the page is the same for all visitors |
-//! | 3 | anonymous | equals 2: the page changed between 1 and 2 |
-//! | 4 | that visitor, from a nearby address | equals 1 or 3: the page changed again |
-//! | 5, 6 | that visitor, at a third address; anonymous | any visitor's page equals any anonymous one: all visitors get several forms |
-//! | 7 | the account of `guard-cookie`, if its request would not pass | differs from the anonymous page: members get the guests' page |
+//! | A1 | anonymous: the fetch that fills the cache | |
+//! | B1 | a made-up visitor, the opposite of A | |
+//! | A2 | A again | the cookies that A1 was given |
+//! | B2 | B again, where three looks leave something open | the cookies that B1 was given |
 //!
-//! If none is equal, the page differs by visitor. Fetches 5 and 6 are for rows that a database sorts by equal values: their order,
-//! and which of them appear in a cut list, depend on the database connection. If no two pages are equal, a visitor's page may still
-//! have only lines that come and go in anonymous pages ([`Rendering`], with up to twelve further anonymous fetches). Then the
-//! difference does not come from the visitor.
+//! [`kasoku_semantics::difference`] says what the looks mean. Where the account of `guard-cookie` would not pass, its page is compared
+//! with the anonymous one in the same way.
 //!
-//! A page that changes with each fetch (a clock, a counter, a token) counts as one that differs by visitor unless the changing part
-//! is listed as noise. A failed fetch, or an error of the server, says nothing.
-//!
-//! All of these pages are in memory until the comparison has ended. While two pages are compared, so are their copies without
-//! noise. Both are charged to the memory budget. If it has no room, the comparison has no result, as after a failed fetch.
+//! All pages are in memory until the comparison has ended, and so is what is read of them. Both are charged to the memory budget. If it
+//! has no room, the comparison has no result, as after a failed fetch.
 
 use crate::RouteRules;
 use crate::anonymous_cookies;
@@ -32,26 +25,25 @@ use kasoku_cache::HeldCharge;
 use kasoku_options::FreshLink;
 use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::{
-    Difference, DifferencePlace, Fit, Markup, Rendering, TooManyLines, differences, line, names_token,
+    AnswerFacts, Difference, DifferencePlace, FoundPlace, LooksVerdict, Outline, Place, compare, compare_places, line,
 };
-use kasoku_semantics::directives::is_made_public;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::is_named_file;
 use kasoku_semantics::links;
 use kasoku_semantics::query::path_and_query;
+use kasoku_semantics::set_cookies::{cookies_after, dropped, sets_cookie};
 use kasoku_semantics::time::Now;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use memchr::memmem;
 use std::borrow::Cow;
-use std::hash::RandomState;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// The longest time for one fetch.
-pub const FETCH_MAX: Duration = Duration::from_secs(10);
+pub const FETCH_MAX: Duration = Duration::from_secs(60);
 
-/// Response fields that must not differ, besides those whose names say that they hold a token.
-const COMPARED: [&str; 5] = ["content-type", "content-language", "content-encoding", "content-disposition", "location"];
+/// The memory that reading a page takes at most, as a multiple of the page.
+const OUTLINE_PER_PAGE: u64 = 3;
 
 /// Fetches pages for comparison alone, not for a client.
 #[allow(async_fn_in_trait, reason = "pages are fetched and compared in one task of one worker")]
@@ -60,26 +52,10 @@ pub trait Fetcher {
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage>;
     /// A new account for what the comparison holds in memory besides its pages.
     fn hold(&self) -> HeldCharge;
-    /// A number for the next made-up visitor.
+    /// A number for the address of the next made-up visitor.
     fn next_visitor(&self) -> u64;
-}
-
-/// How the page is fetched after the first anonymous fetch.
-const ORDER: [RequestedAs; 5] =
-    [RequestedAs::Visitor, RequestedAs::Anonymous, RequestedAs::Visitor, RequestedAs::Visitor, RequestedAs::Anonymous];
-
-/// Copies of a page that are in memory while it is compared: one without the links that are made for each visitor, one without
-/// noise, and the positions of its parts.
-const COPIES: u64 = 3;
-
-/// The most further anonymous fetches, while a visitor's page may be a form that no anonymous fetch has shown. If a page shows ten
-/// consecutive rows of forty, four fetches leave 10 % of the pages unseen, eight 2 %, and twelve 0.5 %.
-const FURTHER_MAX: usize = 12;
-
-#[derive(Clone, Copy)]
-enum RequestedAs {
-    Visitor,
-    Anonymous,
+    /// The present time.
+    fn now(&self) -> Now;
 }
 
 /// The page that is compared, and how it is fetched.
@@ -92,6 +68,8 @@ pub struct Comparison<'s, F> {
     pub uri: &'s str,
     /// The anonymous request.
     pub request: &'s RequestHead,
+    /// Makes the visitor of one pattern the same each time.
+    pub pattern: u64,
 }
 
 /// An answer, read to its end.
@@ -110,35 +88,60 @@ impl FetchedPage {
     }
 }
 
-/// The result of a comparison.
-pub enum ComparisonResult {
-    /// The page is the same for all visitors.
-    Same {
-        /// The account of `guard-cookie` is not logged in any more.
-        account_is_logged_out: bool,
-    },
-    /// It differs by visitor.
-    Differs(DifferenceReport),
-    /// A fetch failed, or memory was full.
-    Unknown,
+/// What a comparison has found.
+#[derive(Debug, Default)]
+pub struct ComparisonResult {
+    /// What depends on who asks. No differences: nothing.
+    pub report: DifferenceReport,
+    /// What that is, by hashes: a second comparison finds one of these again, unless it was chance.
+    pub things: Vec<u64>,
+    /// The places of the page.
+    pub places: Vec<FoundPlace>,
+    /// The account of `guard-cookie` is not logged in any more.
+    pub account_is_logged_out: bool,
 }
 
-/// Compares the anonymous page with the pages of visitors. `is_first`: the pattern has not been compared before.
-pub async fn check<F: Fetcher>(subject: Comparison<'_, F>, anonymous: FetchedPage, is_first: bool) -> ComparisonResult {
-    let request = plain(subject.request);
-    let checking = Comparison { request: &request, ..subject };
-    match checking.as_visitors(anonymous).await {
-        Some(Ok(anonymous)) => match checking.as_account(anonymous, is_first).await {
-            Some(found) => found,
-            None => ComparisonResult::Unknown,
-        },
-        Some(Err(differences)) => ComparisonResult::Differs(DifferenceReport { is_of_account: false, differences }),
-        None => ComparisonResult::Unknown,
+impl ComparisonResult {
+    /// Whether the page depends on who asks. `suspects`: what the comparison before has found, if there was one.
+    pub fn finds_again(&self, suspects: &[u64]) -> bool {
+        self.report.is_of_account || self.things.iter().any(|thing| suspects.contains(thing))
     }
 }
 
-/// Whether a response that may be stored must be compared first: it is text, and the application has not itself said that it may be
-/// shared. `is_file`: Kasoku read the body from a file itself.
+/// Compares an anonymous page with other looks at it. `is_first`: the pattern has not been compared before. `None`: a fetch failed, or
+/// memory was full.
+pub async fn check<F: Fetcher>(
+    subject: Comparison<'_, F>,
+    anonymous: FetchedPage,
+    is_first: bool,
+) -> Option<ComparisonResult> {
+    let request = plain(subject.request);
+    Comparison { request: &request, ..subject }.looks(anonymous, is_first).await
+}
+
+/// Compares certain places of an anonymous page with one more look.
+pub async fn check_places<F: Fetcher>(
+    subject: Comparison<'_, F>,
+    anonymous: FetchedPage,
+    unknown: &[u64],
+) -> Option<Vec<FoundPlace>> {
+    let request = plain(subject.request);
+    let subject = Comparison { request: &request, ..subject };
+    let visitor = subject.visitor(&anonymous);
+    let other = subject.look(&visitor.request_as_visitor(&request), Some(&visitor), &anonymous).await?;
+    let mut charge = subject.fetcher.hold();
+    let (one, other) = (subject.outline(&anonymous, &mut charge)?, subject.outline(&other, &mut charge)?);
+    Some(compare_places(&one, &other, |key| unknown.contains(&key)))
+}
+
+/// The places of a page.
+pub fn places_of(route: RouteRules<'_>, uri: &str, head: &ResponseHead, body: &[u8], now: Now) -> Vec<Place> {
+    let body = without_fresh_links(route, uri, body);
+    Outline::places(head, &body, &AnswerFacts::of(head, &body, now), &route.declared.guard.noise)
+}
+
+/// Whether a response that may be stored must be compared first: the application has not itself given it a lifetime, or one of its
+/// cookies is dropped. `is_file`: Kasoku read the body from a file itself.
 pub fn is_to_be_compared(
     route: RouteRules<'_>,
     request: &RequestHead,
@@ -146,168 +149,107 @@ pub fn is_to_be_compared(
     is_file: bool,
     now: Now,
 ) -> bool {
-    if !is_guarded(route) || head.status != StatusCode::OK || Markup::of(head).is_none() {
-        return false;
-    }
-    if is_file || is_named_file(&request.target, head) {
+    if !is_guarded(route) || is_file || is_named_file(&request.target, head) {
         return false;
     }
     let freshness = freshness(request, head, now, now, route.policy);
-    !(freshness.is_explicit() && is_made_public(head, route.policy))
+    !freshness.is_explicit() || dropped(request, head, route.policy).next().is_some()
 }
 
 impl<F: Fetcher> Comparison<'_, F> {
-    /// An anonymous page that equals a visitor's, or the differences; `None`: a fetch failed, or memory was full.
-    async fn as_visitors(&self, anonymous: FetchedPage) -> Option<Result<FetchedPage, Vec<Difference>>> {
-        let mut visitor =
-            SyntheticVisitor::new(self.fetcher.next_visitor(), &self.route.policy.grant, self.request, &anonymous.body);
-        let (mut anonymous, mut visitors) = (vec![anonymous], Vec::<(SyntheticVisitor, FetchedPage)>::new());
-        let mut differing = Vec::new();
-        for who in ORDER {
-            match who {
-                RequestedAs::Visitor => {
-                    let page = self.fetch_as(&visitor).await?;
-                    visitors.push((visitor.clone(), page));
-                    visitor = visitor.at_another_address(self.fetcher.next_visitor());
-                }
-                RequestedAs::Anonymous => {
-                    let page = self.fetch_page(anonymous.first()?).await?;
-                    anonymous.push(page);
-                }
-            }
-            // Compares only the pairs that include the newest page.
-            let begin = |is_new: bool, count: usize| if is_new { count.saturating_sub(1) } else { 0 };
-            let from_nobody = begin(matches!(who, RequestedAs::Anonymous), anonymous.len());
-            let from_visitor = begin(matches!(who, RequestedAs::Visitor), visitors.len());
-            for at in from_nobody..anonymous.len() {
-                for (visitor, page) in visitors.iter().skip(from_visitor) {
-                    differing = self.compare(anonymous.get(at)?, page, Some(visitor))?;
-                    if differing.is_empty() {
-                        return Some(Ok(anonymous.swap_remove(at)));
-                    }
-                }
-            }
-        }
-        match self.is_anonymous_page(&anonymous, visitors).await? {
-            true => anonymous.pop().map(Ok),
-            false => Some(Err(differing)),
-        }
-    }
-
-    /// Whether one of the visitors' pages has only lines that anonymous pages have as well, now and then.
-    async fn is_anonymous_page(
-        &self,
-        anonymous: &[FetchedPage],
-        mut visitors: Vec<(SyntheticVisitor, FetchedPage)>,
-    ) -> Option<bool> {
-        let (first, keys) = (anonymous.first()?, RandomState::new());
-        visitors.retain(|(visitor, page)| head_difference(&first.head, &page.head, Some(visitor)).is_none());
+    async fn looks(&self, a1: FetchedPage, is_first: bool) -> Option<ComparisonResult> {
+        let visitor = self.visitor(&a1);
+        let as_visitor = visitor.request_as_visitor(self.request);
+        let b1 = self.look(&as_visitor, Some(&visitor), &a1).await?;
+        let a2 = self.look(&with_cookies(self.request, &a1.head), None, &a1).await?;
+        let b2;
         let mut charge = self.fetcher.hold();
-        let mut own = Vec::with_capacity(anonymous.len() + FURTHER_MAX);
-        for page in anonymous {
-            let Ok(rendering) = self.rendering(page, &keys, &mut charge)? else { return Some(false) };
-            own.push(rendering);
+        let mut looks = Vec::with_capacity(4);
+        for page in [&a1, &b1, &a2] {
+            looks.push(self.outline(page, &mut charge)?);
         }
-        let mut others = Vec::with_capacity(visitors.len());
-        for (_, page) in visitors {
-            let Ok(rendering) = self.rendering(&page, &keys, &mut charge)? else { return Some(false) };
-            others.push(rendering);
+        let has_cookies = sets_cookie(&a1.head.fields);
+        let mut verdict = compare(&looks, has_cookies);
+        if verdict.is_undecided {
+            b2 = self.look(&with_cookies(&as_visitor, &b1.head), Some(&visitor), &a1).await?;
+            looks.push(self.outline(&b2, &mut charge)?);
+            verdict = compare(&looks, has_cookies);
         }
-        let mut further = 0;
-        loop {
-            match others.iter().map(|one| one.fit(&own)).max() {
-                Some(Fit::Fits) => return Some(true),
-                Some(Fit::Unseen) if further < FURTHER_MAX => further += 1,
-                _ => return Some(false),
-            }
-            let page = self.fetch_page(first).await?;
-            if head_difference(&first.head, &page.head, None).is_some() {
-                return Some(false);
-            }
-            let Ok(rendering) = self.rendering(&page, &keys, &mut charge)? else { return Some(false) };
-            own.push(rendering);
+        let LooksVerdict { places, mut differences, mut things, .. } = verdict;
+        if let Some(told) = told_in_head(&b1.head, &visitor) {
+            things.push(u64::MAX);
+            differences.insert(0, told);
         }
+        let report = DifferenceReport { is_of_account: false, differences };
+        let mut found = ComparisonResult { report, things, places, account_is_logged_out: false };
+        if is_first && found.report.differences.is_empty() {
+            self.as_account(&a1, &a2, &mut found).await?;
+        }
+        Some(found)
     }
 
-    /// The lines of a page; an error: there are too many; `None`: memory is full.
-    fn rendering(
-        &self,
-        page: &FetchedPage,
-        keys: &RandomState,
-        charge: &mut HeldCharge,
-    ) -> Option<Result<Rendering, TooManyLines>> {
-        let _copies = self.copies(&[page])?;
-        let markup = Markup::of(&page.head).unwrap_or(Markup::Html);
-        let text = without_fresh_links(self.route, self.uri, &page.body);
-        let rendering = Rendering::of(&text, markup, &self.route.declared.guard.noise, keys);
-        if rendering.as_ref().is_ok_and(|rendering| !charge.grows(rendering.memory_bytes())) {
-            return None;
-        }
-        Some(rendering)
-    }
-
-    /// Whether a member would get the guests' page, by the account of `guard-cookie`.
-    async fn as_account(&self, anonymous: FetchedPage, is_first: bool) -> Option<ComparisonResult> {
-        let Some(cookie) = self.route.declared.guard.cookie.as_ref().filter(|_| is_first) else {
-            return Some(ComparisonResult::Same { account_is_logged_out: false });
-        };
+    /// Finds out whether a member would get the guests' page, by the account of `guard-cookie`.
+    async fn as_account(&self, a1: &FetchedPage, a2: &FetchedPage, found: &mut ComparisonResult) -> Option<()> {
+        let Some(cookie) = self.route.declared.guard.cookie.as_ref() else { return Some(()) };
         let alone: Fields = [("Cookie", cookie.text())].into_iter().collect();
         if passing::passes(&alone, self.route, false).is_some() {
-            return Some(ComparisonResult::Same { account_is_logged_out: false });
+            return Some(());
         }
         let mut request = self.request.clone();
         add_cookies(&mut request.fields, cookie.text());
-        let members = self.fetch(&request, None).await?;
-        if self.compare(&anonymous, &members, None)?.is_empty() {
-            return Some(ComparisonResult::Same { account_is_logged_out: true });
+        let (m1, m2) = (self.fetcher.fetch(&request, None).await?, self.fetcher.fetch(&request, None).await?);
+        let mut charge = self.fetcher.hold();
+        let mut looks = Vec::with_capacity(4);
+        for page in [a1, &m1, a2, &m2] {
+            looks.push(self.outline(page, &mut charge)?);
         }
-        let anonymous = self.fetch_page(&anonymous).await?;
-        let mut found = self.compare(&anonymous, &members, None)?;
-        if found.is_empty() {
-            return Some(ComparisonResult::Same { account_is_logged_out: true });
-        }
-        for one in &mut found {
+        let mut differences = compare(&looks, true).differences;
+        for one in &mut differences {
             (one.anonymous, one.visitors) = (cookie.mask(&one.anonymous), cookie.mask(&one.visitors));
         }
-        Some(ComparisonResult::Differs(DifferenceReport { is_of_account: true, differences: found }))
+        found.account_is_logged_out = differences.is_empty();
+        found.report = DifferenceReport { is_of_account: !differences.is_empty(), differences };
+        Some(())
     }
 
-    async fn fetch_as(&self, visitor: &SyntheticVisitor) -> Option<FetchedPage> {
-        self.fetch(&visitor.request_as_visitor(self.request), Some(visitor.address())).await
+    fn visitor(&self, anonymous: &FetchedPage) -> SyntheticVisitor {
+        let address = self.fetcher.next_visitor();
+        SyntheticVisitor::new(self.pattern, address, &self.route.policy.grant, self.request, &anonymous.body)
     }
 
-    /// Fetches the anonymous page again; `None`: the fetch failed, or the status has changed.
-    async fn fetch_page(&self, before: &FetchedPage) -> Option<FetchedPage> {
-        self.fetch(self.request, None).await.filter(|page| page.head.status == before.head.status)
-    }
-
-    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
-        self.fetcher.fetch(request, address).await
-    }
-
-    /// Where two pages differ; `None`: memory is full.
-    fn compare(
+    /// Fetches the page once more; `None`: the fetch failed, or the answer says nothing of the page. Who is refused, or asked to log in,
+    /// may be taken for a robot or may come from the wrong country.
+    async fn look(
         &self,
-        anonymous: &FetchedPage,
-        visitors: &FetchedPage,
+        request: &RequestHead,
         visitor: Option<&SyntheticVisitor>,
-    ) -> Option<Vec<Difference>> {
-        if let Some(found) = head_difference(&anonymous.head, &visitors.head, visitor) {
-            return Some(vec![found]);
-        }
-        let _copies = self.copies(&[anonymous, visitors])?;
-        let markup = Markup::of(&anonymous.head).unwrap_or(Markup::Html);
-        let [anonymous, visitors] =
-            [anonymous, visitors].map(|page| without_fresh_links(self.route, self.uri, &page.body));
-        Some(differences(&anonymous, &visitors, markup, &self.route.declared.guard.noise))
+        first: &FetchedPage,
+    ) -> Option<FetchedPage> {
+        let page = self.fetcher.fetch(request, visitor.map(SyntheticVisitor::address)).await?;
+        let is_refused = matches!(page.head.status.as_u16(), 401 | 403 | 406) && page.head.status != first.head.status;
+        (!is_refused).then_some(page)
     }
 
-    /// The account of the copies that are made of pages to compare them; `None`: memory is full.
-    fn copies(&self, pages: &[&FetchedPage]) -> Option<HeldCharge> {
-        let mut charge = self.fetcher.hold();
-        let bytes = pages.iter().map(|page| COPIES.saturating_mul(page.body.len() as u64)).sum();
-        charge.grows(bytes).then_some(charge)
+    /// Reads a page; `None`: memory is full.
+    fn outline<'p>(&self, page: &'p FetchedPage, charge: &mut HeldCharge) -> Option<Outline<'p>> {
+        if !charge.grows(OUTLINE_PER_PAGE.saturating_mul(page.body.len() as u64)) {
+            return None;
+        }
+        let facts = AnswerFacts::of(&page.head, &page.body, self.fetcher.now());
+        let body = without_fresh_links(self.route, self.uri, &page.body);
+        Some(Outline::of(&page.head, body, &facts, &self.route.declared.guard.noise))
     }
+}
+
+/// The next request of the visitor that got this answer.
+fn with_cookies(request: &RequestHead, answer: &ResponseHead) -> RequestHead {
+    let mut next = request.clone();
+    if sets_cookie(&answer.fields)
+        && let Some(cookies) = cookies_after(&request.fields, &answer.fields).first("cookie")
+    {
+        next.fields.set("Cookie", cookies);
+    }
+    next
 }
 
 /// Whether a status says nothing of a page.
@@ -334,46 +276,14 @@ fn without_fresh_links<'p>(route: RouteRules<'_>, page_uri: &str, page: &'p [u8]
     })
 }
 
-/// Where the status or the compared fields differ, or a field of the visitor's answer holds a trait of that visitor.
-fn head_difference(
-    anonymous: &ResponseHead,
-    visitors: &ResponseHead,
-    visitor: Option<&SyntheticVisitor>,
-) -> Option<Difference> {
-    let differs = |anonymous: &[u8], visitors: &[u8]| Difference {
-        place: DifferencePlace::Head,
-        anonymous: line(anonymous),
-        visitors: line(visitors),
-    };
-    if anonymous.status != visitors.status {
-        let status = |head: &ResponseHead| format!("HTTP {}", head.status.as_u16()).into_bytes();
-        return Some(differs(&status(anonymous), &status(visitors)));
-    }
-    let is_compared = |name: &[u8]| {
-        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-        // Set-Cookie has rules of its own, and no other client gets it.
-        name != "set-cookie" && (COMPARED.contains(&&*name) || names_token(&name))
-    };
-    let lines = |head: &ResponseHead| -> Vec<Vec<u8>> {
-        let own = head.fields.iter().filter(|(name, _)| is_compared(name));
-        let mut lines: Vec<Vec<u8>> = own.map(|(name, value)| [name, b": ", value].concat()).collect();
-        lines.sort_unstable();
-        lines
-    };
-    let (own, others) = (lines(anonymous), lines(visitors));
-    if own != others {
-        let other_than = |these: &[Vec<u8>], those: &[Vec<u8>]| {
-            these.iter().find(|line| !those.contains(line)).cloned().unwrap_or_default()
-        };
-        return Some(differs(&other_than(&own, &others), &other_than(&others, &own)));
-    }
-    for told in visitor.into_iter().flat_map(SyntheticVisitor::traits) {
+/// A field of the visitor's answer that holds a trait of that visitor.
+fn told_in_head(answer: &ResponseHead, visitor: &SyntheticVisitor) -> Option<Difference> {
+    visitor.traits().find_map(|told| {
         let tells = |(name, value): &(&[u8], &[u8])| {
             !name.eq_ignore_ascii_case(b"set-cookie") && memmem::find(value, told.as_bytes()).is_some()
         };
-        if let Some((name, value)) = visitors.fields.iter().find(tells) {
-            return Some(differs(b"", &[name, b": ", value].concat()));
-        }
-    }
-    None
+        let (name, value) = answer.fields.iter().find(tells)?;
+        let visitors = line(&[name, b": ", value].concat());
+        Some(Difference { place: DifferencePlace::Head, anonymous: String::new(), visitors })
+    })
 }

@@ -6,8 +6,9 @@
 //!
 //! A pattern that has no room is stored under the key of its rule, together with all others of that rule that have none.
 
-use crate::leak_guard::PatternVerdict;
+use crate::leak_guard::known_places::KnownPlaces;
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
+use crate::leak_guard::{PatternVerdict, Pending};
 use crate::pattern::Pattern;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,14 +39,43 @@ pub(crate) struct GuardEntry {
     /// The pattern's name for people.
     pub(crate) shown: String,
     pub(crate) state: PatternState,
+    /// What is known of the places of its pages.
+    pub(crate) places: KnownPlaces,
     used_ms: u64,
 }
 
 #[derive(Clone)]
 pub(crate) enum PatternState {
-    Checking(Option<Arc<Blocked>>),
+    /// Its first page is being compared. With the state before.
+    Checking(Arc<Pending>, Option<Box<PatternState>>),
+    Unneeded,
     Verified(Verified),
+    Postponed(Postponed),
     Blocked(Arc<Blocked>),
+}
+
+/// A pattern whose comparison is to be repeated.
+#[derive(Clone)]
+pub(crate) struct Postponed {
+    pub(crate) until_ms: u64,
+    /// How long it is postponed, in milliseconds.
+    pub(crate) period_ms: u64,
+    /// What seemed to depend on who asks.
+    pub(crate) suspects: Vec<u64>,
+    /// The block before.
+    pub(crate) blocked: Option<Arc<Blocked>>,
+}
+
+impl PatternState {
+    /// The block that the last comparison set, even while the pattern is compared again.
+    pub(crate) fn blocked(&self) -> Option<&Arc<Blocked>> {
+        match self {
+            Self::Blocked(blocked) => Some(blocked),
+            Self::Postponed(postponed) => postponed.blocked.as_ref(),
+            Self::Checking(_, before) => before.as_ref()?.blocked(),
+            Self::Unneeded | Self::Verified(_) => None,
+        }
+    }
 }
 
 impl GuardEntry {
@@ -54,8 +84,8 @@ impl GuardEntry {
         let is_idle = now_ms >= self.used_ms.saturating_add(IDLE_MS);
         is_idle
             && match &self.state {
-                PatternState::Checking(_) => false,
-                PatternState::Verified(_) => true,
+                PatternState::Checking(..) => false,
+                PatternState::Unneeded | PatternState::Verified(_) | PatternState::Postponed(_) => true,
                 PatternState::Blocked(blocked) => now_ms >= blocked.until_ms.saturating_add(blocked.period_ms),
             }
     }
@@ -68,7 +98,10 @@ impl GuardedPatterns {
         let Some(known) = self.patterns.get_mut(key) else { return PatternVerdict::Unknown };
         known.used_ms = now_ms;
         match &known.state {
-            PatternState::Checking(_) => PatternVerdict::Pending,
+            PatternState::Checking(pending, _) => PatternVerdict::Pending(pending.clone()),
+            PatternState::Postponed(postponed) if now_ms < postponed.until_ms => PatternVerdict::Postponed,
+            PatternState::Postponed(_) => PatternVerdict::Unknown,
+            PatternState::Unneeded => PatternVerdict::Unneeded,
             PatternState::Verified(verified) => PatternVerdict::Verified(*verified),
             PatternState::Blocked(blocked) if now_ms < blocked.until_ms => PatternVerdict::Blocked(blocked.clone()),
             PatternState::Blocked(_) => PatternVerdict::Unknown,
@@ -94,31 +127,25 @@ impl GuardedPatterns {
         self.patterns.len() >= PATTERNS_MAX || of_rule >= PATTERNS_OF_RULE_MAX
     }
 
-    /// The block that the last comparison set, even while the pattern is compared again.
-    pub(crate) fn blocked(&self, key: &str) -> Option<Arc<Blocked>> {
-        match &self.patterns.get(key)?.state {
-            PatternState::Blocked(blocked) => Some(blocked.clone()),
-            PatternState::Checking(before) => before.clone(),
-            PatternState::Verified(_) => None,
-        }
+    pub(crate) fn state(&self, key: &str) -> Option<&PatternState> {
+        self.patterns.get(key).map(|known| &known.state)
+    }
+
+    pub(crate) fn places(&mut self, key: &str) -> Option<&mut KnownPlaces> {
+        self.patterns.get_mut(key).map(|known| &mut known.places)
     }
 
     pub(crate) fn set(&mut self, key: &str, pattern: &Pattern, state: PatternState, now_ms: u64) {
         let is_own = key == pattern.key();
         let shown = if is_own { pattern.shown.clone() } else { format!("{} and others", pattern.shown) };
-        let before = self.patterns.insert(key.to_owned(), GuardEntry { shown, state, used_ms: now_ms });
-        if before.is_none() && is_own {
-            *self.of_rules.entry(pattern.key_of_rule().to_owned()).or_default() += 1;
+        if let Some(known) = self.patterns.get_mut(key) {
+            (known.state, known.used_ms) = (state, now_ms);
+            return;
         }
-    }
-
-    pub(crate) fn state_mut(&mut self, key: &str) -> Option<&mut PatternState> {
-        self.patterns.get_mut(key).map(|known| &mut known.state)
-    }
-
-    pub(crate) fn forget(&mut self, pattern: &Pattern) {
-        if self.patterns.remove(pattern.key()).is_some() {
-            uncount(&mut self.of_rules, pattern.key());
+        let entry = GuardEntry { shown, state, places: KnownPlaces::default(), used_ms: now_ms };
+        self.patterns.insert(key.to_owned(), entry);
+        if is_own {
+            *self.of_rules.entry(pattern.key_of_rule().to_owned()).or_default() += 1;
         }
     }
 

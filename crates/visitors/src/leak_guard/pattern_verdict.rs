@@ -1,5 +1,6 @@
 //! The leak guard's verdict on a URL pattern.
 
+use crate::leak_guard::Pending;
 use kasoku_semantics::difference::Difference;
 use std::sync::Arc;
 
@@ -35,12 +36,16 @@ pub struct DifferenceReport {
 }
 
 /// What the guard knows of a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum PatternVerdict {
     /// The pattern was not compared yet, or its block has ended.
     Unknown,
-    /// A page of the pattern is being compared.
-    Pending,
+    /// Its first page is being compared.
+    Pending(Arc<Pending>),
+    /// The last comparison had no result, or has to be repeated: its pages are not shared for a while.
+    Postponed,
+    /// The application itself gave the last page a lifetime: the next page is compared if it has none.
+    Unneeded,
     /// Its pages are shared.
     Verified(Verified),
     /// Its pages are not shared.

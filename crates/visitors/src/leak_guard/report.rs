@@ -25,6 +25,8 @@ pub enum GuardState {
         seconds_ago: u64,
         /// The account of `guard-cookie` was not logged in any more.
         account_is_logged_out: bool,
+        /// A place of some of its pages that holds a token: these pages are not shared.
+        token: Option<Difference>,
     },
     /// Its pages differ by visitor.
     Blocked {
@@ -52,10 +54,14 @@ impl Guard {
     /// What the guard knows of the pattern of a request.
     pub fn shown(&self, pattern: &Pattern, now_ms: u64) -> Guarded {
         let state = match self.verdict(pattern, now_ms) {
-            PatternVerdict::Unknown | PatternVerdict::Pending => GuardState::Pending,
+            PatternVerdict::Unknown
+            | PatternVerdict::Unneeded
+            | PatternVerdict::Pending(_)
+            | PatternVerdict::Postponed => GuardState::Pending,
             PatternVerdict::Verified(verified) => GuardState::Verified {
                 seconds_ago: now_ms.saturating_sub(verified.since_ms) / 1000,
                 account_is_logged_out: verified.account_is_logged_out,
+                token: self.token(pattern).map(|one| printed(&one)),
             },
             PatternVerdict::Blocked(blocked) => state_of(&blocked, now_ms),
         };
@@ -73,17 +79,16 @@ impl Guard {
 }
 
 fn state_of(blocked: &Blocked, now_ms: u64) -> GuardState {
-    let shown = |one: &Difference| Difference {
-        anonymous: printable(&one.anonymous),
-        visitors: printable(&one.visitors),
-        ..one.clone()
-    };
-    let differences = blocked.report.differences.iter().map(shown).collect();
+    let differences = blocked.report.differences.iter().map(printed).collect();
     GuardState::Blocked {
         seconds_ago: now_ms.saturating_sub(blocked.since_ms) / 1000,
         again_in_seconds: blocked.until_ms.saturating_sub(now_ms) / 1000,
         report: DifferenceReport { is_of_account: blocked.report.is_of_account, differences },
     }
+}
+
+fn printed(one: &Difference) -> Difference {
+    Difference { anonymous: printable(&one.anonymous), visitors: printable(&one.visitors), ..one.clone() }
 }
 
 /// Text without control characters, which a terminal would obey.

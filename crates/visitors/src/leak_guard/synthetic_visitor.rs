@@ -1,7 +1,7 @@
-//! Makes up a visitor (address, browser, language, referring page), so that a page which depends on any of these differs from the anonymous
-//! page.
+//! Makes up a visitor, so that a page which depends on address, browser, language or referring page differs from the anonymous page.
 //!
-//! Address, browser, language and referring page differ from those of an anonymous request, and differ each time. The class of
+//! The visitor is the opposite of an anonymous request: a telephone rather than a program, from another address, in another language
+//! than the page's, sent by a search. The address differs each time, the rest with the pattern. The class of
 //! visitors and everything else in the key stay. Addresses are from the ranges for documentation (RFC 5737), so no real visitor has
 //! them. The visitor has no cookies but those in the key, as on a first visit.
 
@@ -47,18 +47,22 @@ pub(crate) struct SyntheticVisitor {
     user_agent: Option<&'static str>,
     languages: Option<String>,
     referer: Option<String>,
+    accept: Option<&'static str>,
 }
 
+/// What a browser accepts that follows a link, where an anonymous request accepts anything.
+const NAVIGATION: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
+
 impl SyntheticVisitor {
-    /// The visitor of that number. It sends the `anonymous` request, and asks for another language than that of `page`.
-    pub(crate) fn new(number: u64, grant: &Grant, anonymous: &RequestHead, page: &[u8]) -> Self {
+    /// The visitor of that number, at an address by another number. It sends the `anonymous` request, and asks for another language
+    /// than that of `page`.
+    pub(crate) fn new(number: u64, address: u64, grant: &Grant, anonymous: &RequestHead, page: &[u8]) -> Self {
         // Fields that are in the key stay as they are.
         let is_own = |name: &str| grant.reaches_origin(name.as_bytes()) && !grant.keys_by_class(name.as_bytes());
         let devices: &[&[&'static str]] = match grant.key_device {
             true if classes::device_name(&anonymous.fields) == "mobile" => &[&MOBILE],
             true => &[&DESKTOP],
-            // Most pages that differ by device do so for small devices.
-            false => &[&MOBILE, &MOBILE, &DESKTOP],
+            false => &[&MOBILE],
         };
         let agents = *pick(devices, number >> 8).unwrap_or(&&MOBILE[..]);
         let languages = match grant.key_languages.is_empty() {
@@ -68,20 +72,15 @@ impl SyntheticVisitor {
                 format!("{class};q=0.9, {class};q=0.8")
             }
         };
-        let referer = format!("https://www.example.net/links/{:x}", number >> 40);
+        let referer = format!("https://www.google.com/search?q=visitor+{:x}", number >> 40);
         Self {
-            range: *pick(&RANGES, number >> 24).unwrap_or(&RANGES[0]),
-            host: host(number),
+            range: *pick(&RANGES, address >> 24).unwrap_or(&RANGES[0]),
+            host: host(address),
             user_agent: pick(agents, number >> 32).copied().filter(|_| !is_own(classes::DEVICE_FIELD)),
             languages: Some(languages).filter(|_| !is_own(classes::LANGUAGE_FIELD)),
             referer: Some(referer).filter(|_| !is_own("referer")),
+            accept: Some(NAVIGATION).filter(|_| !is_own("accept")),
         }
-    }
-
-    /// The same browser from a nearby address: the application does not apply to it what it remembers of the first address.
-    pub(crate) fn at_another_address(&self, number: u64) -> Self {
-        let host = host(number);
-        Self { host: if host == self.host { host % LAST_HOST + 1 } else { host }, ..self.clone() }
     }
 
     pub(crate) fn address(&self) -> Ipv4Addr {
@@ -102,6 +101,7 @@ impl SyntheticVisitor {
             ("User-Agent", self.user_agent),
             ("Accept-Language", self.languages.as_deref()),
             ("Referer", self.referer.as_deref()),
+            ("Accept", self.accept),
         ];
         for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             head.fields.set(name, value);
@@ -215,7 +215,7 @@ mod tests {
         let (plain, asked) = (grant(|_| {}), anonymous(&TOLD));
         let mut addresses = HashSet::new();
         for number in numbers() {
-            let visitor = SyntheticVisitor::new(number, &plain, &asked, b"<html lang=\"fr\">");
+            let visitor = SyntheticVisitor::new(number, number, &plain, &asked, b"<html lang=\"fr\">");
             let sent = visitor.request_as_visitor(&asked);
             let address = visitor.address().to_string();
             assert!(address.starts_with("203.0.113.") || address.starts_with("198.51.100."), "{address}");
@@ -223,12 +223,9 @@ mod tests {
             assert_eq!(field("x-forwarded-for"), address);
             assert_eq!(field("forwarded"), format!("for={address};host=a.org;proto=http"));
             assert!(field("user-agent").contains("Mozilla/5.0 (") && !field("user-agent").contains("Kasoku"));
-            assert!(!field("accept-language").starts_with("fr") && field("referer").contains("example.net"));
+            assert!(!field("accept-language").starts_with("fr") && field("referer").contains("google.com"));
             assert!(sent.fields.only("cookie").is_none());
             addresses.insert(address);
-            let second = visitor.at_another_address(number);
-            assert_ne!(second.address(), visitor.address());
-            assert_eq!(second.address().octets()[..3], visitor.address().octets()[..3]);
         }
         assert!(addresses.len() > 100, "{}", addresses.len());
     }
@@ -248,7 +245,7 @@ mod tests {
             let mut asked = anonymous(&[("Accept-Language", language), ("Referer", "http://a/")]);
             asked.fields.set("User-Agent", classes::device(&anonymous(&[("User-Agent", agent)]).fields));
             for number in numbers() {
-                let sent = SyntheticVisitor::new(number, &keyed, &asked, b"").request_as_visitor(&asked);
+                let sent = SyntheticVisitor::new(number, number, &keyed, &asked, b"").request_as_visitor(&asked);
                 assert_eq!(class(&sent.fields), class(&asked.fields));
                 assert_ne!(sent.fields.only("user-agent"), asked.fields.only("user-agent"));
                 assert_eq!(sent.fields.only("referer"), Some(&b"http://a/"[..]));

@@ -3,29 +3,36 @@
 //! | state | the pages of the pattern |
 //! |---|---|
 //! | unknown | the guard compares the next one before it is shared |
-//! | pending | go only to the client that asked |
-//! | verified | are shared |
-//! | blocked | go only to the client that asked; compared again after ten minutes, then twice as long each time, at most a day |
+//! | unneeded | have a lifetime of the application's own, so they are not compared |
+//! | pending | are not shared yet: a request waits a while for the verdict |
+//! | postponed | are not shared: the comparison had no result, or found what may have been chance; the guard repeats it after ten seconds, then after twice as long each time |
+//! | verified | are shared, if they have no token |
+//! | blocked | are not shared; compared again after ten minutes, then twice as long each time, at most a day |
 //!
 //! A state holds for a pattern under its rules: if the rules of its route change, it is another pattern (`guarded_as` of the
 //! route). All patterns, and those of each rule, are bounded (`guarded_patterns`). A pattern
 //! that has no room has no state of its own: the guard compares each of its pages, and one that differs blocks all patterns of its
 //! rule that have no room.
 
-use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState};
+use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState, Postponed};
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
-use crate::leak_guard::{DifferenceReport, PatternVerdict};
+use crate::leak_guard::{ComparisonResult, DifferenceReport, PageReview, PatternVerdict, Pending};
 use crate::pattern::Pattern;
+use kasoku_semantics::difference::{Difference, FoundPlace, Place};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Comparisons that a process runs at the same time, before pages are shared. Each has up to six pages in memory.
+/// Comparisons that a process runs at the same time, before pages are shared. Each has up to four pages in memory.
 pub const CHECKS_MAX: usize = 16;
 
 /// How long a pattern is blocked at first, and at most, in milliseconds.
 const BLOCKED_FIRST_MS: u64 = 10 * 60_000;
 const BLOCKED_MAX_MS: u64 = 24 * 60 * 60_000;
+
+/// How long a comparison without a result is postponed at first, and at most, in milliseconds.
+const POSTPONED_FIRST_MS: u64 = 10_000;
+const POSTPONED_MAX_MS: u64 = 10 * 60_000;
 
 /// The shortest time between two samples in a process, in milliseconds.
 const SAMPLE_MS: u64 = 1_000;
@@ -74,32 +81,84 @@ impl Guard {
         self.table().known.verdict(pattern, now_ms)
     }
 
-    /// Begins to compare a page of a pattern, unless the verdict is known, the pattern is being compared, or too many others are.
+    /// Begins to compare the first page of a pattern, unless the verdict is known, the pattern is being compared, or too many others are.
     pub fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> GuardStep {
         let mut table = self.table();
         match table.known.verdict(pattern, now_ms) {
-            PatternVerdict::Unknown => {}
+            PatternVerdict::Unknown | PatternVerdict::Unneeded => {}
             known => return GuardStep::Known(known),
         }
         if table.checks >= CHECKS_MAX {
-            return GuardStep::Known(PatternVerdict::Pending);
+            return GuardStep::Known(PatternVerdict::Postponed);
         }
         table.checks += 1;
-        let has_place = table.known.has_place(pattern, now_ms);
+        let (has_place, pending) = (table.known.has_place(pattern, now_ms), Arc::<Pending>::default());
+        let before = table.known.state(pattern.key()).cloned();
+        let suspects = match &before {
+            Some(PatternState::Postponed(postponed)) => postponed.suspects.clone(),
+            _ => Vec::new(),
+        };
         if has_place {
-            let before = table.known.blocked(pattern.key());
-            table.known.set(pattern.key(), pattern, PatternState::Checking(before), now_ms);
+            let state = PatternState::Checking(pending.clone(), before.map(Box::new));
+            table.known.set(pattern.key(), pattern, state, now_ms);
         }
-        GuardStep::Check(ComparisonTicket { guard: self.clone(), pattern: pattern.clone(), has_place, is_done: false })
+        let ticket = ComparisonTicket {
+            guard: self.clone(),
+            pattern: pattern.clone(),
+            pending: Some(pending),
+            suspects,
+            has_place,
+            is_done: false,
+        };
+        GuardStep::Check(ticket)
+    }
+
+    /// Begins to compare places of a page whose pattern is verified; `None`: too many pages are being compared.
+    pub fn begin_page(self: &Arc<Self>, pattern: &Pattern) -> Option<ComparisonTicket> {
+        let mut table = self.table();
+        if table.checks >= CHECKS_MAX {
+            return None;
+        }
+        table.checks += 1;
+        let (guard, pattern) = (self.clone(), pattern.clone());
+        Some(ComparisonTicket { guard, pattern, pending: None, suspects: Vec::new(), has_place: false, is_done: false })
+    }
+
+    /// Reviews a page of a verified pattern by its places. `page`: the page's URL.
+    pub fn review(&self, pattern: &Pattern, places: &[Place], page: &str, now_ms: u64) -> PageReview {
+        let mut table = self.table();
+        match table.known.places(pattern.key()) {
+            Some(known) => known.review(places, page_hash(page), now_ms),
+            None => PageReview::Unknown(places.iter().map(|place| place.key).collect()),
+        }
+    }
+
+    /// Takes in what a comparison has found of the places of a page, and reviews the page.
+    pub fn learn(&self, pattern: &Pattern, found: &[FoundPlace], page: &str, now_ms: u64) -> PageReview {
+        let mut table = self.table();
+        if let Some(known) = table.known.places(pattern.key()) {
+            known.learn(found, page_hash(page), now_ms);
+        }
+        drop(table);
+        match found {
+            found if found.iter().any(|one| one.difference.is_some()) => PageReview::Token,
+            found if found.iter().any(|one| one.is_sent_back) => PageReview::Unconfirmed,
+            _ => PageReview::Fine,
+        }
+    }
+
+    /// The last difference in a place of the pattern that holds a token.
+    pub(crate) fn token(&self, pattern: &Pattern) -> Option<Difference> {
+        self.table().known.places(pattern.key())?.token.clone()
     }
 
     /// Pages of a pattern have been found to differ. Returns the tag of the responses that the caller must drop.
     pub fn blocks<'p>(&self, pattern: &'p Pattern, report: DifferenceReport, now_ms: u64) -> &'p str {
         let known = &mut self.table().known;
         let key = if known.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
-        let before = known.blocked(key);
+        let before = known.state(key).and_then(PatternState::blocked);
         let twice = |before: &Arc<Blocked>| before.period_ms.saturating_mul(2).min(BLOCKED_MAX_MS);
-        let period_ms = before.as_ref().map_or(BLOCKED_FIRST_MS, twice);
+        let period_ms = before.map_or(BLOCKED_FIRST_MS, twice);
         let since_ms = before.map_or(now_ms, |before| before.since_ms);
         let until_ms = now_ms.saturating_add(period_ms);
         let blocked = Arc::new(Blocked { since_ms, until_ms, period_ms, report });
@@ -113,11 +172,9 @@ impl Guard {
         let mut all: Vec<(String, Arc<Blocked>)> = table
             .known
             .all()
-            .filter_map(|known| match &known.state {
-                PatternState::Blocked(blocked) | PatternState::Checking(Some(blocked)) if now_ms < blocked.until_ms => {
-                    Some((known.shown.clone(), blocked.clone()))
-                }
-                _ => None,
+            .filter_map(|known| {
+                let blocked = known.state.blocked().filter(|blocked| now_ms < blocked.until_ms)?;
+                Some((known.shown.clone(), blocked.clone()))
             })
             .collect();
         all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
@@ -127,7 +184,8 @@ impl Guard {
     /// Forgets the blocked patterns that `is_meant` accepts by name, so that their next page is compared at once. A name begins
     /// with its host.
     pub fn look_again(&self, is_meant: impl Fn(&str) -> bool) {
-        let is_over = |known: &GuardEntry| matches!(known.state, PatternState::Blocked(_)) && is_meant(&known.shown);
+        let may_go = |state: &PatternState| !matches!(state, PatternState::Checking(..) | PatternState::Verified(_));
+        let is_over = |known: &GuardEntry| may_go(&known.state) && is_meant(&known.shown);
         self.table().known.retain(|_, known| !is_over(known));
     }
 
@@ -135,6 +193,11 @@ impl Guard {
     pub fn keep_only(&self, marks: &[Arc<str>]) {
         let is_kept = |key: &str| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
         self.table().known.retain(|key, _| is_kept(key));
+    }
+
+    /// Makes the visitor of a pattern the same each time.
+    pub fn visitor_seed(&self, pattern: &Pattern) -> u64 {
+        self.seed.hash_one(pattern.key())
     }
 
     /// A number for the next made-up visitor, which no client can predict.
@@ -159,18 +222,47 @@ impl Guard {
     }
 }
 
-/// The duty to compare a page. If dropped, it leaves the verdict as it was.
+/// The number of a page in what is known of places.
+fn page_hash(page: &str) -> u64 {
+    static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEYS.hash_one(page)
+}
+
+/// The duty to compare a page. If dropped, the comparison had no result, and is postponed.
 pub struct ComparisonTicket {
     guard: Arc<Guard>,
     pattern: Pattern,
+    /// The requests that wait, where the page is the first of its pattern.
+    pending: Option<Arc<Pending>>,
+    suspects: Vec<u64>,
     has_place: bool,
     is_done: bool,
 }
 
 impl ComparisonTicket {
-    /// The pattern's name for people.
-    pub fn shown(&self) -> &str {
-        &self.pattern.shown
+    /// The pattern.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// Makes the visitor of a pattern the same each time.
+    pub fn visitor_seed(&self) -> u64 {
+        self.guard.visitor_seed(&self.pattern)
+    }
+
+    /// The page has come, after so many milliseconds: requests that wait do not wait longer than that.
+    pub fn page_took(&self, ms: u64) {
+        self.pending.iter().for_each(|pending| pending.took(ms));
+    }
+
+    /// Whether what a comparison has found was found before. If so, the page depends on who asks.
+    pub fn is_found_again(&self, found: &ComparisonResult) -> bool {
+        found.finds_again(&self.suspects)
+    }
+
+    /// Whether a comparison before this one has found something.
+    pub fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty()
     }
 
     /// The page is the same for all visitors.
@@ -182,6 +274,46 @@ impl ComparisonTicket {
         }
     }
 
+    /// The application itself gave the page a lifetime, or no client's request decides about it.
+    pub fn unneeded(mut self, now_ms: u64) {
+        self.is_done = true;
+        if self.has_place {
+            self.guard.table().known.set(self.pattern.key(), &self.pattern, PatternState::Unneeded, now_ms);
+        }
+    }
+
+    /// Something seems to depend on who asks: a second comparison decides.
+    pub fn suspects(mut self, things: Vec<u64>, now_ms: u64) {
+        self.is_done = true;
+        self.postpone(things, now_ms);
+    }
+
+    /// The comparison had no result.
+    pub fn failed(mut self, now_ms: u64) {
+        self.is_done = true;
+        let suspects = std::mem::take(&mut self.suspects);
+        self.postpone(suspects, now_ms);
+    }
+
+    fn postpone(&self, suspects: Vec<u64>, now_ms: u64) {
+        if !self.has_place {
+            return;
+        }
+        let mut table = self.guard.table();
+        let before = match table.known.state(self.pattern.key()) {
+            Some(PatternState::Checking(_, before)) => before.clone(),
+            _ => None,
+        };
+        let period_ms = match before.as_deref() {
+            Some(PatternState::Postponed(before)) => before.period_ms.saturating_mul(2).min(POSTPONED_MAX_MS),
+            _ => POSTPONED_FIRST_MS,
+        };
+        let blocked = before.as_ref().and_then(|state| state.blocked()).cloned();
+        let until_ms = now_ms.saturating_add(period_ms);
+        let state = PatternState::Postponed(Postponed { until_ms, period_ms, suspects, blocked });
+        table.known.set(self.pattern.key(), &self.pattern, state, now_ms);
+    }
+
     /// The page differs by visitor. Returns the tag of the responses that the caller must drop.
     pub fn blocked(mut self, report: DifferenceReport, now_ms: u64) -> String {
         self.is_done = true;
@@ -191,20 +323,14 @@ impl ComparisonTicket {
 
 impl Drop for ComparisonTicket {
     fn drop(&mut self) {
-        let (mut table, key) = (self.guard.table(), self.pattern.key());
+        if !self.is_done {
+            // Without a clock: the comparison was cut off, by a worker that ends.
+            self.postpone(Vec::new(), 0);
+        }
+        let mut table = self.guard.table();
         table.checks = table.checks.saturating_sub(1);
-        if self.is_done || !self.has_place {
-            return;
-        }
-        match table.known.state_mut(key) {
-            Some(state @ PatternState::Checking(Some(_))) => {
-                if let PatternState::Checking(Some(before)) = state.clone() {
-                    *state = PatternState::Blocked(before);
-                }
-            }
-            Some(PatternState::Checking(None)) => table.known.forget(&self.pattern),
-            _ => {}
-        }
+        drop(table);
+        self.pending.iter().for_each(|pending| pending.ends());
     }
 }
 

@@ -14,7 +14,7 @@ use crate::request::notes::DroppedCookies;
 use crate::request::route::Routed;
 use crate::runtime::worker::Worker;
 use crate::sites::ActiveRoute;
-use crate::visitors::leak_guard::{self, ByWorker, GuardDecision};
+use crate::visitors::leak_guard::{CheckedFill, PageCheck, Reviewed};
 use crate::visitors::scan_body::{self, ScanTargets};
 use crate::visitors::session;
 use bytes::Bytes;
@@ -25,13 +25,14 @@ use kasoku_cache::{ExternalBody, FillWriter, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Error, Interim, NoUpload};
 use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
+use kasoku_semantics::difference::Markup;
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_visitors::anonymous_cookies;
-use kasoku_visitors::leak_guard::{Comparison, ComparisonTicket, FetchedPage, check, is_to_be_compared};
+use kasoku_visitors::leak_guard::{ComparisonTicket, FetchedPage};
 use kasoku_visitors::pattern::Pattern;
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -52,6 +53,8 @@ pub(super) struct FillTask {
     pattern: Option<Pattern>,
     /// Whether the shared tier is asked before the origin.
     asks_the_shared_tier: bool,
+    /// The duty to compare the page, where the fill was begun for that.
+    ticket: Option<ComparisonTicket>,
 }
 
 impl FillTask {
@@ -64,7 +67,12 @@ impl FillTask {
         let pattern = routed.pattern(&exchange.request.head.fields).cloned();
         let asks_the_shared_tier = !exchange.existing_extras().is_some_and(|extras| extras.has_shared_tier_failed);
         let (worker, route) = (exchange.worker.clone(), routed.route.clone());
-        Self { worker, route, fetch_context, interim, pattern, asks_the_shared_tier }
+        Self { worker, route, fetch_context, interim, pattern, asks_the_shared_tier, ticket: None }
+    }
+
+    /// The same for the first page of a pattern, which is compared.
+    pub(super) fn comparing(self, ticket: ComparisonTicket) -> Self {
+        Self { ticket: Some(ticket), ..self }
     }
 
     /// Spawns the task. If its request carries session cookies, it counts as a request that may change these sessions.
@@ -79,7 +87,8 @@ impl FillTask {
         };
     }
 
-    async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
+    async fn run(mut self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
+        let mut events = Some(events);
         let found = match self.asks_the_shared_tier {
             true => shared_tier::ask(&self.worker, writer).await,
             false => Asked::Nothing(writer, None),
@@ -87,7 +96,7 @@ impl FillTask {
         let lease = match found {
             Asked::Response(entry, reason) => {
                 self.fetch_context.time.has_ended(self.worker.moment().mono_us);
-                let _ = events.send(FirstClientEvent::Stored(entry, reason));
+                tell_first(&mut events, FirstClientEvent::Stored(entry, reason));
                 return;
             }
             Asked::Nothing(unanswered, lease) => {
@@ -105,7 +114,7 @@ impl FillTask {
                 Err(error) => return self.fail(writer, error, replaced.is_some(), events),
             };
             let mut unjudged = self.unjudged(&writer, (request, request_time), response, one_client, (replaced, said));
-            let verdict = match self.judge(writer, &mut unjudged).await {
+            let verdict = match self.judge(writer, &mut unjudged, &mut events).await {
                 Ok(verdict) => verdict,
                 Err((writer, error)) => {
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
@@ -118,7 +127,7 @@ impl FillTask {
                     // The client that began the fill may have left; others may wait, and the response is worth storing.
                     let dropped = DroppedCookies::of(&request, &response.head, &body.meta().freshness, &self.route);
                     let head = body.first_head(&request, &response.head);
-                    let _ = events.send(FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
+                    tell_first(&mut events, FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
                     return pump(self.worker, response, body, self.fetch_context.time, lease).await;
                 }
                 Verdict::Settled(entry, reason) => {
@@ -127,7 +136,7 @@ impl FillTask {
                         shared_tier::share(&self.worker, asked, entry.clone(), None);
                     }
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
-                    let _ = events.send(FirstClientEvent::Stored(entry, reason));
+                    tell_first(&mut events, FirstClientEvent::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
                 Verdict::External { is_stored } => {
@@ -135,10 +144,8 @@ impl FillTask {
                     if is_stored {
                         self.worker.cells.count(Counter::Stored);
                     }
-                    let _ = events.send(FirstClientEvent::PrivateWithStoredCopy(
-                        Box::new(self.for_the_first(response)),
-                        is_stored,
-                    ));
+                    let response = Box::new(self.for_the_first(response));
+                    tell_first(&mut events, FirstClientEvent::PrivateWithStoredCopy(response, is_stored));
                     return;
                 }
                 // The response goes through piece by piece, and nothing of it is kept.
@@ -158,7 +165,7 @@ impl FillTask {
                         let freshness = freshness(&request, &response.head, request_time, now, policy);
                         announce_lifetime(&request, &mut response.head, &freshness, policy);
                     }
-                    let _ = events.send(FirstClientEvent::Private(Box::new(response), reason));
+                    tell_first(&mut events, FirstClientEvent::Private(Box::new(response), reason));
                     return;
                 }
                 Verdict::AskAgain(again) => writer = again,
@@ -212,9 +219,10 @@ impl FillTask {
     /// # Errors
     /// The body broke off before that was decided.
     async fn judge(
-        &self,
+        &mut self,
         mut writer: FillWriter,
         unjudged: &mut UnjudgedResponse,
+        events: &mut Option<oneshot::Sender<FirstClientEvent>>,
     ) -> Result<Verdict, (FillWriter, Error)> {
         let UnjudgedResponse { request, response, said, file, .. } = unjudged;
         let mut one_client = unjudged.one_client;
@@ -234,11 +242,19 @@ impl FillTask {
         }
         let file = file.take().filter(|_| !is_in_head);
         let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
-        let decision =
-            if may_be_stored { self.guard_decision(request, exchange.response, is_file) } else { GuardDecision::Share };
+        let ticket = self.ticket.take();
+        let fill = CheckedFill { worker: &self.worker, route: &self.route, fetch_context: &self.fetch_context };
+        let page_check = match may_be_stored {
+            true => fill.decide(self.pattern.as_ref(), ticket, request, exchange.response, is_file),
+            false => {
+                ticket.into_iter().for_each(|ticket| ticket.unneeded(self.worker.now().mono_ms));
+                PageCheck::Share
+            }
+        };
         let mut targets =
             ScanTargets::of(self.route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
-        if matches!(decision, GuardDecision::Compare(_)) {
+        let is_text = Markup::of(exchange.response).is_some();
+        if matches!(page_check, PageCheck::Compare(_)) || is_text && matches!(page_check, PageCheck::Review(_)) {
             targets = targets.compared();
         }
         let (mut is_outage, mut is_late) = (false, false);
@@ -254,14 +270,33 @@ impl FillTask {
                 Err(error) => return Err((writer, error)),
             }
         }
+        let now = self.worker.now();
+        if let PageCheck::Compare(ticket) = &page_check {
+            ticket.page_took(now.mono_ms.saturating_sub(unjudged.request_time.mono_ms));
+        }
         if one_client.is_none() {
-            one_client = match decision {
-                GuardDecision::Share => None,
-                GuardDecision::Refuse(reason) => Some(reason),
-                GuardDecision::Compare(ticket) => {
-                    Box::pin(self.compare(ticket, request, exchange.response, body)).await
+            // `charge` has the body.
+            let page = |body| FetchedPage::new(exchange.response.clone(), body, self.worker.cache.hold());
+            one_client = match page_check {
+                PageCheck::Share => None,
+                PageCheck::Refuse(reason) => Some(reason),
+                PageCheck::Compare(ticket) => {
+                    tell_first(events, FirstClientEvent::Unverified);
+                    Box::pin(fill.compare(ticket, request, page(body))).await
                 }
+                PageCheck::Review(_) if !is_text => None,
+                PageCheck::Review(pattern) => match fill.review(&pattern, exchange.response, &body) {
+                    Reviewed::Share => None,
+                    Reviewed::Refuse(reason) => Some(reason),
+                    Reviewed::Look(ticket, keys) => {
+                        tell_first(events, FirstClientEvent::Unverified);
+                        Box::pin(fill.look(ticket, request, page(body), &keys)).await
+                    }
+                },
             };
+        } else if let PageCheck::Compare(ticket) = page_check {
+            // It could not be read.
+            ticket.failed(now.mono_ms);
         }
         drop(charge);
         Ok(match (one_client, file) {
@@ -271,40 +306,6 @@ impl FillTask {
             (Some(reason), None) => writer.for_one_client(&exchange, reason),
             (None, _) => writer.on_response(&exchange),
         })
-    }
-
-    /// Decides whether the response is compared with what another visitor gets, before it is shared.
-    fn guard_decision(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> GuardDecision {
-        match &self.pattern {
-            Some(pattern)
-                if is_to_be_compared(self.route.visitor_rules(), request, head, is_file, self.worker.now()) =>
-            {
-                leak_guard::decide(&self.worker, pattern)
-            }
-            _ => GuardDecision::Share,
-        }
-    }
-
-    /// Compares the response with what another visitor gets; returns why it may not be shared, if it may not.
-    async fn compare(
-        &self,
-        ticket: ComparisonTicket,
-        request: &RequestHead,
-        head: &ResponseHead,
-        body: Bytes,
-    ) -> Option<Reason> {
-        // `judge` has charged the body.
-        let page = FetchedPage::new(head.clone(), body, self.worker.cache.hold());
-        let Self { worker, route, fetch_context, .. } = self;
-        worker.cells.count(Counter::GuardChecks);
-        let fetcher = ByWorker { worker, route, fetch_context };
-        let found = check(
-            Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri: &fetch_context.uri, request },
-            page,
-            true,
-        )
-        .await;
-        leak_guard::conclude(worker, &route.policy.tags.site, ticket, found)
     }
 
     fn count(&self, found: Option<Reason>) {
@@ -326,18 +327,32 @@ impl FillTask {
     }
 
     /// Ends the fill without a response. `is_answered`: the application has answered, but what it names can't be sent.
-    fn fail(&self, writer: FillWriter, error: Error, is_answered: bool, events: oneshot::Sender<FirstClientEvent>) {
+    fn fail(
+        &self,
+        writer: FillWriter,
+        error: Error,
+        is_answered: bool,
+        mut events: Option<oneshot::Sender<FirstClientEvent>>,
+    ) {
         // No stored response may answer instead.
         if is_answered {
             writer.release(reason(&error));
-            let _ = events.send(FirstClientEvent::Failed(error));
+            tell_first(&mut events, FirstClientEvent::Failed(error));
             return;
         }
         let stale = writer.on_failure(reason(&error), self.worker.now());
-        let _ = events.send(match stale {
+        let event = match stale {
             Ok((entry, reason)) => FirstClientEvent::Stored(entry, reason),
             Err(_) => FirstClientEvent::Failed(error),
-        });
+        };
+        tell_first(&mut events, event);
+    }
+}
+
+/// Tells the client that began the fill, unless it has been told before, or is gone.
+fn tell_first(events: &mut Option<oneshot::Sender<FirstClientEvent>>, event: FirstClientEvent) {
+    if let Some(events) = events.take() {
+        let _ = events.send(event);
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) enum FirstClientEvent {
     PrivateWithStoredCopy(Box<Response>, bool),
     /// The response is for this client alone, for this reason.
     Private(Box<Response>, Reason),
+    /// The response is not for this client, and it is open whether others get it: the client asks for itself.
+    Unverified,
     /// There is no response.
     Failed(Error),
 }

@@ -24,7 +24,7 @@ use kasoku_cache::{Cache, ExternalBody, HeldCharge, SharedRequest};
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_programs::OpenFiles;
 use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
-use kasoku_semantics::difference::{DifferencePlace, Markup, PagePart, differences, has_parts};
+use kasoku_semantics::difference::{AnswerFacts, Markup, Outline, compare_places};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
@@ -166,21 +166,19 @@ impl Live {
     /// Whether its page has places in which tokens may be.
     fn may_have_tokens(&self) -> bool {
         let Some(page) = &self.page else { return false };
-        let markup = Markup::of(&self.head).unwrap_or(Markup::Text);
-        markup == Markup::Script || has_parts(page, markup)
+        !Outline::places(&self.head, &**page, &AnswerFacts::default(), &[]).is_empty()
     }
 }
 
 /// Whether two answers differ in places where tokens are.
 fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
-    let (Some(markup), Some(page), Some(again)) = (Markup::of(&one.head), &one.page, &other.page) else { return false };
-    let found = differences(page, again, markup, &routed.route.guard.noise);
-    found.iter().any(|one| {
-        matches!(
-            one.place,
-            DifferencePlace::Body(PagePart::Form | PagePart::Meta | PagePart::Script | PagePart::Sealed)
-        )
-    })
+    let (Some(page), Some(again)) = (&one.page, &other.page) else { return false };
+    let noise = &routed.route.guard.noise;
+    let [one, other] = [(one, page), (other, again)].map(|(live, page)| {
+        let facts = AnswerFacts::of(&live.head, page, live.response_time);
+        Outline::of(&live.head, &**page, &facts, noise)
+    });
+    compare_places(&one, &other, |_| true).iter().any(|place| place.difference.is_some())
 }
 
 async fn exchange(

@@ -7,6 +7,7 @@ use crate::sites::ActiveRoute;
 use crate::visitors::scan_body;
 use kasoku_cache::HeldCharge;
 use kasoku_origin::{NoInterim, NoUpload};
+use kasoku_semantics::time::Now;
 use kasoku_visitors::leak_guard::{FETCH_MAX, FetchedPage, Fetcher, as_sent, says_nothing};
 use kasoku_wire::RequestHead;
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,6 +31,10 @@ impl Fetcher for ByWorker<'_> {
 
     fn next_visitor(&self) -> u64 {
         self.worker.guard.next_visitor()
+    }
+
+    fn now(&self) -> Now {
+        self.worker.now()
     }
 }
 

@@ -1,77 +1,66 @@
-//! Checks whether a page that would be shared depends on its visitor: before it is shared, and on samples afterwards.
+//! Checks whether a page that would be shared depends on its visitor, and whether it has a token: before it is shared, and on samples
+//! afterwards.
 //!
 //! Where the operator grants a lifetime, pages are requested anonymously, and the application has not said that they may be
-//! shared. That is right only if a page does not depend on its visitor. So the first page of each URL pattern is fetched once
-//! more as a test visitor (`fetch`), and both are compared ([`kasoku_visitors::leak_guard`]). A page that differs by more than
-//! listed noise blocks its pattern: requests for the pattern pass, and its stored pages are dropped. Sampled requests repeat the
-//! comparison in the background (`sample`).
+//! shared. That is right only if a page does not depend on its visitor and has nothing that a later request sends back. So the first page
+//! of each URL pattern is looked at as two visitors (`check`, [`kasoku_visitors::leak_guard`]), and each page is read for tokens before it
+//! is stored. Sampled requests repeat the comparison in the background (`sample`).
 //!
-//! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so they do not
-//! wait one after the other.
+//! Nobody waits for a check. The first client of a pattern gets the answer to its own request, and the looks run beside it, in a fill.
+//! Whoever comes meanwhile waits as long as the page took at most (`wait`).
 
+mod check;
 mod fetch;
 mod sample;
+mod wait;
 
-pub(crate) use fetch::ByWorker;
+pub(crate) use check::{CheckedFill, PageCheck, Reviewed};
 pub(crate) use sample::sample;
+pub(crate) use wait::{Waited, wait_for_verdict};
 
+use crate::request::route::Routed;
 use crate::runtime::worker::Worker;
 use kasoku_cache::{Purge, PurgeScope};
 use kasoku_metrics::Counter;
-use kasoku_semantics::reason::Reason;
+use kasoku_semantics::names_file;
 use kasoku_semantics::time::Now;
-use kasoku_visitors::leak_guard::{ComparisonResult, ComparisonTicket, DifferenceReport, GuardStep, PatternVerdict};
+use kasoku_visitors::leak_guard::{ComparisonTicket, DifferenceReport, GuardStep, PatternVerdict, Pending};
 use kasoku_visitors::pattern::Pattern;
+use kasoku_wire::RequestHead;
+use std::sync::Arc;
 
-/// What a fill does with a response that may have to be compared.
-pub(crate) enum GuardDecision {
-    /// The response is shared as it is.
-    Share,
-    /// The response is not shared, for this reason.
-    Refuse(Reason),
-    /// The response is compared first.
-    Compare(ComparisonTicket),
+/// What happens to a request that would begin a fill.
+pub(crate) enum FillStep {
+    /// It begins the fill, and waits for the answer.
+    Fill,
+    /// It is the first of its pattern: it passes, and the fill runs beside it.
+    Beside(ComparisonTicket),
+    /// Its pattern is being compared: it waits for the verdict.
+    Wait(Arc<Pending>),
+    /// It passes.
+    Pass,
 }
 
-/// Decides by what is known of the pattern, or by a comparison of this page.
-pub(crate) fn decide(worker: &Worker, pattern: &Pattern) -> GuardDecision {
-    match worker.guard.begin(pattern, worker.now().mono_ms) {
-        GuardStep::Check(ticket) => GuardDecision::Compare(ticket),
-        GuardStep::Known(PatternVerdict::Verified(_)) => GuardDecision::Share,
-        GuardStep::Known(PatternVerdict::Blocked(_)) => GuardDecision::Refuse(Reason::LeakGuard),
-        GuardStep::Known(PatternVerdict::Pending | PatternVerdict::Unknown) => {
-            GuardDecision::Refuse(Reason::LeakGuardPending)
-        }
+/// Decides by what is known of a request's pattern.
+pub(crate) fn before_fill(worker: &Worker, routed: &Routed, request: &RequestHead) -> FillStep {
+    let Some(pattern) = routed.pattern(&request.fields).filter(|_| !names_file(&request.target)) else {
+        return FillStep::Fill;
+    };
+    let now_ms = worker.now().mono_ms;
+    match worker.guard.verdict(pattern, now_ms) {
+        PatternVerdict::Verified(_) | PatternVerdict::Unneeded | PatternVerdict::Blocked(_) => FillStep::Fill,
+        PatternVerdict::Pending(pending) => FillStep::Wait(pending),
+        PatternVerdict::Postponed => FillStep::Pass,
+        PatternVerdict::Unknown => match worker.guard.begin(pattern, now_ms) {
+            GuardStep::Check(ticket) => FillStep::Beside(ticket),
+            // Another worker was faster, or too many patterns are being compared.
+            GuardStep::Known(PatternVerdict::Pending(pending)) => FillStep::Wait(pending),
+            GuardStep::Known(_) => FillStep::Pass,
+        },
     }
 }
 
-/// Notes the result of a comparison. Returns why the page may not be shared, if it may not.
-pub(crate) fn conclude(
-    worker: &Worker,
-    site: &str,
-    ticket: ComparisonTicket,
-    found: ComparisonResult,
-) -> Option<Reason> {
-    let now = worker.now();
-    match found {
-        ComparisonResult::Same { account_is_logged_out } => {
-            if account_is_logged_out {
-                tracing::warn!(pattern = ticket.shown(), "the account of guard-cookie is not logged in any more");
-            }
-            ticket.verified(account_is_logged_out, now.mono_ms);
-            None
-        }
-        ComparisonResult::Unknown => Some(Reason::LeakGuardPending),
-        ComparisonResult::Differs(report) => {
-            tell(worker, ticket.shown(), &report);
-            let tag = ticket.blocked(report, now.mono_ms);
-            drop_all(worker, site, &tag, now);
-            Some(Reason::LeakGuard)
-        }
-    }
-}
-
-/// Blocks a pattern whose pages have begun to differ.
+/// Blocks a pattern whose pages depend on who asks, and drops those that are stored.
 pub(crate) fn block(worker: &Worker, site: &str, pattern: &Pattern, report: DifferenceReport) {
     let now = worker.now();
     tell(worker, &pattern.shown, &report);

@@ -8,15 +8,18 @@ use crate::observe::timing::OriginTime;
 use crate::origin::fetch_context::FetchContext;
 use crate::request::forward::Audience;
 use crate::request::route::Routed;
-use crate::visitors::leak_guard::block;
 use crate::visitors::leak_guard::fetch::{ByWorker, fetch};
+use crate::visitors::leak_guard::{block, drop_all};
 use crate::visitors::scan_body::ScanTargets;
 use http::Method;
 use kasoku_cache::SharedRequest;
 use kasoku_metrics::Counter;
 use kasoku_semantics::secrets::Secrets;
-use kasoku_visitors::leak_guard::{Comparison, ComparisonResult, PatternVerdict, check, is_to_be_compared, plain};
-use kasoku_visitors::pattern::is_guarded;
+use kasoku_visitors::leak_guard::{
+    Comparison, ComparisonResult, FetchedPage, PageReview, PatternVerdict, check, is_to_be_compared, plain,
+};
+use kasoku_visitors::pattern::{Pattern, is_guarded};
+use kasoku_wire::RequestHead;
 use std::rc::Rc;
 
 /// Called for each request that reaches the cache: its page is compared now and then.
@@ -54,12 +57,36 @@ fn begin(exchange: &Exchange, routed: &Routed) {
         {
             return;
         }
-        worker.cells.count(Counter::GuardChecks);
         let fetcher = ByWorker { worker: &worker, route: &route, fetch_context: &fetch_context };
-        let subject =
-            Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri: &fetch_context.uri, request: &request };
-        if let ComparisonResult::Differs(report) = check(subject, page, false).await {
-            block(&worker, &route.policy.tags.site, &pattern, report);
+        let Some(first) = compare(&fetcher, &pattern, &request, page).await else { return };
+        if first.report.differences.is_empty() {
+            return;
+        }
+        // A second comparison tells what depends on who asks from chance.
+        let Some(page) = fetch(&worker, &route, &fetch_context, &request, None).await else { return };
+        let Some(second) = compare(&fetcher, &pattern, &request, page).await else { return };
+        if second.finds_again(&first.things) {
+            block(&worker, &route.policy.tags.site, &pattern, second.report);
         }
     });
+}
+
+/// Compares a page, and takes in what is found of its places.
+async fn compare(
+    fetcher: &ByWorker<'_>,
+    pattern: &Pattern,
+    request: &RequestHead,
+    page: FetchedPage,
+) -> Option<ComparisonResult> {
+    let ByWorker { worker, route, fetch_context } = fetcher;
+    worker.cells.count(Counter::GuardChecks);
+    let (uri, seed) = (&*fetch_context.uri, worker.guard.visitor_seed(pattern));
+    let subject = Comparison { fetcher, route: route.visitor_rules(), uri, request, pattern: seed };
+    let found = check(subject, page, false).await?;
+    let has_token = worker.guard.learn(pattern, &found.places, uri, worker.now().mono_ms) == PageReview::Token;
+    if has_token {
+        // Pages of this pattern have got a token since they were stored.
+        drop_all(worker, &route.policy.tags.site, pattern.key(), worker.now());
+    }
+    Some(found)
 }

@@ -1,0 +1,171 @@
+//! Checks a page in its fill, before it is shared: by what is known of its pattern, or by looks at it.
+
+use crate::origin::fetch_context::FetchContext;
+use crate::runtime::worker::Worker;
+use crate::sites::ActiveRoute;
+use crate::visitors::leak_guard::fetch::ByWorker;
+use crate::visitors::leak_guard::{drop_all, tell};
+use bytes::Bytes;
+use kasoku_metrics::Counter;
+use kasoku_semantics::reason::Reason;
+use kasoku_visitors::leak_guard::{
+    Comparison, ComparisonResult, ComparisonTicket, FetchedPage, GuardStep, PageReview, PatternVerdict, check,
+    check_places, is_to_be_compared, places_of,
+};
+use kasoku_visitors::pattern::Pattern;
+use kasoku_wire::{RequestHead, ResponseHead};
+
+/// What the guard does with a page of a fill.
+pub(crate) enum PageCheck {
+    /// The page is shared as it is.
+    Share,
+    /// The page is not shared, for this reason.
+    Refuse(Reason),
+    /// The page is read for tokens.
+    Review(Pattern),
+    /// The page is the first of its pattern, and is compared.
+    Compare(ComparisonTicket),
+}
+
+/// What a review says of a page.
+pub(crate) enum Reviewed {
+    /// The page is shared.
+    Share,
+    /// The page is not shared, for this reason.
+    Refuse(Reason),
+    /// One more look is needed at these places.
+    Look(ComparisonTicket, Vec<u64>),
+}
+
+/// The fill whose page is checked.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedFill<'f> {
+    pub(crate) worker: &'f Worker,
+    pub(crate) route: &'f ActiveRoute,
+    pub(crate) fetch_context: &'f FetchContext,
+}
+
+impl CheckedFill<'_> {
+    /// Decides by what is known of the pattern. `ticket`: the fill was begun for a comparison.
+    pub(crate) fn decide(
+        self,
+        pattern: Option<&Pattern>,
+        ticket: Option<ComparisonTicket>,
+        request: &RequestHead,
+        head: &ResponseHead,
+        is_file: bool,
+    ) -> PageCheck {
+        let now = self.worker.now();
+        let rules = self.route.visitor_rules();
+        let Some(pattern) = pattern.filter(|_| is_to_be_compared(rules, request, head, is_file, now)) else {
+            ticket.into_iter().for_each(|ticket| ticket.unneeded(now.mono_ms));
+            return PageCheck::Share;
+        };
+        if let Some(ticket) = ticket {
+            return PageCheck::Compare(ticket);
+        }
+        match self.worker.guard.begin(pattern, now.mono_ms) {
+            GuardStep::Check(ticket) => PageCheck::Compare(ticket),
+            GuardStep::Known(PatternVerdict::Verified(_)) => PageCheck::Review(pattern.clone()),
+            GuardStep::Known(PatternVerdict::Blocked(_)) => PageCheck::Refuse(Reason::LeakGuard),
+            GuardStep::Known(_) => PageCheck::Refuse(Reason::LeakGuardPending),
+        }
+    }
+
+    /// Reviews a page of a verified pattern.
+    pub(crate) fn review(self, pattern: &Pattern, head: &ResponseHead, body: &Bytes) -> Reviewed {
+        let (worker, uri, now) = (self.worker, &self.fetch_context.uri, self.worker.now());
+        let places = places_of(self.route.visitor_rules(), uri, head, body, now);
+        match worker.guard.review(pattern, &places, uri, now.mono_ms) {
+            PageReview::Fine => Reviewed::Share,
+            PageReview::Token | PageReview::Unconfirmed => Reviewed::Refuse(Reason::LeakGuardToken),
+            PageReview::Unknown(keys) => match worker.guard.begin_page(pattern) {
+                Some(ticket) => Reviewed::Look(ticket, keys),
+                None => Reviewed::Refuse(Reason::LeakGuardPending),
+            },
+        }
+    }
+
+    /// Compares the first page of a pattern. Returns why the page may not be shared, if it may not.
+    pub(crate) async fn compare(
+        self,
+        ticket: ComparisonTicket,
+        request: &RequestHead,
+        page: FetchedPage,
+    ) -> Option<Reason> {
+        self.worker.cells.count(Counter::GuardChecks);
+        let fetcher = self.fetcher();
+        let found = check(self.subject(&fetcher, &ticket, request), page, true).await;
+        let (worker, now_ms) = (self.worker, self.worker.now().mono_ms);
+        let Some(found) = found else {
+            ticket.failed(now_ms);
+            return Some(Reason::LeakGuardPending);
+        };
+        let is_found = !found.report.differences.is_empty();
+        if is_found && ticket.is_found_again(&found) {
+            return Some(self.block(ticket, found));
+        }
+        if is_found && !ticket.has_suspects() {
+            ticket.suspects(found.things, now_ms);
+            return Some(Reason::LeakGuardPending);
+        }
+        if found.account_is_logged_out {
+            tracing::warn!(pattern = ticket.pattern().shown, "the account of guard-cookie is not logged in any more");
+        }
+        let pattern = ticket.pattern().clone();
+        ticket.verified(found.account_is_logged_out, now_ms);
+        refusal(worker.guard.learn(&pattern, &found.places, &self.fetch_context.uri, now_ms))
+    }
+
+    /// Looks once more at places of a page. Returns why the page may not be shared, if it may not.
+    pub(crate) async fn look(
+        self,
+        ticket: ComparisonTicket,
+        request: &RequestHead,
+        page: FetchedPage,
+        keys: &[u64],
+    ) -> Option<Reason> {
+        self.worker.cells.count(Counter::GuardChecks);
+        let fetcher = self.fetcher();
+        let found = check_places(self.subject(&fetcher, &ticket, request), page, keys).await;
+        let now_ms = self.worker.now().mono_ms;
+        let reason = match found {
+            Some(found) => refusal(self.worker.guard.learn(ticket.pattern(), &found, &self.fetch_context.uri, now_ms)),
+            None => Some(Reason::LeakGuardPending),
+        };
+        ticket.failed(now_ms);
+        reason
+    }
+
+    fn fetcher(&self) -> ByWorker<'_> {
+        let Self { worker, route, fetch_context } = *self;
+        ByWorker { worker, route, fetch_context }
+    }
+
+    fn subject<'s>(
+        &'s self,
+        fetcher: &'s ByWorker<'s>,
+        ticket: &ComparisonTicket,
+        request: &'s RequestHead,
+    ) -> Comparison<'s, ByWorker<'s>> {
+        let (route, uri) = (self.route.visitor_rules(), &*self.fetch_context.uri);
+        Comparison { fetcher, route, uri, request, pattern: ticket.visitor_seed() }
+    }
+
+    fn block(&self, ticket: ComparisonTicket, found: ComparisonResult) -> Reason {
+        let (worker, now) = (self.worker, self.worker.now());
+        tell(worker, &ticket.pattern().shown, &found.report);
+        let tag = ticket.blocked(found.report, now.mono_ms);
+        drop_all(worker, &self.route.policy.tags.site, &tag, now);
+        Reason::LeakGuard
+    }
+}
+
+/// Why a page may not be shared, if it may not.
+fn refusal(review: PageReview) -> Option<Reason> {
+    match review {
+        PageReview::Fine => None,
+        PageReview::Token | PageReview::Unconfirmed => Some(Reason::LeakGuardToken),
+        PageReview::Unknown(_) => Some(Reason::LeakGuardPending),
+    }
+}
