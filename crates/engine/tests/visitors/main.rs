@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod anonymous;
+mod corpus;
 mod explain;
 mod granted;
 mod poisoning;
