@@ -2,9 +2,9 @@
 //! they must not.
 //!
 //! A page is a template (`corpus/pages`, whose README tells how it is written). An origin renders it for each request
-//! (`corpus/rendering.rs`, `template.rs`, `values.rs`, `traits.rs`, `memory.rs`) and remembers what it rendered. Five visitors ask for it, one after the other
-//! (`corpus/visitors.rs`), and after each one the test waits until the origin is asked no more (`corpus/run.rs`). So it does not
-//! depend on how often Kasoku asks the origin to find out about a page.
+//! (`corpus/rendering.rs`, `template.rs`, `values.rs`, `traits.rs`, `memory.rs`) and remembers what it rendered. Five visitors ask
+//! for it, one after the other (`corpus/visitors.rs`), and after each one the test waits until the origin is asked no more
+//! (`corpus/run.rs`). So it does not depend on how often Kasoku asks the origin to find out about a page.
 //!
 //! `corpus/verdict.rs` judges. A page for all is a false alarm if neither of the last two answers is a hit. Of the others, each
 //! answer must be one that the origin rendered during the visitor's own request, for a visitor like this one, and never a hit. Each
@@ -32,6 +32,9 @@ use run::{Course, Manner, run};
 use std::sync::Arc;
 use traits::Traits;
 use verdict::{Verdict, of_cache, of_personal, of_shared};
+
+/// The pages for all, and those of one visitor.
+const PAGES: [(&str, usize); 2] = [("shared", 80), ("personal", 50)];
 
 /// So many of the 80 pages for all may pass.
 const FALSE_ALARMS_MAX: usize = 2;
@@ -113,6 +116,14 @@ fn answers(course: &Course) -> String {
     let each: Vec<String> = course.given.iter().map(of_cache).collect();
     let bytes = course.rendered.last().map_or(0, |last| last.body.len());
     format!("{bytes} bytes, {} requests: {}", course.requests, each.join(", "))
+}
+
+/// Of the corpus itself: no page got lost.
+#[test]
+fn the_corpus_has_all_its_pages() {
+    if std::env::var("KASOKU_PAGE").is_err() {
+        assert_eq!(PAGES.map(|(folder, _)| (folder, Page::all(folder).len())), PAGES);
+    }
 }
 
 /// Of the corpus itself: what is asked first must be harmless, and the page behind it must not be.
