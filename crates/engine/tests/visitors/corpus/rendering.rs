@@ -1,10 +1,12 @@
 //! Renders a page for one request, as a program would. `corpus/pages/README.md` lists what a page may say.
 
+use crate::corpus::memory::Memory;
 use crate::corpus::pages::Page;
+use crate::corpus::template::{is_block, split, until_end};
 use crate::corpus::traits::Traits;
 use crate::corpus::values::{clock, random, seeded, sentences};
 use fastrand::Rng;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::Hash;
 
 /// How the values that belong to one visitor are written.
@@ -20,37 +22,6 @@ pub(crate) enum Values {
 
 /// The places whose values belong to one visitor.
 pub(crate) const OF_ONE_VISITOR: [&str; 5] = ["token", "session", "sid", "by-address", "session-pick"];
-
-/// What a program remembers between requests.
-pub(crate) struct Memory {
-    rng: Rng,
-    requests: u64,
-    addresses: HashSet<String>,
-    /// The last number that was given, and those that belong to a session or an address.
-    number: u64,
-    numbers: HashMap<(String, String), u64>,
-    /// The time at which the program began, and the present one.
-    begun_ms: i64,
-    pub(crate) now_ms: i64,
-}
-
-impl Memory {
-    pub(crate) fn new(seed: &str, now_ms: i64) -> Self {
-        let (addresses, numbers) = (HashSet::new(), HashMap::new());
-        Self { rng: seeded(seed), requests: 0, addresses, number: 100_016, numbers, begun_ms: now_ms, now_ms }
-    }
-
-    /// Counts a request, and tells whether its address has never asked before.
-    pub(crate) fn visit(&mut self, address: &str) -> bool {
-        self.requests += 1;
-        self.addresses.insert(address.to_owned())
-    }
-
-    fn next_number(&mut self) -> u64 {
-        self.number += 1;
-        self.number
-    }
-}
 
 /// A page for one request.
 pub(crate) struct Rendering<'a> {
@@ -70,9 +41,22 @@ pub(crate) struct Rendering<'a> {
 
 impl<'a> Rendering<'a> {
     pub(crate) fn new(
-        memory: &'a mut Memory, traits: &'a Traits, values: Values, is_harmless: bool, brought: Option<String>,
+        memory: &'a mut Memory,
+        traits: &'a Traits,
+        values: Values,
+        is_harmless: bool,
+        brought: Option<String>,
     ) -> Self {
-        Self { memory, traits, values, is_harmless, brought, made: HashMap::new(), chosen: Vec::new(), has_token: false }
+        Self {
+            memory,
+            traits,
+            values,
+            is_harmless,
+            brought,
+            made: HashMap::new(),
+            chosen: Vec::new(),
+            has_token: false,
+        }
     }
 
     /// The field lines. A page of which the session is known does not set its cookie again; a harmless page sets none.
@@ -177,7 +161,9 @@ impl<'a> Rendering<'a> {
             "visitors" => (number(argument) + self.memory.addresses.len() as u64).to_string(),
             "random" => random(&mut self.memory.rng, arguments[0], length(&arguments)),
             "pick" => pick(&mut self.memory.rng, argument),
-            "lorem" => sentences(number(arguments[0]) as usize, arguments.get(1).map_or(0, |first| number(first) as usize)),
+            "lorem" => {
+                sentences(number(arguments[0]) as usize, arguments.get(1).map_or(0, |first| number(first) as usize))
+            }
             "by" => {
                 let (class, alternatives) = argument.split_once(' ').unwrap();
                 self.choose(class, alternatives)
@@ -268,41 +254,6 @@ impl<'a> Rendering<'a> {
         self.chosen.push((class.to_owned(), alternatives.to_owned(), text.clone()));
         text
     }
-}
-
-fn is_block(tag: &str) -> bool {
-    let kind = tag.split(' ').next().unwrap_or_default();
-    ["item", "when", "maybe", "repeat", "shuffle", "some"].contains(&kind)
-}
-
-/// What stands before the block's own end.
-fn until_end(text: &str) -> &str {
-    let mut depth = 0;
-    for (at, _) in text.match_indices("@{") {
-        let tag = text[at + 2..].split('}').next().unwrap_or_default();
-        if tag == "end" && depth == 0 {
-            return &text[..at];
-        }
-        depth += i32::from(is_block(tag)) - i32::from(tag == "end");
-    }
-    panic!("a block without an end: {text}")
-}
-
-/// Splits at separators that are in no inner block.
-fn split<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
-    let mut parts = Vec::new();
-    let (mut begin, mut depth) = (0, 0);
-    for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
-        let rest = &text[at..];
-        if depth == 0 && at >= begin && rest.starts_with(separator) {
-            parts.push(&text[begin..at]);
-            begin = at + separator.len();
-        } else if let Some(tag) = rest.strip_prefix("@{").and_then(|rest| rest.split('}').next()) {
-            depth += i32::from(is_block(tag)) - i32::from(tag == "end");
-        }
-    }
-    parts.push(&text[begin..]);
-    parts
 }
 
 fn pick(rng: &mut Rng, alternatives: &str) -> String {

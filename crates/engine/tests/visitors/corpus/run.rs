@@ -1,12 +1,14 @@
 //! Runs one page: an origin that renders it for each request, Kasoku in front, and visitors one after the other.
 
+use crate::corpus::memory::Memory;
 use crate::corpus::pages::Page;
-use crate::corpus::rendering::{Memory, Rendering, Values};
+use crate::corpus::rendering::{Rendering, Values};
 use crate::corpus::traits::Traits;
 use crate::corpus::values::clock;
 use crate::corpus::visitors::{ORDER, Visitor};
 use crate::poisoning::application::{Application, Asked, Does};
 use kasoku_engine::clock::{Clock, SimulatedClock};
+use kasoku_metrics::Counter;
 use kasoku_options::{AddressRange, GuardRules};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{Response, Scenario, Setup, WAIT_MAX, reply};
@@ -20,7 +22,7 @@ const BETWEEN_VISITORS_SECONDS: i64 = 25;
 const REQUEST_MS: i64 = 430;
 
 /// So often the worker has to be through with all its work while the origin gets no request: then no look is on its way.
-const QUIET_POLLS: usize = 24;
+const QUIET_POLLS: usize = 6;
 
 /// How a page is run.
 #[derive(Clone, Copy)]
@@ -118,7 +120,8 @@ fn is_quiet(scene: &Scenario, origin: &Application) {
     while polls < QUIET_POLLS {
         assert!(begun.elapsed() < WAIT_MAX, "the origin is asked again and again");
         scene.settled();
-        let is_busy = origin.count() != count || origin.answered() != count;
+        let sent = scene.engine.metrics().total(Counter::OriginRequests);
+        let is_busy = origin.count() != count || origin.answered() != count || (count as u64) < sent;
         polls = if is_busy { 0 } else { polls + 1 };
         count = origin.count();
     }
@@ -142,8 +145,7 @@ impl Program {
         let mut rendering = Rendering::new(&mut memory, &traits, values, is_harmless, brought);
         let mut fields = rendering.fields(page);
         let body = rendering.text(&page.body);
-        let (chosen, new_session) =
-            (std::mem::take(&mut rendering.chosen), rendering.new_session().map(str::to_owned));
+        let (chosen, new_session) = (std::mem::take(&mut rendering.chosen), rendering.new_session().map(str::to_owned));
         // A page that is nothing but its item (a redirect) is another page without it.
         let is_other = is_harmless && !page.body.contains("@{item}");
         let (status, body) = if is_other {

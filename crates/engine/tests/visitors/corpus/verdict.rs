@@ -11,6 +11,8 @@ pub(crate) enum Verdict {
     Passed,
     /// An answer was not what its visitor should get.
     Wrong(String),
+    /// A visitor could not use a form: its token was of a session of which they have no cookie.
+    CookieLost(String),
 }
 
 /// The last answers of a page, at least one of which is a hit if the page is shared.
@@ -42,32 +44,44 @@ fn fault_of_shared(page: &Page, given: &Given, rendered: &[Rendered]) -> Option<
 
 /// The verdict on a page of which each visitor has their own.
 pub(crate) fn of_personal(course: &Course) -> Verdict {
-    for (number, given) in course.given.iter().enumerate() {
-        if let Some(fault) = fault_of_personal(given, &course.rendered) {
-            return Verdict::Wrong(format!("answer {}: {fault}", number + 1));
+    let faults = course.given.iter().map(|given| fault_of_personal(given, &course.rendered));
+    let faults: Vec<(usize, Fault)> = faults.enumerate().filter_map(|(at, fault)| Some((at + 1, fault?))).collect();
+    // Of several faults, one by which a visitor gets another's page counts.
+    let worst = faults.iter().find(|(_, fault)| matches!(fault, Fault::Anothers(_))).or(faults.first());
+    match worst {
+        Some((number, Fault::Anothers(text))) => Verdict::Wrong(format!("answer {number}: {text}")),
+        Some((number, Fault::CookieLost)) => {
+            Verdict::CookieLost(format!("answer {number}: values of a session, without its cookie"))
         }
+        None => Verdict::Passed,
     }
-    Verdict::Passed
 }
 
-fn fault_of_personal(given: &Given, rendered: &[Rendered]) -> Option<String> {
+enum Fault {
+    /// The visitor got what is another's, or what others may get.
+    Anothers(String),
+    /// The visitor got values of a session, but not the cookie that belongs to them.
+    CookieLost,
+}
+
+fn fault_of_personal(given: &Given, rendered: &[Rendered]) -> Option<Fault> {
     let response = &given.response;
     let (text, location) = (response.text(), response.head.field("location"));
     let is_it = |one: &&Rendered| one.body == text && one.location == location;
+    if response.is_hit() {
+        return Some(Fault::Anothers("a hit".to_owned()));
+    }
     let Some(own) = rendered[given.during.clone()].iter().find(is_it) else {
         let is_known = rendered.iter().any(|one| is_it(&one));
         let fault = if is_known { "a page that was made for another request" } else { "no page of the origin's" };
-        return Some(format!("{fault} ({})", of_cache(given)));
+        return Some(Fault::Anothers(fault.to_owned()));
     };
     if let Some((class, _, got)) = own.chosen.iter().find(|one| is_anothers(given, one)) {
-        return Some(format!("another visitor's {class}: {got:?} ({})", of_cache(given)));
-    }
-    if response.is_hit() {
-        return Some(format!("a hit ({})", of_cache(given)));
+        return Some(Fault::Anothers(format!("another visitor's {class}: {got:?}")));
     }
     let is_lost = |session: &String| !response.head.all("set-cookie").any(|line| line.contains(session.as_str()));
     let has_lost_it = !given.had_cookies && own.new_session.as_ref().is_some_and(is_lost);
-    has_lost_it.then(|| format!("values of a session without its cookie ({})", of_cache(given)))
+    has_lost_it.then_some(Fault::CookieLost)
 }
 
 /// Whether the program would have chosen something else for this visitor.

@@ -41,10 +41,7 @@ const ALL: [(&str, &[&str]); 5] = [
     ),
     (
         "192.0.2.130",
-        &[
-            "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
-            "CF-IPCountry: US",
-        ],
+        &["User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "CF-IPCountry: US"],
     ),
     (
         "2001:db8:7::15",
