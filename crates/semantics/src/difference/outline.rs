@@ -59,6 +59,8 @@ pub struct Outline<'b> {
     values: Vec<Value>,
     /// Places whose values may be tokens, in no order.
     pub places: Vec<Place>,
+    /// The kinds of elements, by name and class, and of values in scripts and JSON, by name: what templates a page is made of.
+    pub kinds: Vec<u64>,
     /// Where the parts of the page end.
     parts: Vec<(usize, PagePart)>,
 }
@@ -84,9 +86,10 @@ impl<'b> Outline<'b> {
         Self::read(head, body.into(), facts, noise, true)
     }
 
-    /// Reads an answer for its places alone.
-    pub fn places(head: &ResponseHead, body: &'b [u8], facts: &AnswerFacts, noise: &[Noise]) -> Vec<Place> {
-        Self::read(head, body.into(), facts, noise, false).places
+    /// Reads an answer for its places and kinds alone.
+    pub fn places(head: &ResponseHead, body: &'b [u8], facts: &AnswerFacts, noise: &[Noise]) -> (Vec<Place>, Vec<u64>) {
+        let Self { places, kinds, .. } = Self::read(head, body.into(), facts, noise, false);
+        (places, kinds)
     }
 
     fn read(head: &ResponseHead, body: Cow<'b, [u8]>, facts: &AnswerFacts, noise: &[Noise], with_units: bool) -> Self {
@@ -113,8 +116,8 @@ impl<'b> Outline<'b> {
             None => reader.units.push(Unit { skeleton: hash(&text), at: head.len(), values_end: reader.values.len() }),
         }
         let OutlineReader { units, values, parts, finder, .. } = reader;
-        let places = finder.end();
-        Self { head, text, units, values, places, parts }
+        let (places, kinds) = finder.end();
+        Self { head, text, units, values, places, kinds, parts }
     }
 
     /// The line at a place, for people, and the part in which it is.

@@ -70,6 +70,8 @@ pub(super) struct PlaceFinder<'f> {
     pub(super) places: Vec<Place>,
     /// Which bytes of the present piece are values of places: they are not compared as text.
     pub(super) masked: Vec<Range<usize>>,
+    /// The kinds of elements: their names and classes.
+    kinds: Vec<u64>,
     /// The ids of elements: a value that refers to one is no token.
     ids: Vec<u64>,
     /// The part of the page that is being read.
@@ -89,6 +91,7 @@ impl<'f> PlaceFinder<'f> {
             facts,
             places: Vec::new(),
             masked: Vec::new(),
+            kinds: Vec::new(),
             ids: Vec::new(),
             part: DifferencePlace::Head,
             within: None,
@@ -126,12 +129,14 @@ impl<'f> PlaceFinder<'f> {
         self.masked.sort_unstable_by_key(|range| range.start);
     }
 
-    /// The places, without those that refer to an element of the page.
-    pub(super) fn end(mut self) -> Vec<Place> {
+    /// The places, without those that refer to an element of the page, and the kinds of elements, each once.
+    pub(super) fn end(mut self) -> (Vec<Place>, Vec<u64>) {
         self.ids.sort_unstable();
         let is_id = |place: &Place| self.ids.binary_search(&place.value).is_ok();
         self.places.retain(|place| !is_id(place));
-        self.places
+        self.kinds.sort_unstable();
+        self.kinds.dedup();
+        (self.places, self.kinds)
     }
 
     /// The rest of a page that browsers may read in several ways: all of it may be a token.
@@ -150,6 +155,7 @@ impl<'f> PlaceFinder<'f> {
         let is_field = [&b"input"[..], b"button", b"option", b"output", b"param"].iter().any(|one| is(one));
         let is_meta = is(b"meta");
         let (mut own_name, mut own_value, mut is_hidden): (&[u8], _, _) = (b"", None, false);
+        let mut class: &[u8] = b"";
         for one in all {
             let (key, value) = (text(&one.name), text(&one.value));
             let is_key = |name: &[u8]| key.eq_ignore_ascii_case(name);
@@ -161,6 +167,8 @@ impl<'f> PlaceFinder<'f> {
                 || is_meta && [&b"name"[..], b"property", b"itemprop", b"http-equiv"].iter().any(|one| is_key(one))
             {
                 own_name = value;
+            } else if is_key(b"class") {
+                class = value;
             } else if is_key(b"id") {
                 self.ids.push(hash(value));
             } else if is_key(b"nonce") {
@@ -170,6 +178,7 @@ impl<'f> PlaceFinder<'f> {
                 self.attribute(key, value, one.value.start);
             }
         }
+        self.kinds.push(hash_of(&(name.to_ascii_lowercase(), spelled(class))));
         let Some(place) = own_value else { return };
         let kind = match piece.form {
             _ if is_meta => PlaceKind::Named,
@@ -184,7 +193,7 @@ impl<'f> PlaceFinder<'f> {
 
     /// Reads an attribute: as a script where it is one, as a URL where it leads somewhere, and its value where its name says `data`.
     fn attribute(&mut self, name: &[u8], value: &[u8], at: usize) {
-        const PLAIN: [&[u8]; 8] = [b"class", b"style", b"title", b"alt", b"for", b"name", b"type", b"value"];
+        const PLAIN: [&[u8]; 7] = [b"style", b"title", b"alt", b"for", b"name", b"type", b"value"];
         let is_aria = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"aria-"));
         if value.len() < 4 || is_aria || PLAIN.iter().any(|plain| name.eq_ignore_ascii_case(plain)) {
             return;
@@ -258,7 +267,10 @@ impl<'f> PlaceFinder<'f> {
                     let start = i + 1;
                     i = (end + 1).min(text.len());
                     match text.get(i..).unwrap_or_default().trim_ascii_start().first() {
-                        Some(b':') => name = content,
+                        Some(b':') => {
+                            name = content;
+                            self.kinds.push(hash_of(&spelled(name)));
+                        }
                         next => {
                             self.string(name, content, at + start);
                             // `set('csrf', '…')`: what stands before a value may name it.

@@ -7,6 +7,9 @@
 //! | A2 | A again | the cookies that A1 was given |
 //! | B2 | B again, where three looks leave something open | the cookies that B1 was given |
 //!
+//! A verdict covers pages that are made of the same kinds of elements. A page with other kinds is compared itself, a few times for a
+//! pattern: the first page may have been "no such article".
+//!
 //! [`kasoku_semantics::difference`] says what the looks mean. Where the account of `guard-cookie` would not pass, its page is compared
 //! with the anonymous one in the same way.
 //!
@@ -97,6 +100,8 @@ pub struct ComparisonResult {
     pub things: Vec<u64>,
     /// The places of the page.
     pub places: Vec<FoundPlace>,
+    /// The kinds of its elements.
+    pub kinds: Vec<u64>,
     /// The account of `guard-cookie` is not logged in any more.
     pub account_is_logged_out: bool,
 }
@@ -134,10 +139,16 @@ pub async fn check_places<F: Fetcher>(
     Some(compare_places(&one, &other, |key| unknown.contains(&key)))
 }
 
-/// The places of a page.
-pub fn places_of(route: RouteRules<'_>, uri: &str, head: &ResponseHead, body: &[u8], now: Now) -> Vec<Place> {
+/// The places of a page, and the kinds of its elements.
+pub fn places_of(
+    route: RouteRules<'_>,
+    uri: &str,
+    head: &ResponseHead,
+    body: &[u8],
+    now: Now,
+) -> (Vec<Place>, Vec<u64>) {
     let body = without_fresh_links(route, uri, body);
-    Outline::places(head, &body, &AnswerFacts::of(head, &body, now), &route.declared.guard.noise)
+    Outline::places(head, &*body, &AnswerFacts::of(head, &body, now), &route.declared.guard.noise)
 }
 
 /// Whether a response that may be stored must be compared first: the application has not itself given it a lifetime, or one of its
@@ -175,13 +186,14 @@ impl<F: Fetcher> Comparison<'_, F> {
             looks.push(self.outline(&b2, &mut charge)?);
             verdict = compare(&looks, has_cookies);
         }
+        let kinds = looks.iter().flat_map(|look| look.kinds.iter().copied()).collect();
         let LooksVerdict { places, mut differences, mut things, .. } = verdict;
         if let Some(told) = told_in_head(&b1.head, &visitor) {
             things.push(u64::MAX);
             differences.insert(0, told);
         }
         let report = DifferenceReport { is_of_account: false, differences };
-        let mut found = ComparisonResult { report, things, places, account_is_logged_out: false };
+        let mut found = ComparisonResult { report, things, places, kinds, account_is_logged_out: false };
         if is_first && found.report.differences.is_empty() {
             self.as_account(&a1, &a2, &mut found).await?;
         }

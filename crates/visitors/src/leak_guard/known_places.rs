@@ -5,7 +5,7 @@
 //! has been the same for longer than that.
 
 use kasoku_semantics::difference::{Difference, FoundPlace, Place};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The most places that are known of one pattern. Pages with further ones are compared each time.
 const PLACES_MAX: usize = 256;
@@ -16,6 +16,10 @@ const HELD_MS: u64 = 70_000;
 /// How long a page is waited for that shows such a value again, before another page takes its part, in milliseconds.
 const FORGOTTEN_MS: u64 = 300_000;
 
+/// How many pages of a pattern are compared at most because they have elements of other kinds, and how many kinds are known.
+const COMPARED_MAX: u32 = 4;
+const KINDS_MAX: usize = 1024;
+
 /// On how many pages a value that a request sends back is compared if it differs from page to page.
 const PAGES_MIN: u8 = 3;
 
@@ -23,6 +27,10 @@ const PAGES_MIN: u8 = 3;
 #[derive(Default)]
 pub(crate) struct KnownPlaces {
     places: HashMap<u64, KnownPlace>,
+    /// The kinds of elements of the pages that were compared.
+    kinds: HashSet<u64>,
+    /// How many pages were compared in full.
+    compared: u32,
     /// The last difference in a place that holds a token.
     pub(crate) token: Option<Difference>,
 }
@@ -58,6 +66,8 @@ pub enum PageReview {
     Unconfirmed,
     /// These places have not been compared.
     Unknown(Vec<u64>),
+    /// The page has elements of kinds that no compared page had.
+    OtherKinds,
 }
 
 impl KnownPlaces {
@@ -73,7 +83,7 @@ impl KnownPlaces {
                     PageReview::Token => return PageReview::Token,
                     PageReview::Unconfirmed => is_unconfirmed = true,
                     PageReview::Unknown(_) => unknown.push(place.key),
-                    PageReview::Fine => {}
+                    PageReview::Fine | PageReview::OtherKinds => {}
                 },
             }
         }
@@ -82,6 +92,18 @@ impl KnownPlaces {
             _ if is_unconfirmed => PageReview::Unconfirmed,
             _ => PageReview::Fine,
         }
+    }
+
+    /// Whether a page has elements of kinds that no compared page had.
+    pub(crate) fn has_other_kinds(&self, kinds: &[u64]) -> bool {
+        self.compared < COMPARED_MAX && kinds.iter().any(|kind| !self.kinds.contains(kind))
+    }
+
+    /// Takes in the kinds of elements of a page that was compared in full.
+    pub(crate) fn has_compared(&mut self, kinds: &[u64]) {
+        self.compared = self.compared.saturating_add(1);
+        let room = KINDS_MAX.saturating_sub(self.kinds.len());
+        self.kinds.extend(kinds.iter().take(room));
     }
 
     /// Takes in what a comparison of a page has found.

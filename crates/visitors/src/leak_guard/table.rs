@@ -124,12 +124,22 @@ impl Guard {
         Some(ComparisonTicket { guard, pattern, pending: None, suspects: Vec::new(), has_place: false, is_done: false })
     }
 
-    /// Reviews a page of a verified pattern by its places. `page`: the page's URL.
-    pub fn review(&self, pattern: &Pattern, places: &[Place], page: &str, now_ms: u64) -> PageReview {
+    /// Reviews a page of a verified pattern by its places and the kinds of its elements. `page`: the page's URL.
+    pub fn review(&self, pattern: &Pattern, (places, kinds): &Read, page: &str, now_ms: u64) -> PageReview {
         let mut table = self.table();
         match table.known.places(pattern.key()) {
-            Some(known) => known.review(places, page_hash(page), now_ms),
-            None => PageReview::Unknown(places.iter().map(|place| place.key).collect()),
+            Some(known) => match known.review(places, page_hash(page), now_ms) {
+                PageReview::Fine | PageReview::Unknown(_) if known.has_other_kinds(kinds) => PageReview::OtherKinds,
+                review => review,
+            },
+            None => PageReview::OtherKinds,
+        }
+    }
+
+    /// Takes in which kinds of elements a page has that was compared in full.
+    pub fn has_compared(&self, pattern: &Pattern, kinds: &[u64]) {
+        if let Some(known) = self.table().known.places(pattern.key()) {
+            known.has_compared(kinds);
         }
     }
 
@@ -222,6 +232,9 @@ impl Guard {
     }
 }
 
+/// The places of a page, and the kinds of its elements.
+type Read = (Vec<Place>, Vec<u64>);
+
 /// The number of a page in what is known of places.
 fn page_hash(page: &str) -> u64 {
     static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -258,6 +271,11 @@ impl ComparisonTicket {
     /// Whether what a comparison has found was found before. If so, the page depends on who asks.
     pub fn is_found_again(&self, found: &ComparisonResult) -> bool {
         found.finds_again(&self.suspects)
+    }
+
+    /// Whether the page's pattern is verified already.
+    pub fn is_of_page(&self) -> bool {
+        self.pending.is_none()
     }
 
     /// Whether a comparison before this one has found something.
@@ -368,6 +386,17 @@ mod tests {
         }
     }
 
+    fn word(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> &'static str {
+        match guard.verdict(pattern, now_ms) {
+            PatternVerdict::Unknown => "unknown",
+            PatternVerdict::Unneeded => "unneeded",
+            PatternVerdict::Pending(_) => "pending",
+            PatternVerdict::Postponed => "postponed",
+            PatternVerdict::Verified(_) => "verified",
+            PatternVerdict::Blocked(_) => "blocked",
+        }
+    }
+
     fn is_blocked(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> bool {
         matches!(guard.verdict(pattern, now_ms), PatternVerdict::Blocked(_))
     }
@@ -375,16 +404,38 @@ mod tests {
     #[test]
     fn one_looks_and_all_know_what_is_found() {
         let (guard, page) = (guard(), pattern("/a"));
-        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown);
+        assert_eq!(word(&guard, &page, 0), "unknown");
         let own = ticket(&guard, &page, 0);
-        assert!(matches!(guard.begin(&page, 0), GuardStep::Known(PatternVerdict::Pending)));
-        assert_eq!(guard.verdict(&pattern("/b"), 0), PatternVerdict::Unknown);
-        drop(own);
-        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown, "nothing is known");
-        ticket(&guard, &page, 5).verified(false, 6);
-        let verified = PatternVerdict::Verified(Verified { since_ms: 6, account_is_logged_out: false });
-        assert_eq!(guard.verdict(&page, 7), verified);
-        assert!(matches!(guard.begin(&page, 7), GuardStep::Known(known) if known == verified));
+        assert!(matches!(guard.begin(&page, 0), GuardStep::Known(PatternVerdict::Pending(_))));
+        assert_eq!(word(&guard, &pattern("/b"), 0), "unknown");
+        own.failed(0);
+        assert_eq!(word(&guard, &page, POSTPONED_FIRST_MS - 1), "postponed");
+        assert_eq!(word(&guard, &page, POSTPONED_FIRST_MS), "unknown");
+        let now_ms = POSTPONED_FIRST_MS;
+        ticket(&guard, &page, now_ms).failed(now_ms);
+        assert_eq!(word(&guard, &page, now_ms + 2 * POSTPONED_FIRST_MS - 1), "postponed", "longer each time");
+        ticket(&guard, &page, now_ms + 2 * POSTPONED_FIRST_MS).verified(false, 6);
+        assert!(matches!(guard.begin(&page, 7), GuardStep::Known(PatternVerdict::Verified(_))));
+    }
+
+    #[test]
+    fn what_is_found_once_may_be_chance_and_what_is_found_again_is_not() {
+        let found = |things: &[u64]| ComparisonResult { things: things.to_vec(), ..ComparisonResult::default() };
+        let (guard, page) = (guard(), pattern("/a"));
+        let first = ticket(&guard, &page, 0);
+        assert!(!first.has_suspects() && !first.is_found_again(&found(&[1, 2])));
+        first.suspects(vec![1, 2], 0);
+        let second = ticket(&guard, &page, POSTPONED_FIRST_MS);
+        assert!(second.has_suspects() && second.is_found_again(&found(&[2])) && !second.is_found_again(&found(&[3])));
+    }
+
+    #[test]
+    fn a_page_with_a_lifetime_of_its_own_says_nothing_of_others() {
+        let (guard, page) = (guard(), pattern("/a"));
+        ticket(&guard, &page, 0).unneeded(0);
+        assert_eq!(word(&guard, &page, 1), "unneeded");
+        ticket(&guard, &page, 1).verified(false, 1);
+        assert_eq!(word(&guard, &page, 2), "verified");
     }
 
     #[test]
@@ -394,7 +445,7 @@ mod tests {
         let mut duties: Vec<ComparisonTicket> =
             (0..CHECKS_MAX).map(|number| ticket(&guard, &numbered(number), 0)).collect();
         let other = numbered(CHECKS_MAX);
-        let is_pending = || matches!(guard.begin(&other, 0), GuardStep::Known(PatternVerdict::Pending));
+        let is_pending = || matches!(guard.begin(&other, 0), GuardStep::Known(PatternVerdict::Postponed));
         assert!(is_pending() && is_pending());
         for way in 0..3 {
             let done = duties.pop().unwrap();
@@ -421,8 +472,9 @@ mod tests {
             assert_eq!(blocked.since_ms, 1000);
             periods.push((blocked.until_ms - now_ms) / 60_000);
             now_ms = blocked.until_ms;
-            // Without a result, the verdict is as before.
-            drop(ticket(&guard, &page, now_ms));
+            // Without a result, the block lasts as long as before.
+            ticket(&guard, &page, now_ms).failed(now_ms);
+            now_ms += POSTPONED_FIRST_MS;
         }
         assert_eq!(periods, [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
         ticket(&guard, &page, now_ms).verified(false, now_ms);
@@ -504,11 +556,11 @@ mod tests {
         guard.look_again(|shown| shown.starts_with("b.org/"));
         assert!(is_blocked(&guard, &page, 1));
         guard.look_again(|shown| shown.starts_with("a.org/"));
-        assert_eq!(guard.verdict(&page, 1), PatternVerdict::Unknown);
+        assert_eq!(word(&guard, &page, 1), "unknown");
         assert!(matches!(guard.verdict(&verified, 1), PatternVerdict::Verified(_)));
         let again = ticket(&guard, &page, 1);
         guard.look_again(|_| true);
-        assert_eq!(guard.verdict(&page, 1), PatternVerdict::Pending, "another request compares already");
+        assert_eq!(word(&guard, &page, 1), "pending", "another request compares already");
         again.blocked(DifferenceReport::default(), 1);
         assert!(is_blocked(&guard, &page, 2) && !is_blocked(&guard, &page, 1 + BLOCKED_FIRST_MS), "as the first time");
     }
@@ -518,13 +570,13 @@ mod tests {
         let (guard, page) = (guard(), pattern("/a"));
         ticket(&guard, &page, 0).verified(false, 0);
         guard.keep_only(&["0a".into(), "0b".into()]);
-        assert_ne!(guard.verdict(&page, 0), PatternVerdict::Unknown);
+        assert_ne!(word(&guard, &page, 0), "unknown");
         guard.keep_only(&["0b".into()]);
-        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown);
+        assert_eq!(word(&guard, &page, 0), "unknown");
         let late = ticket(&guard, &page, 0);
         guard.keep_only(&[]);
         drop(late);
-        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown);
+        assert_eq!(word(&guard, &page, 0), "unknown");
     }
 
     #[test]

@@ -288,6 +288,10 @@ impl FillTask {
                 PageCheck::Review(pattern) => match fill.review(&pattern, exchange.response, &body) {
                     Reviewed::Share => None,
                     Reviewed::Refuse(reason) => Some(reason),
+                    Reviewed::Compare(ticket) => {
+                        tell_first(events, FirstClientEvent::Unverified);
+                        Box::pin(fill.compare(ticket, request, page(body))).await
+                    }
                     Reviewed::Look(ticket, keys) => {
                         tell_first(events, FirstClientEvent::Unverified);
                         Box::pin(fill.look(ticket, request, page(body), &keys)).await

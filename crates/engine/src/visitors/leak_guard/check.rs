@@ -9,8 +9,8 @@ use bytes::Bytes;
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::{
-    Comparison, ComparisonResult, ComparisonTicket, FetchedPage, GuardStep, PageReview, PatternVerdict, check,
-    check_places, is_to_be_compared, places_of,
+    Comparison, ComparisonResult, ComparisonTicket, FetchedPage, Fetcher, GuardStep, PageReview, PatternVerdict, check,
+    check_places, is_to_be_compared, places_of, plain,
 };
 use kasoku_visitors::pattern::Pattern;
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -35,6 +35,8 @@ pub(crate) enum Reviewed {
     Refuse(Reason),
     /// One more look is needed at these places.
     Look(ComparisonTicket, Vec<u64>),
+    /// The page is compared itself.
+    Compare(ComparisonTicket),
 }
 
 /// The fill whose page is checked.
@@ -79,10 +81,13 @@ impl CheckedFill<'_> {
         match worker.guard.review(pattern, &places, uri, now.mono_ms) {
             PageReview::Fine => Reviewed::Share,
             PageReview::Token | PageReview::Unconfirmed => Reviewed::Refuse(Reason::LeakGuardToken),
-            PageReview::Unknown(keys) => match worker.guard.begin_page(pattern) {
-                Some(ticket) => Reviewed::Look(ticket, keys),
-                None => Reviewed::Refuse(Reason::LeakGuardPending),
-            },
+            review @ (PageReview::Unknown(_) | PageReview::OtherKinds) => {
+                match (worker.guard.begin_page(pattern), review) {
+                    (Some(ticket), PageReview::Unknown(keys)) => Reviewed::Look(ticket, keys),
+                    (Some(ticket), _) => Reviewed::Compare(ticket),
+                    (None, _) => Reviewed::Refuse(Reason::LeakGuardPending),
+                }
+            }
         }
     }
 
@@ -94,18 +99,16 @@ impl CheckedFill<'_> {
         page: FetchedPage,
     ) -> Option<Reason> {
         self.worker.cells.count(Counter::GuardChecks);
-        let fetcher = self.fetcher();
-        let found = check(self.subject(&fetcher, &ticket, request), page, true).await;
+        let found = self.checked(&ticket, request, page).await;
         let (worker, now_ms) = (self.worker, self.worker.now().mono_ms);
-        let Some(found) = found else {
+        let Some((found, is_again)) = found else {
             ticket.failed(now_ms);
             return Some(Reason::LeakGuardPending);
         };
-        let is_found = !found.report.differences.is_empty();
-        if is_found && ticket.is_found_again(&found) {
+        if is_again {
             return Some(self.block(ticket, found));
         }
-        if is_found && !ticket.has_suspects() {
+        if !found.report.differences.is_empty() && !ticket.has_suspects() && !ticket.is_of_page() {
             ticket.suspects(found.things, now_ms);
             return Some(Reason::LeakGuardPending);
         }
@@ -114,7 +117,28 @@ impl CheckedFill<'_> {
         }
         let pattern = ticket.pattern().clone();
         ticket.verified(found.account_is_logged_out, now_ms);
+        worker.guard.has_compared(&pattern, &found.kinds);
         refusal(worker.guard.learn(&pattern, &found.places, &self.fetch_context.uri, now_ms))
+    }
+
+    /// Compares a page, and a page whose pattern is verified a second time if something was found: a pattern without a verdict waits for
+    /// its next page instead. Returns what was found, and whether it was found twice.
+    async fn checked(
+        self,
+        ticket: &ComparisonTicket,
+        request: &RequestHead,
+        page: FetchedPage,
+    ) -> Option<(ComparisonResult, bool)> {
+        let fetcher = self.fetcher();
+        let first = check(self.subject(&fetcher, ticket, request), page, true).await?;
+        if first.report.differences.is_empty() || !ticket.is_of_page() {
+            let is_again = ticket.is_found_again(&first);
+            return Some((first, is_again));
+        }
+        let page = fetcher.fetch(&plain(request), None).await?;
+        let second = check(self.subject(&fetcher, ticket, request), page, false).await?;
+        let is_again = second.finds_again(&first.things);
+        Some((second, is_again))
     }
 
     /// Looks once more at places of a page. Returns why the page may not be shared, if it may not.
@@ -166,6 +190,6 @@ fn refusal(review: PageReview) -> Option<Reason> {
     match review {
         PageReview::Fine => None,
         PageReview::Token | PageReview::Unconfirmed => Some(Reason::LeakGuardToken),
-        PageReview::Unknown(_) => Some(Reason::LeakGuardPending),
+        PageReview::Unknown(_) | PageReview::OtherKinds => Some(Reason::LeakGuardPending),
     }
 }
