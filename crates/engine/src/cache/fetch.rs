@@ -117,6 +117,13 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
             drop(response);
             retry_as_visitor(exchange, routed, Reason::PassSession).await
         }
+        // Where an anonymous request is sent to need not be where this visitor's request is sent to: by language, by device.
+        FirstClientEvent::Private(response, reason)
+            if response.head.status.is_redirection() && routed.route.policy.grant.is_granting() =>
+        {
+            drop(response);
+            retry_as_visitor(exchange, routed, reason).await
+        }
         FirstClientEvent::Private(response, reason) => {
             if reason == Reason::SetCookie {
                 exchange.extras().notes.sets(&routed.route, &response.head.fields);

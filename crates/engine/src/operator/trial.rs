@@ -64,7 +64,8 @@ async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> 
         return TrialOutcome::Refused(changes, reason);
     }
     let (uri, pattern) = (routed.key.uri(), handle.guard().next_visitor());
-    let subject = Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri, request: &request, pattern };
+    let subject =
+        Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri, request: &request, pattern, countries: &[] };
     let Some(found) = check(subject, page, false).await else { return TrialOutcome::Unknown };
     let tokens = found.places.into_iter().filter_map(|place| place.difference);
     let differences: Vec<Difference> = found.report.differences.into_iter().chain(tokens).collect();

@@ -7,7 +7,7 @@ use super::hashing::hash_of;
 use super::outline::{Outline, Value};
 use super::split::{A2, B1, B2, Split, SplitCounts};
 use super::{DIFFERENCES_MAX, Difference};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// What the looks at a page say.
@@ -38,7 +38,7 @@ pub struct FoundPlace {
 
 /// Compares three or four looks. `has_cookies`: the first look of a visitor was given cookies, and the second one had them.
 pub fn compare(looks: &[Outline<'_>], has_cookies: bool) -> LooksVerdict {
-    let mut comparison = LookComparison { looks, has_cookies, verdict: LooksVerdict::default() };
+    let mut comparison = LookComparison { looks, has_cookies, verdict: LooksVerdict::default(), moved: HashSet::new() };
     comparison.units();
     comparison.verdict.places = comparison.places();
     comparison.verdict
@@ -63,6 +63,8 @@ struct LookComparison<'l, 'b> {
     looks: &'l [Outline<'b>],
     has_cookies: bool,
     verdict: LooksVerdict,
+    /// Units that all looks have, in other places.
+    moved: HashSet<u64>,
 }
 
 /// The most things that are kept of one comparison.
@@ -126,6 +128,12 @@ impl LookComparison<'_, '_> {
         if ranges.iter().all(|range| range.is_empty()) {
             return;
         }
+        let mut all = Things::default();
+        for (number, (look, range)) in self.looks.iter().zip(ranges).enumerate() {
+            all.add(number, look.units.get(range.clone()).unwrap_or_default().iter().map(|unit| unit.skeleton));
+        }
+        self.order(&all, ranges);
+        self.moved = all.in_all(self.looks.len());
         let mut from: Vec<usize> = ranges.iter().map(|range| range.start).collect();
         for anchor in anchors(self.looks, ranges) {
             let gap: Vec<Range<usize>> = from.iter().zip(&anchor).map(|(from, to)| *from..*to).collect();
@@ -135,6 +143,21 @@ impl LookComparison<'_, '_> {
         }
         let rest: Vec<Range<usize>> = from.iter().zip(ranges).map(|(from, range)| *from..range.end).collect();
         self.gap(&rest);
+    }
+
+    /// Compares the order of the units that all looks have.
+    fn order(&mut self, all: &Things, ranges: &[Range<usize>]) {
+        let moved = all.in_all(self.looks.len());
+        let orders = self.looks.iter().zip(ranges).map(|(look, range)| {
+            let units = look.units.get(range.clone()).unwrap_or_default().iter();
+            let order: Vec<u64> = units.map(|unit| unit.skeleton).filter(|unit| moved.contains(unit)).collect();
+            Some(Value::Word(hash_of(&order)))
+        });
+        let split = split_of(&orders.collect::<Vec<_>>());
+        let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
+        self.judge(split, vec![hash_of(&"order")], |own: &Self, look: usize, _| {
+            own.looks.get(look)?.units.get(*starts.get(look)?).map(|unit| unit.at)
+        });
     }
 
     /// Compares the units between two anchors.
@@ -155,7 +178,9 @@ impl LookComparison<'_, '_> {
         }
         let mut things = Things::default();
         for look in 0..count {
-            things.add(look, units(look).iter().map(|unit| unit.skeleton));
+            // What only moves is compared by its order.
+            let others = units(look).iter().map(|unit| unit.skeleton).filter(|unit| !self.moved.contains(unit));
+            things.add(look, others);
         }
         let split = things.tally(count).split();
         // Which things are held by one visitor, or were held on first visits.
@@ -188,6 +213,16 @@ impl LookComparison<'_, '_> {
             for at in 0..first.len() {
                 let all: Vec<Option<Value>> = (0..count).map(|look| values(look).get(at).copied()).collect();
                 split = worse(split, split_of(&all));
+            }
+            let is_link = || {
+                let unit = self.looks.first()?.units.get(starts.first()? + offset)?;
+                self.looks.first().map(|look| look.is_link_at(unit.at))
+            };
+            if split == Some(Split::Time)
+                && (0..first.len()).any(|at| is_numbered(&|look| values(look).get(at).copied(), count))
+                && is_link() == Some(true)
+            {
+                split = Some(Split::Visitor);
             }
             if (1..count).any(|look| values(look).len() != first.len()) && split == Some(Split::Same) {
                 split = Some(Split::Time);
@@ -268,6 +303,14 @@ impl Things<u64> {
         }
     }
 
+    /// The things that all looks have, as often.
+    fn in_all(&self, looks: usize) -> HashSet<u64> {
+        let all = (1_u8 << looks) - 1;
+        let others: HashSet<u64> =
+            self.masks.iter().filter(|(_, mask)| **mask != all).map(|((thing, _), _)| *thing).collect();
+        self.masks.keys().map(|(thing, _)| *thing).filter(|thing| !others.contains(thing)).collect()
+    }
+
     fn tally(&self, looks: usize) -> Tally {
         let mut tally = Tally::new(looks);
         self.masks.values().for_each(|mask| tally.add(*mask));
@@ -299,6 +342,18 @@ fn split_of(values: &[Option<Value>]) -> Option<Split> {
     let may_be_first = split == Some(Split::FirstVisit) || split.is_none() && values.first() == values.get(1);
     if may_be_first && has_grown { Some(Split::Time) } else { split }
 }
+
+/// Whether a number grows from look to look, and is no clock: a link of one use has it.
+fn is_numbered(value: &dyn Fn(usize) -> Option<Value>, looks: usize) -> bool {
+    let number = |look: usize| match value(look) {
+        Some(Value::Number(number)) if number < CLOCK_MIN => Some(number),
+        _ => None,
+    };
+    (1..looks).all(|look| matches!((number(look - 1), number(look)), (Some(before), Some(now)) if before < now))
+}
+
+/// Numbers from here on are clocks: seconds since 1970.
+const CLOCK_MIN: u64 = 1_000_000_000;
 
 /// The split that says more against sharing.
 fn worse(one: Option<Split>, other: Option<Split>) -> Option<Split> {

@@ -35,12 +35,30 @@ const TOKEN_WORDS: [&str; 22] = [
 /// Parts of words, and whole words, that name a token which a later request sends back. A value of such a name that does not change may be one
 /// that holds for a minute.
 const SENT_BACK_PARTS: [&str; 5] = ["token", "csrf", "xsrf", "nonce", "signature"];
-const SENT_BACK_WORDS: [&str; 9] =
-    ["authenticity", "auth", "sess", "sessid", "sid", "sig", "ticket", "hmac", "formkey"];
+const SENT_BACK_WORDS: [&str; 15] = [
+    "authenticity",
+    "auth",
+    "sess",
+    "sessid",
+    "sid",
+    "sig",
+    "ticket",
+    "hmac",
+    "formkey",
+    "cart",
+    "basket",
+    "guest",
+    "visitor",
+    "customer",
+    "visitorid",
+];
 
 /// Words of names whose values change with time or with the machine that answers: clocks, versions, durations, counters, and the ids
-/// by which a request is found in logs.
-const TIME_WORDS: [&str; 52] = [
+/// by which a request is found in logs, and by which a script finds an element.
+const TIME_WORDS: [&str; 55] = [
+    "selector",
+    "dom",
+    "domid",
     "v",
     "ver",
     "version",

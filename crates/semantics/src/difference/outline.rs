@@ -45,6 +45,9 @@ const UNITS_OF_TIME: [&str; 22] = [
     "query",
 ];
 
+/// The most letters beside the digits of a number.
+const LETTERS_MAX: usize = 1;
+
 /// Stands in a skeleton for a value.
 const VALUE: u8 = 1;
 
@@ -146,6 +149,14 @@ impl<'b> Outline<'b> {
     fn part_at(&self, at: usize) -> PagePart {
         let number = self.parts.partition_point(|(end, _)| *end <= at);
         self.parts.get(number).or(self.parts.last()).map_or(PagePart::Page, |(_, part)| *part)
+    }
+
+    /// Whether the unit at a place is the tag of a link or a form, which says where a request goes.
+    pub(super) fn is_link_at(&self, at: usize) -> bool {
+        let rest = at.checked_sub(self.head.len()).and_then(|at| self.text.get(at..)).unwrap_or_default();
+        [&b"<a "[..], b"<form "]
+            .iter()
+            .any(|tag| rest.get(..tag.len()).is_some_and(|text| text.eq_ignore_ascii_case(tag)))
     }
 
     /// The memory that it takes, in bytes.
@@ -275,8 +286,12 @@ impl OutlineReader<'_, '_> {
         let number = number_length(rest).max(length);
         let value = rest.get(..number).unwrap_or_default();
         if !is_measured(value, rest.get(number..).unwrap_or_default()) {
-            let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-            let number = digits.and_then(|text| text.parse().ok());
+            // `T21` and `59Z` are parts of a time.
+            let digits = value.iter().skip_while(|byte| byte.is_ascii_alphabetic());
+            let digits: Vec<u8> = digits.copied().take_while(u8::is_ascii_digit).collect();
+            let is_number = digits.len() + LETTERS_MAX >= value.len();
+            let text = std::str::from_utf8(&digits).ok().filter(|_| is_number);
+            let number = text.and_then(|text| text.parse().ok());
             self.values.push(number.map_or_else(|| Value::Word(hash(value)), Value::Number));
         }
         at + number

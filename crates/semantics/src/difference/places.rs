@@ -169,6 +169,7 @@ impl<'f> PlaceFinder<'f> {
                 own_name = value;
             } else if is_key(b"class") {
                 class = value;
+                self.names_of_elements(value);
             } else if is_key(b"id") {
                 self.ids.push(hash(value));
             } else if is_key(b"nonce") {
@@ -188,6 +189,14 @@ impl<'f> PlaceFinder<'f> {
         // The policy of a `<meta>` names the nonces of the page.
         if !own_name.eq_ignore_ascii_case(b"content-security-policy") {
             self.text_value(kind, own_name, text(&place), place.start);
+        }
+    }
+
+    /// Notes the classes of an element that were drawn at random: scripts find the element by them.
+    fn names_of_elements(&mut self, classes: &[u8]) {
+        for one in classes.split(u8::is_ascii_whitespace).filter(|one| form(one, 0) == ValueForm::Random) {
+            let last = memchr::memrchr(b'-', one).and_then(|dash| one.get(dash + 1..));
+            self.ids.extend([Some(one), last].into_iter().flatten().map(hash));
         }
     }
 

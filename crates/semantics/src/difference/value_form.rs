@@ -86,10 +86,12 @@ fn is_random_word(word: &[u8]) -> bool {
     if is_hex && word.len() >= HEX_BYTES_MIN {
         return true;
     }
-    let has_digit_or_capitals = word.iter().any(u8::is_ascii_digit)
-        || word.iter().filter(|byte| byte.is_ascii_uppercase()).count() * 5 >= word.len();
     let changes = word.windows(2).filter(|pair| matches!(pair, [one, other] if kind(one) != kind(other))).count();
-    has_digit_or_capitals && changes >= CHANGES_MIN.max(word.len() / 6)
+    match word.iter().any(u8::is_ascii_digit) {
+        true => changes >= CHANGES_MIN.max(word.len() / 6),
+        // Names such as `getElementsByClassName` have a capital letter here and there, Base64 has one as often as not.
+        false => word.len() >= HEX_BYTES_MIN && changes * 5 >= word.len() * 2,
+    }
 }
 
 /// Values that vendors publish in pages by design: site keys of reCAPTCHA and Turnstile, publishable keys of Stripe and Mapbox, keys of

@@ -73,6 +73,8 @@ pub struct Comparison<'s, F> {
     pub request: &'s RequestHead,
     /// Makes the visitor of one pattern the same each time.
     pub pattern: u64,
+    /// Fields in which a proxy names a client's country ([`countries`](crate::leak_guard::countries)).
+    pub countries: &'s [&'static str],
 }
 
 /// An answer, read to its end.
@@ -169,9 +171,16 @@ pub fn is_to_be_compared(
 
 impl<F: Fetcher> Comparison<'_, F> {
     async fn looks(&self, a1: FetchedPage, is_first: bool) -> Option<ComparisonResult> {
-        let visitor = self.visitor(&a1);
-        let as_visitor = visitor.request_as_visitor(self.request);
-        let b1 = self.look(&as_visitor, Some(&visitor), &a1).await?;
+        let mut visitor = self.visitor(&a1);
+        let mut as_visitor = visitor.request_as_visitor(self.request);
+        let mut b1 = self.look(&as_visitor, Some(&visitor), &a1).await;
+        if b1.is_none() {
+            // Some applications refuse robots that they do not know.
+            visitor = visitor.no_robot();
+            as_visitor = visitor.request_as_visitor(self.request);
+            b1 = self.look(&as_visitor, Some(&visitor), &a1).await;
+        }
+        let b1 = b1?;
         let a2 = self.look(&with_cookies(self.request, &a1.head), None, &a1).await?;
         let b2;
         let mut charge = self.fetcher.hold();
@@ -226,7 +235,9 @@ impl<F: Fetcher> Comparison<'_, F> {
 
     fn visitor(&self, anonymous: &FetchedPage) -> SyntheticVisitor {
         let address = self.fetcher.next_visitor();
-        SyntheticVisitor::new(self.pattern, address, &self.route.policy.grant, self.request, &anonymous.body)
+        let grant = &self.route.policy.grant;
+        SyntheticVisitor::new(self.pattern, address, grant, self.request, &anonymous.body)
+            .in_a_country(self.countries, grant)
     }
 
     /// Fetches the page once more; `None`: the fetch failed, or the answer says nothing of the page. Who is refused, or asked to log in,

@@ -27,6 +27,9 @@ const DESKTOP: [&str; 3] = [
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36",
 ];
 
+/// A robot that looks at pages as a telephone does, as Google's does.
+const ROBOT: &str = "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Mobile Safari/537.36 (compatible; Kasokubot/1.0)";
+
 /// Languages that browsers ask for. A visitor asks for one that the page is not in.
 const LANGUAGES: [&str; 5] = [
     "fr-FR,fr;q=0.9,de;q=0.4",
@@ -48,7 +51,30 @@ pub(crate) struct SyntheticVisitor {
     languages: Option<String>,
     referer: Option<String>,
     accept: Option<&'static str>,
+    /// Fields in which a proxy names the visitor's country.
+    countries: Vec<&'static str>,
 }
+
+/// Fields in which proxies name the country of a client: Cloudflare, CloudFront, Vercel, App Engine, Fastly and nginx' GeoIP by their
+/// documentation.
+const COUNTRY_FIELDS: [&str; 8] = [
+    "cf-ipcountry",
+    "cloudfront-viewer-country",
+    "x-vercel-ip-country",
+    "x-appengine-country",
+    "fastly-geo-country",
+    "x-geoip-country-code",
+    "x-geo-country",
+    "x-country-code",
+];
+
+/// Those of a request's fields in which its proxy names the client's country.
+pub fn countries(request: &Fields) -> Vec<&'static str> {
+    COUNTRY_FIELDS.into_iter().filter(|name| request.contains(name)).collect()
+}
+
+/// The country of the visitor.
+const COUNTRY: &str = "BR";
 
 /// What a browser accepts that follows a link, where an anonymous request accepts anything.
 const NAVIGATION: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
@@ -62,7 +88,8 @@ impl SyntheticVisitor {
         let devices: &[&[&'static str]] = match grant.key_device {
             true if classes::device_name(&anonymous.fields) == "mobile" => &[&MOBILE],
             true => &[&DESKTOP],
-            false => &[&MOBILE],
+            // Both a telephone and a robot.
+            false => &[&[ROBOT]],
         };
         let agents = *pick(devices, number >> 8).unwrap_or(&&MOBILE[..]);
         let languages = match grant.key_languages.is_empty() {
@@ -80,7 +107,20 @@ impl SyntheticVisitor {
             languages: Some(languages).filter(|_| !is_own(classes::LANGUAGE_FIELD)),
             referer: Some(referer).filter(|_| !is_own("referer")),
             accept: Some(NAVIGATION).filter(|_| !is_own("accept")),
+            countries: Vec::new(),
         }
+    }
+
+    /// The same visitor, whose country these fields name.
+    pub(crate) fn in_a_country(self, fields: &[&'static str], grant: &Grant) -> Self {
+        let countries = fields.iter().copied().filter(|name| !grant.reaches_origin(name.as_bytes())).collect();
+        Self { countries, ..self }
+    }
+
+    /// The same visitor as a plain telephone, where robots are refused.
+    pub(crate) fn no_robot(self) -> Self {
+        let user_agent = self.user_agent.map(|agent| if agent == ROBOT { MOBILE[0] } else { agent });
+        Self { user_agent, ..self }
     }
 
     pub(crate) fn address(&self) -> Ipv4Addr {
@@ -103,6 +143,7 @@ impl SyntheticVisitor {
             ("Referer", self.referer.as_deref()),
             ("Accept", self.accept),
         ];
+        self.countries.iter().for_each(|name| head.fields.set(name, COUNTRY));
         for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             head.fields.set(name, value);
         }

@@ -32,7 +32,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_visitors::anonymous_cookies;
-use kasoku_visitors::leak_guard::{ComparisonTicket, FetchedPage};
+use kasoku_visitors::leak_guard::{ComparisonTicket, FetchedPage, countries};
 use kasoku_visitors::pattern::Pattern;
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -55,6 +55,8 @@ pub(super) struct FillTask {
     asks_the_shared_tier: bool,
     /// The duty to compare the page, where the fill was begun for that.
     ticket: Option<ComparisonTicket>,
+    /// Fields in which a trusted proxy names the client's country.
+    countries: Vec<&'static str>,
 }
 
 impl FillTask {
@@ -67,7 +69,9 @@ impl FillTask {
         let pattern = routed.pattern(&exchange.request.head.fields).cloned();
         let asks_the_shared_tier = !exchange.existing_extras().is_some_and(|extras| extras.has_shared_tier_failed);
         let (worker, route) = (exchange.worker.clone(), routed.route.clone());
-        Self { worker, route, fetch_context, interim, pattern, asks_the_shared_tier, ticket: None }
+        let is_guarded = pattern.is_some() && exchange.peer.is_trusted;
+        let countries = if is_guarded { countries(&exchange.request.head.fields) } else { Vec::new() };
+        Self { worker, route, fetch_context, interim, pattern, asks_the_shared_tier, ticket: None, countries }
     }
 
     /// The same for the first page of a pattern, which is compared.
@@ -243,7 +247,8 @@ impl FillTask {
         let file = file.take().filter(|_| !is_in_head);
         let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
         let ticket = self.ticket.take();
-        let fill = CheckedFill { worker: &self.worker, route: &self.route, fetch_context: &self.fetch_context };
+        let Self { worker, route, fetch_context, countries, .. } = &*self;
+        let fill = CheckedFill { worker, route, fetch_context, countries };
         let page_check = match may_be_stored {
             true => fill.decide(self.pattern.as_ref(), ticket, request, exchange.response, is_file),
             false => {

@@ -45,6 +45,8 @@ pub(crate) struct CheckedFill<'f> {
     pub(crate) worker: &'f Worker,
     pub(crate) route: &'f ActiveRoute,
     pub(crate) fetch_context: &'f FetchContext,
+    /// Fields in which a trusted proxy names a client's country.
+    pub(crate) countries: &'f [&'static str],
 }
 
 impl CheckedFill<'_> {
@@ -162,7 +164,7 @@ impl CheckedFill<'_> {
     }
 
     fn fetcher(&self) -> ByWorker<'_> {
-        let Self { worker, route, fetch_context } = *self;
+        let Self { worker, route, fetch_context, .. } = *self;
         ByWorker { worker, route, fetch_context }
     }
 
@@ -173,7 +175,7 @@ impl CheckedFill<'_> {
         request: &'s RequestHead,
     ) -> Comparison<'s, ByWorker<'s>> {
         let (route, uri) = (self.route.visitor_rules(), &*self.fetch_context.uri);
-        Comparison { fetcher, route, uri, request, pattern: ticket.visitor_seed() }
+        Comparison { fetcher, route, uri, request, pattern: ticket.visitor_seed(), countries: self.countries }
     }
 
     fn block(&self, ticket: ComparisonTicket, found: ComparisonResult) -> Reason {

@@ -81,7 +81,7 @@ async fn compare(
     let ByWorker { worker, route, fetch_context } = fetcher;
     worker.cells.count(Counter::GuardChecks);
     let (uri, seed) = (&*fetch_context.uri, worker.guard.visitor_seed(pattern));
-    let subject = Comparison { fetcher, route: route.visitor_rules(), uri, request, pattern: seed };
+    let subject = Comparison { fetcher, route: route.visitor_rules(), uri, request, pattern: seed, countries: &[] };
     let found = check(subject, page, false).await?;
     let has_token = worker.guard.learn(pattern, &found.places, uri, worker.now().mono_ms) == PageReview::Token;
     if has_token {
