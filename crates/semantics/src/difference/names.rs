@@ -55,7 +55,8 @@ const SENT_BACK_WORDS: [&str; 15] = [
 
 /// Words of names whose values change with time or with the machine that answers: clocks, versions, durations, counters, and the ids
 /// by which a request is found in logs, and by which a script finds an element.
-const TIME_WORDS: [&str; 55] = [
+const TIME_WORDS: [&str; 56] = [
+    "ms",
     "selector",
     "dom",
     "domid",

@@ -23,6 +23,9 @@ const DEPTH_MAX: u8 = 2;
 /// is compared as text.
 const VALUES_WITHIN_MAX: usize = 64;
 
+/// How many objects around a value are known by name.
+const PARENTS_MAX: usize = 16;
+
 /// The shortest picture that is written into a page as a `data:` URL and counts as a place, in bytes: a CAPTCHA, but no icon.
 const DATA_URL_BYTES_MIN: usize = 256;
 
@@ -268,6 +271,8 @@ impl<'f> PlaceFinder<'f> {
     /// Reads a script or JSON. `name`: what its first value is called.
     fn script(&mut self, text: &[u8], at: usize, name: &[u8]) {
         let (mut i, mut name) = (0, name);
+        // The names of the objects around a value: `csrf: {value: "…"}`.
+        let mut parents: Vec<&[u8]> = Vec::new();
         while let Some(byte) = text.get(i) {
             match byte {
                 b'"' | b'\'' | b'`' => {
@@ -281,7 +286,7 @@ impl<'f> PlaceFinder<'f> {
                             self.kinds.push(hash_of(&spelled(name)));
                         }
                         next => {
-                            self.string(name, content, at + start);
+                            self.string(called(name, &parents), content, at + start);
                             // `set('csrf', '…')`: what stands before a value may name it.
                             if next == Some(&b',') && content.len() <= 32 && meaning(content) >= NameMeaning::Token {
                                 name = content;
@@ -304,7 +309,8 @@ impl<'f> PlaceFinder<'f> {
                 }
                 b'0'..=b'9' => {
                     let end = end_of(text, i, |byte| byte.is_ascii_alphanumeric() || byte == b'.');
-                    self.value(PlaceKind::Script, name, text.get(i..end).unwrap_or_default(), at + i);
+                    let value = text.get(i..end).unwrap_or_default();
+                    self.value(PlaceKind::Script, called(name, &parents), value, at + i);
                     i = end;
                 }
                 b'/' if text.get(i + 1) == Some(&b'*') => {
@@ -315,7 +321,18 @@ impl<'f> PlaceFinder<'f> {
                     let rest = text.get(i..).unwrap_or_default();
                     i += memchr(b'\n', rest).unwrap_or(rest.len());
                 }
-                b';' | b'}' => (i, name) = (i + 1, b""),
+                b'{' => {
+                    if parents.len() < PARENTS_MAX {
+                        parents.push(name);
+                    }
+                    i += 1;
+                }
+                b';' | b'}' => {
+                    if *byte == b'}' {
+                        parents.pop();
+                    }
+                    (i, name) = (i + 1, b"");
+                }
                 _ => i += 1,
             }
         }
@@ -354,14 +371,12 @@ impl<'f> PlaceFinder<'f> {
             Some(mark) => (url.get(..mark).unwrap_or_default(), url.get(mark + 1..).unwrap_or_default()),
             None => (url, &b""[..]),
         };
-        if is_static(path) {
-            return;
-        }
+        let is_static = is_static(path);
         let mut start = 0;
         for segment in path.split(|byte| *byte == b'/') {
             match memchr(b';', segment) {
-                Some(mark) => self.parameter(segment.get(mark + 1..).unwrap_or_default(), at + start + mark + 1),
-                None if form(segment, 0) == ValueForm::Random => {
+                Some(mark) => self.parameter(segment.get(mark + 1..).unwrap_or_default(), at + start + mark + 1, false),
+                None if !is_static && form(segment, 0) == ValueForm::Random => {
                     self.value(PlaceKind::Segment, b"", segment, at + start);
                 }
                 None => {}
@@ -370,17 +385,20 @@ impl<'f> PlaceFinder<'f> {
         }
         start = path.len() + 1;
         for pair in query.split(|byte| matches!(byte, b'&' | b';')) {
-            self.parameter(pair, at + start);
+            self.parameter(pair, at + start, is_static);
             start += pair.len() + 1;
         }
     }
 
-    fn parameter(&mut self, pair: &[u8], at: usize) {
+    /// Reads a parameter. `is_static`: unless its name says that it is a token, it is the version of a file.
+    fn parameter(&mut self, pair: &[u8], at: usize, is_static: bool) {
         let pair_start = pair.strip_prefix(b"amp;").map_or(0, |_| 4);
         let pair = pair.get(pair_start..).unwrap_or_default();
         let Some(equals) = memchr(b'=', pair) else { return };
         let (name, value) = (pair.get(..equals).unwrap_or_default(), pair.get(equals + 1..).unwrap_or_default());
-        self.value(PlaceKind::Parameter, name, value, at + pair_start + equals + 1);
+        if !is_static || meaning(name) >= NameMeaning::Token {
+            self.value(PlaceKind::Parameter, name, value, at + pair_start + equals + 1);
+        }
     }
 
     /// Adds a value if it may be a token.
@@ -402,6 +420,9 @@ impl<'f> PlaceFinder<'f> {
                 _ => is_named && digits > 1 || digits >= TOKEN_DIGITS_MIN,
             },
             ValueForm::Random => is_named || kind != PlaceKind::GetField,
+            ValueForm::Other if matches!(kind, PlaceKind::Field { is_hidden: true }) => {
+                !is_text && value.iter().any(u8::is_ascii_digit)
+            }
             ValueForm::Other => is_named && !is_text && !is_literal(value),
         };
         if !is_it {
@@ -443,6 +464,13 @@ impl<'f> PlaceFinder<'f> {
             at,
         });
     }
+}
+
+/// The name of a value, or that of an object around it if that one speaks of a token.
+fn called<'n>(name: &'n [u8], parents: &[&'n [u8]]) -> &'n [u8] {
+    let is_plain = meaning(name) == NameMeaning::Plain;
+    let of_token = parents.iter().rev().take(2).find(|parent| is_plain && meaning(parent) >= NameMeaning::Token);
+    of_token.copied().unwrap_or(name)
 }
 
 /// Names whose digits number an item are one name, and a name that was drawn at random is any name.

@@ -36,7 +36,8 @@ pub(super) fn form(value: &[u8], now_s: u64) -> ValueForm {
     if value.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') {
         return match is_clock(value, now_s) {
             true => ValueForm::Clock,
-            false => ValueForm::Digits(value.iter().filter(|byte| byte.is_ascii_digit()).count()),
+            // What stands behind a dot makes a measured value longer, and no token.
+            false => ValueForm::Digits(value.iter().take_while(|byte| byte.is_ascii_digit()).count()),
         };
     }
     if is_random(value) { ValueForm::Random } else { ValueForm::Other }

@@ -19,7 +19,7 @@
 use crate::RouteRules;
 use crate::anonymous_cookies;
 use crate::leak_guard::DifferenceReport;
-use crate::leak_guard::synthetic_visitor::{SyntheticVisitor, add_cookies, plain};
+use crate::leak_guard::synthetic_visitor::{CountryField, SyntheticVisitor, add_cookies, plain};
 use crate::passing;
 use crate::pattern::is_guarded;
 use bytes::Bytes;
@@ -74,7 +74,7 @@ pub struct Comparison<'s, F> {
     /// Makes the visitor of one pattern the same each time.
     pub pattern: u64,
     /// Fields in which a proxy names a client's country ([`countries`](crate::leak_guard::countries)).
-    pub countries: &'s [&'static str],
+    pub countries: &'s [CountryField],
 }
 
 /// An answer, read to its end.

@@ -52,8 +52,11 @@ pub(crate) struct SyntheticVisitor {
     referer: Option<String>,
     accept: Option<&'static str>,
     /// Fields in which a proxy names the visitor's country.
-    countries: Vec<&'static str>,
+    countries: Vec<CountryField>,
 }
+
+/// A field in which a proxy names the visitor's country, and that country.
+pub type CountryField = (&'static str, String);
 
 /// Fields in which proxies name the country of a client: Cloudflare, CloudFront, Vercel, App Engine, Fastly and nginx' GeoIP by their
 /// documentation.
@@ -68,13 +71,21 @@ const COUNTRY_FIELDS: [&str; 8] = [
     "x-country-code",
 ];
 
-/// Those of a request's fields in which its proxy names the client's country.
-pub fn countries(request: &Fields) -> Vec<&'static str> {
-    COUNTRY_FIELDS.into_iter().filter(|name| request.contains(name)).collect()
+/// Those of a request's fields in which its proxy names the client's country, with a country to look from: the client's own, unless it is
+/// the one that most pages are made for.
+pub fn countries(request: &Fields) -> Vec<CountryField> {
+    let country = |value: &[u8]| match value.to_ascii_uppercase()[..] {
+        [b'U', b'S'] | [b'X', b'X'] => OTHER_COUNTRY.to_owned(),
+        [one, other] if one.is_ascii_uppercase() && other.is_ascii_uppercase() => {
+            [char::from(one), char::from(other)].iter().collect()
+        }
+        _ => OTHER_COUNTRY.to_owned(),
+    };
+    COUNTRY_FIELDS.into_iter().filter_map(|name| Some((name, country(request.only(name)?)))).collect()
 }
 
-/// The country of the visitor.
-const COUNTRY: &str = "BR";
+/// The country of a visitor whose client's says nothing.
+const OTHER_COUNTRY: &str = "DE";
 
 /// What a browser accepts that follows a link, where an anonymous request accepts anything.
 const NAVIGATION: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
@@ -112,8 +123,8 @@ impl SyntheticVisitor {
     }
 
     /// The same visitor, whose country these fields name.
-    pub(crate) fn in_a_country(self, fields: &[&'static str], grant: &Grant) -> Self {
-        let countries = fields.iter().copied().filter(|name| !grant.reaches_origin(name.as_bytes())).collect();
+    pub(crate) fn in_a_country(self, fields: &[CountryField], grant: &Grant) -> Self {
+        let countries = fields.iter().filter(|(name, _)| !grant.reaches_origin(name.as_bytes())).cloned().collect();
         Self { countries, ..self }
     }
 
@@ -143,7 +154,7 @@ impl SyntheticVisitor {
             ("Referer", self.referer.as_deref()),
             ("Accept", self.accept),
         ];
-        self.countries.iter().for_each(|name| head.fields.set(name, COUNTRY));
+        self.countries.iter().for_each(|(name, country)| head.fields.set(name, country.as_str()));
         for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             head.fields.set(name, value);
         }

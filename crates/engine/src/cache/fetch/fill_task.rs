@@ -32,7 +32,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_visitors::anonymous_cookies;
-use kasoku_visitors::leak_guard::{ComparisonTicket, FetchedPage, countries};
+use kasoku_visitors::leak_guard::{ComparisonTicket, CountryField, FetchedPage, countries};
 use kasoku_visitors::pattern::Pattern;
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -56,7 +56,7 @@ pub(super) struct FillTask {
     /// The duty to compare the page, where the fill was begun for that.
     ticket: Option<ComparisonTicket>,
     /// Fields in which a trusted proxy names the client's country.
-    countries: Vec<&'static str>,
+    countries: Vec<CountryField>,
 }
 
 impl FillTask {

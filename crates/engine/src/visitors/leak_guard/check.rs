@@ -9,8 +9,8 @@ use bytes::Bytes;
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::{
-    Comparison, ComparisonResult, ComparisonTicket, FetchedPage, Fetcher, GuardStep, PageReview, PatternVerdict, check,
-    check_places, is_to_be_compared, places_of, plain,
+    Comparison, ComparisonResult, ComparisonTicket, CountryField, FetchedPage, Fetcher, GuardStep, PageReview,
+    PatternVerdict, check, check_places, is_to_be_compared, places_of, plain,
 };
 use kasoku_visitors::pattern::Pattern;
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -46,7 +46,7 @@ pub(crate) struct CheckedFill<'f> {
     pub(crate) route: &'f ActiveRoute,
     pub(crate) fetch_context: &'f FetchContext,
     /// Fields in which a trusted proxy names a client's country.
-    pub(crate) countries: &'f [&'static str],
+    pub(crate) countries: &'f [CountryField],
 }
 
 impl CheckedFill<'_> {

@@ -71,7 +71,11 @@ fn fault_of_personal(given: &Given, rendered: &[Rendered]) -> Option<Fault> {
     if response.is_hit() {
         return Some(Fault::Anothers("a hit".to_owned()));
     }
-    let Some(own) = rendered[given.during.clone()].iter().find(is_it) else {
+    let is_lost = |session: &String| !response.head.all("set-cookie").any(|line| line.contains(session.as_str()));
+    // A look may have been given the same page beside this visitor.
+    let during = || rendered[given.during.clone()].iter().filter(is_it);
+    let with_cookie = during().find(|one| !one.new_session.as_ref().is_some_and(is_lost));
+    let Some(own) = with_cookie.or(during().next()) else {
         let is_known = rendered.iter().any(|one| is_it(&one));
         let fault = if is_known { "a page that was made for another request" } else { "no page of the origin's" };
         return Some(Fault::Anothers(fault.to_owned()));
@@ -79,7 +83,6 @@ fn fault_of_personal(given: &Given, rendered: &[Rendered]) -> Option<Fault> {
     if let Some((class, _, got)) = own.chosen.iter().find(|one| is_anothers(given, one)) {
         return Some(Fault::Anothers(format!("another visitor's {class}: {got:?}")));
     }
-    let is_lost = |session: &String| !response.head.all("set-cookie").any(|line| line.contains(session.as_str()));
     let has_lost_it = !given.had_cookies && own.new_session.as_ref().is_some_and(is_lost);
     has_lost_it.then_some(Fault::CookieLost)
 }
