@@ -85,8 +85,6 @@ fn is_overruled(name: &[u8], value: &[u8], policy: &Policy) -> bool {
 
 fn is_ignored_field(name: &[u8], ignore: &[Ignored]) -> bool {
     ignore.iter().any(|one| match one {
-        // The no-cache of HTTP/1.0.
-        Ignored::NoCache => name.eq_ignore_ascii_case(b"pragma"),
         Ignored::Expires | Ignored::Vary => name.eq_ignore_ascii_case(one.word().as_bytes()),
         Ignored::SetCookie => is_set_cookie(name),
         _ => false,
@@ -119,12 +117,6 @@ pub(crate) fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
 
 pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
     list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
-}
-
-/// Whether the response says `Pragma: no-cache` and has no Cache-Control, in profile safe.
-pub(crate) fn has_only_pragma_no_cache(effective: &ResponseHead, policy: &Policy) -> bool {
-    let is_said = || list::members(&effective.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
-    policy.is_safe() && !effective.fields.contains("cache-control") && is_said()
 }
 
 /// The request fields that tell the variants of this response apart: those that its Vary nominates, and those that are in the key

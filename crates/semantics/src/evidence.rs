@@ -6,7 +6,7 @@
 
 use crate::credentials::has_credentials;
 use crate::directives::{control_field, directives};
-use crate::effective::{effective, has_only_pragma_no_cache, is_overruled_or_dropped};
+use crate::effective::{effective, is_overruled_or_dropped};
 use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
 use crate::set_cookies::is_dropped;
@@ -146,9 +146,6 @@ pub fn of_response<'m>(
         all.push(Evidence { line: EvidenceLine::Response(name, value), side: Side::Neither, because });
     }
     let effective = effective(request, response, policy);
-    if has_no_lifetime_for_pragma(&effective, freshness, policy) {
-        all.extend(response_ground(response, "Pragma", Side::Against, Ground::PragmaNoCache));
-    }
     let directives = directives(&effective, policy);
     let control = &directives.control;
     let field = control_field(response, policy);
@@ -202,13 +199,6 @@ fn of_staleness<'m>(
     tell("stale-while-revalidate", control.stale_while_revalidate, Ground::StaleWhileRevalidate);
     tell("stale-if-error", control.stale_if_error, Ground::StaleIfError);
     all
-}
-
-/// Whether Pragma keeps a response from a granted or heuristic lifetime.
-fn has_no_lifetime_for_pragma(effective: &ResponseHead, freshness: &Freshness, policy: &Policy) -> bool {
-    let may_be_guessed =
-        policy.is_safe() && effective.fields.contains("pragma") && effective.fields.contains("last-modified");
-    freshness.source == LifetimeSource::None && (has_only_pragma_no_cache(effective, policy) || may_be_guessed)
 }
 
 /// Whether nearly each visitor sends another value of a field.

@@ -57,6 +57,16 @@ fn what_the_response_states_comes_first() {
 }
 
 #[test]
+fn pragma_in_a_response_means_nothing() {
+    for profile in BOTH {
+        let scene = ttl(Setup::new(profile)).run([get("/").answers(ok(&["Pragma: no-cache"], "page"))]);
+        let mut client = scene.client();
+        client.get("/");
+        assert!(client.get("/").is_hit(), "{profile:?}");
+    }
+}
+
+#[test]
 fn what_is_overruled_is_kept_and_browsers_hear_what_the_application_said() {
     let php = [
         "Cache-Control: no-store, no-cache, must-revalidate",
