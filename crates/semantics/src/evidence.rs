@@ -5,6 +5,7 @@
 //! the [`Reason`]s, and the [`Ground`]s beside them. A test removes each line that speaks against, and checks that its reason goes.
 
 use crate::credentials::has_credentials;
+use crate::deleted_cookies::DeletedCookies;
 use crate::directives::{control_field, directives};
 use crate::effective::{effective, is_overruled_or_dropped};
 use crate::ground::{Because, Ground};
@@ -137,11 +138,15 @@ pub fn of_response<'m>(
             all.push(one);
         }
     }
+    let deleted = DeletedCookies::of(request, response, policy);
     let is_granting = policy.grant.holds_for(request);
-    for (name, value) in
-        response.fields.iter().filter(|(name, value)| is_granting && is_overruled_or_dropped(name, value, policy))
-    {
-        let ground = if is_dropped(name, value, policy) { Ground::CookieDropped } else { Ground::Ignored };
+    for (name, value) in response.fields.iter().filter(|_| is_granting) {
+        let ground = match () {
+            () if is_dropped(name, value, policy) => Ground::CookieDropped,
+            () if deleted.have(name, value, &response.fields) => Ground::CookieDeleted,
+            () if is_overruled_or_dropped(name, value, policy) => Ground::Ignored,
+            () => continue,
+        };
         let because = Because::Ground(ground);
         all.push(Evidence { line: EvidenceLine::Response(name, value), side: Side::Neither, because });
     }
@@ -320,7 +325,14 @@ fn lines<'m>(
             let directives = directive(&["s-maxage", "max-age"]);
             if directives.is_empty() { fields(&["Expires"]) } else { directives }
         }
-        Reason::SetCookie => fields(&["Set-Cookie", "Set-Cookie2"]),
+        Reason::SetCookie => {
+            let deleted = DeletedCookies::of(request, response, policy);
+            let mut lines = fields(&["Set-Cookie", "Set-Cookie2"]);
+            lines.retain(|line| {
+                !matches!(line, EvidenceLine::Response(name, value) if deleted.have(name, value, &response.fields))
+            });
+            lines
+        }
         Reason::VaryStar | Reason::VaryChanged => fields(&["Vary"]),
         Reason::ContentRangeInvalid | Reason::ContentRangeLength => fields(&["Content-Range"]),
         Reason::MultipartRange | Reason::ContentTypeMismatch => fields(&["Content-Type"]),

@@ -84,6 +84,7 @@ grounds! {
     NotAnnounced, "configuration", "Clients are not told this lifetime: pages go out with no-cache and Vary: Cookie, so that no browser shows one after a login.";
     CookieOfAnonymous, "configuration", "The session of this cookie is known to be anonymous. The cookie is not sent to the application, so the answer can't depend on it.";
     CookieDropped, "configuration", "This cookie is dropped when the page is stored, so that no visitor gets a session from a shared page.";
+    CookieDeleted, "RFC 6265 section 5.3", "The application deletes this cookie. The page is stored without that line, and requests with the cookie pass.";
     NoiseDropped, "configuration", "This cookie is noise, and is dropped when the page is stored.";
     FormSentBack, "configuration", "The application may check this form against the session that is dropped, as with a token. Then the page has to pass.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
