@@ -162,7 +162,8 @@ fn grants(status: StatusCode, grant: &mut Grant) -> Option<Option<Suggestion>> {
             grant.ttl_status.push(StatusTtl { first, last, seconds: SECONDS });
             ("ttl-status", format!("{{ {} }}", entries.join(", ")))
         }
-        None if grant.ttl_override_seconds > 0 => return Some(None),
+        // `ttl` covers what `ignore` overrules as well, where there is no `ttl-override`.
+        None if grant.ttl_override_seconds > 0 || grant.ttl_seconds > 0 => return Some(None),
         None => {
             grant.ttl_override_seconds = SECONDS;
             ("ttl-override", GRANTED_MINUTE.to_owned())
@@ -243,6 +244,19 @@ mod tests {
         assert!(with(&|_| true).is_some());
         let all = with(&|name| name == "seen").unwrap_or_default();
         assert!(all.is_empty(), "nor is it ignored: {all:?}");
+    }
+
+    #[test]
+    fn a_lifetime_that_is_granted_already_needs_only_what_overrules_the_application() {
+        let mut policy = safe();
+        policy.grant.ttl_seconds = 3600;
+        for (word, response) in
+            [("no-store", cached("no-store")), ("private", cached("private")), ("no-cache", cached("no-cache"))]
+        {
+            assert_eq!(written(&response, &policy), [format!("ignore = [\"{word}\"]")]);
+        }
+        let noise = ok().with("Set-Cookie", "seen=1");
+        assert_eq!(written(&noise, &policy), ["cookies.noise = [\"default\", \"seen\"]"]);
     }
 
     #[test]
