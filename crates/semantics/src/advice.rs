@@ -11,8 +11,8 @@
 use crate::credentials::has_credentials;
 use crate::directives::control_field;
 use crate::evidence::{is_of_visitors, obstacles, sent_on};
-pub use crate::overruling::MayBeNoise;
 use crate::overruling::by_configuration;
+pub use crate::overruling::{CookieMeaning, CookieMeanings};
 use crate::suggestion::{SECONDS, SuggestedChange, Suggestion, is_failure};
 use crate::vary::{Vary, vary};
 use crate::{Freshness, Policy, Reason, freshness, set_cookies};
@@ -134,7 +134,7 @@ pub fn advice(
     response: &ResponseHead,
     freshness: &Freshness,
     policy: &Policy,
-    may_be_noise: MayBeNoise<'_>,
+    meaning: CookieMeanings<'_>,
 ) -> Advice {
     let reasons = obstacles(request, response, freshness, policy);
     let mut set = set_cookies::not_dropped(request, response, policy).map(String::from_utf8_lossy);
@@ -155,7 +155,7 @@ pub fn advice(
     let works = works(&changes, request, response, freshness, policy);
     let leaves_application = changes.iter().all(|one| matches!(one.change, SuggestedChange::Set(..)));
     let wants_instead = !works || !leaves_application;
-    let instead = wants_instead.then(|| by_configuration(request, response, freshness, policy, may_be_noise)).flatten();
+    let instead = wants_instead.then(|| by_configuration(request, response, freshness, policy, meaning)).flatten();
     match (works, instead) {
         (true, None) => Advice::Changes(changes),
         (true, Some(instead)) => Advice::Either(changes, instead),

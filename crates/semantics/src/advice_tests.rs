@@ -5,7 +5,7 @@ use crate::testing::{cached, fresh, get, ok, rfc, safe, status};
 fn advice_for(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Advice {
     let time = crate::testing::NOW;
     let freshness = crate::freshness(request, response, time, time, policy);
-    advice(request, response, &freshness, policy, &|_| true)
+    advice(request, response, &freshness, policy, &|_| CookieMeaning::Noise)
 }
 
 fn changes(request: &RequestHead, response: &ResponseHead) -> Vec<SuggestedChange> {

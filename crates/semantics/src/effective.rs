@@ -2,6 +2,7 @@
 //! ([`Grant::ignore`](crate::grant::Grant::ignore)), and without the cookies that are dropped.
 
 use crate::Policy;
+use crate::deleted_cookies::DeletedCookies;
 use crate::grant::Ignored;
 use crate::set_cookies::{is_dropped, is_set_cookie};
 use crate::vary::{Vary, vary};
@@ -31,7 +32,9 @@ pub(crate) fn effective<'r>(
     response: &'r ResponseHead,
     policy: &Policy,
 ) -> EffectiveResponse<'r> {
-    let drops = |name: &[u8], value: &[u8]| is_dropped(name, value, policy);
+    let deleted = DeletedCookies::of(request, response, policy);
+    let drops =
+        |name: &[u8], value: &[u8]| is_dropped(name, value, policy) || deleted.have(name, value, &response.fields);
     without_ignored(response, policy, policy.grant.holds_for(request), drops)
 }
 
@@ -85,8 +88,6 @@ fn is_overruled(name: &[u8], value: &[u8], policy: &Policy) -> bool {
 
 fn is_ignored_field(name: &[u8], ignore: &[Ignored]) -> bool {
     ignore.iter().any(|one| match one {
-        // The no-cache of HTTP/1.0.
-        Ignored::NoCache => name.eq_ignore_ascii_case(b"pragma"),
         Ignored::Expires | Ignored::Vary => name.eq_ignore_ascii_case(one.word().as_bytes()),
         Ignored::SetCookie => is_set_cookie(name),
         _ => false,
@@ -121,16 +122,17 @@ pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
     list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
 }
 
-/// Whether the response says `Pragma: no-cache` and has no Cache-Control, in profile safe.
-pub(crate) fn has_only_pragma_no_cache(effective: &ResponseHead, policy: &Policy) -> bool {
-    let is_said = || list::members(&effective.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
-    policy.is_safe() && !effective.fields.contains("cache-control") && is_said()
-}
-
-/// The request fields that tell the variants of this response apart: those that its Vary nominates, and those that are in the key
-/// anyway. Lower case, sorted, unique. Of a `Vary` that can't be followed, only the latter: such a response is not stored.
+/// What tells the variants of this response apart: the request fields that its Vary nominates, those that are in the key anyway, and the
+/// cookies that it deletes ([`deleted_cookies`](crate::deleted_cookies)). Lower case, sorted, unique. Of a `Vary` that can't be followed,
+/// nothing: such a response is not stored.
 pub fn nominated(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Vec<String> {
-    with_key(vary(&effective(request, response, policy).fields), policy)
+    let mut names = with_key(vary(&effective(request, response, policy).fields), policy);
+    let deleted = DeletedCookies::of(request, response, policy).into_names();
+    if !deleted.is_empty() {
+        names.extend(deleted);
+        names.sort_unstable();
+    }
+    names
 }
 
 /// The fields that a `Vary` nominates, and those that are in the key anyway.

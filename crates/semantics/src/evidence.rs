@@ -5,8 +5,9 @@
 //! the [`Reason`]s, and the [`Ground`]s beside them. A test removes each line that speaks against, and checks that its reason goes.
 
 use crate::credentials::has_credentials;
+use crate::deleted_cookies::DeletedCookies;
 use crate::directives::{control_field, directives};
-use crate::effective::{effective, has_only_pragma_no_cache, is_overruled_or_dropped};
+use crate::effective::{effective, is_overruled_or_dropped};
 use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
 use crate::set_cookies::is_dropped;
@@ -137,18 +138,19 @@ pub fn of_response<'m>(
             all.push(one);
         }
     }
+    let deleted = DeletedCookies::of(request, response, policy);
     let is_granting = policy.grant.holds_for(request);
-    for (name, value) in
-        response.fields.iter().filter(|(name, value)| is_granting && is_overruled_or_dropped(name, value, policy))
-    {
-        let ground = if is_dropped(name, value, policy) { Ground::CookieDropped } else { Ground::Ignored };
+    for (name, value) in response.fields.iter().filter(|_| is_granting) {
+        let ground = match () {
+            () if is_dropped(name, value, policy) => Ground::CookieDropped,
+            () if deleted.have(name, value, &response.fields) => Ground::CookieDeleted,
+            () if is_overruled_or_dropped(name, value, policy) => Ground::Ignored,
+            () => continue,
+        };
         let because = Because::Ground(ground);
         all.push(Evidence { line: EvidenceLine::Response(name, value), side: Side::Neither, because });
     }
     let effective = effective(request, response, policy);
-    if has_no_lifetime_for_pragma(&effective, freshness, policy) {
-        all.extend(response_ground(response, "Pragma", Side::Against, Ground::PragmaNoCache));
-    }
     let directives = directives(&effective, policy);
     let control = &directives.control;
     let field = control_field(response, policy);
@@ -202,13 +204,6 @@ fn of_staleness<'m>(
     tell("stale-while-revalidate", control.stale_while_revalidate, Ground::StaleWhileRevalidate);
     tell("stale-if-error", control.stale_if_error, Ground::StaleIfError);
     all
-}
-
-/// Whether Pragma keeps a response from a granted or heuristic lifetime.
-fn has_no_lifetime_for_pragma(effective: &ResponseHead, freshness: &Freshness, policy: &Policy) -> bool {
-    let may_be_guessed =
-        policy.is_safe() && effective.fields.contains("pragma") && effective.fields.contains("last-modified");
-    freshness.source == LifetimeSource::None && (has_only_pragma_no_cache(effective, policy) || may_be_guessed)
 }
 
 /// Whether nearly each visitor sends another value of a field.
@@ -330,7 +325,14 @@ fn lines<'m>(
             let directives = directive(&["s-maxage", "max-age"]);
             if directives.is_empty() { fields(&["Expires"]) } else { directives }
         }
-        Reason::SetCookie => fields(&["Set-Cookie", "Set-Cookie2"]),
+        Reason::SetCookie => {
+            let deleted = DeletedCookies::of(request, response, policy);
+            let mut lines = fields(&["Set-Cookie", "Set-Cookie2"]);
+            lines.retain(|line| {
+                !matches!(line, EvidenceLine::Response(name, value) if deleted.have(name, value, &response.fields))
+            });
+            lines
+        }
         Reason::VaryStar | Reason::VaryChanged => fields(&["Vary"]),
         Reason::ContentRangeInvalid | Reason::ContentRangeLength => fields(&["Content-Range"]),
         Reason::MultipartRange | Reason::ContentTypeMismatch => fields(&["Content-Type"]),

@@ -1,6 +1,5 @@
 use super::*;
 use crate::freshness::freshness;
-use crate::grant::Ignored;
 use crate::storable::storable;
 use crate::testing::{NOW, at, cached, get, ok, rfc, safe, status};
 
@@ -39,23 +38,6 @@ fn what_does_not_count_is_said_not_to_count() {
     let targeted = cached("no-store").with("CDN-Cache-Control", "max-age=9");
     let expected = [(Side::For, "CDN-Cache-Control: max-age=9"), (Side::Neither, "Cache-Control: no-store")];
     assert_eq!(sides(&targeted), expected.map(|(side, line)| (side, line.to_owned())));
-}
-
-#[test]
-fn what_http_1_0_calls_no_cache_is_named_where_it_is_in_the_way() {
-    let is_named = |response: &ResponseHead, policy: &Policy| {
-        let because = Because::Ground(Ground::PragmaNoCache);
-        points(&get(), response, policy).iter().any(|one| one.because == because && one.side == Side::Against)
-    };
-    let mut granting = safe();
-    granting.grant.ttl_seconds = 60;
-    let silent = ok().with("Pragma", "no-cache");
-    assert!(is_named(&silent, &safe()) && is_named(&silent, &granting));
-    assert!(is_named(&silent.clone().with("Last-Modified", at(-9999)), &safe()));
-    assert!(!is_named(&silent, &rfc()), "there it does not count");
-    assert!(!is_named(&cached("max-age=9").with("Pragma", "no-cache"), &granting), "nor beside Cache-Control");
-    granting.grant.ignore = vec![Ignored::NoCache];
-    assert!(!is_named(&silent, &granting), "nor where it is ignored");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::age::{corrected_initial_age, current_age, date_value};
 use crate::cache_status::CacheStatus;
 use crate::credentials::has_unkeyed_credentials;
 use crate::directives::{Directives, directives};
-use crate::effective::{EffectiveResponse, effective, has_only_pragma_no_cache};
+use crate::effective::{EffectiveResponse, effective};
 use crate::grant::ttl_applies_to_status;
 use crate::media_type::is_static;
 use crate::{Now, Policy};
@@ -209,7 +209,7 @@ fn lifetime(
 /// The lifetime that is granted to a response, if one is. The caller has made sure that the response states none that counts.
 fn granted(request: &RequestHead, effective: &EffectiveResponse<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
     let grant = &policy.grant;
-    if !grant.holds_for(request) || has_only_pragma_no_cache(effective, policy) {
+    if !grant.holds_for(request) {
         return None;
     }
     let (source, seconds) = match grant.of_status(effective.status) {
@@ -254,10 +254,6 @@ fn heuristic_lifetime(
     // In profile safe `public` does not make an unknown status cacheable: an application that marks everything public
     // would have its error pages kept for days.
     if !by_status && (policy.is_safe() || !directives.control.public) {
-        return None;
-    }
-    // Nor for a response with Pragma, by which HTTP/1.0 says no-cache.
-    if policy.is_safe() && response.fields.contains("pragma") {
         return None;
     }
     let modified = date::parse(response.fields.only("last-modified")?, response_time.unix_seconds())?;
@@ -376,9 +372,6 @@ mod tests {
             assert_eq!(fresh(&response, &safe()).source, LifetimeSource::None, "{code}");
         }
         let response = ok().with("Last-Modified", &modified).with("Content-Type", "image/png");
-        let pragma = response.clone().with("Pragma", "no-cache");
-        assert_eq!(fresh(&pragma, &rfc()).source, LifetimeSource::Heuristic);
-        assert_eq!(fresh(&pragma, &safe()).source, LifetimeSource::None);
         let public = status(599).with("Last-Modified", &modified).with("Cache-Control", "public");
         assert_eq!(fresh(&public, &rfc()).source, LifetimeSource::Heuristic);
         assert_eq!(fresh(&public, &safe()).source, LifetimeSource::None);
@@ -387,6 +380,20 @@ mod tests {
             let source = |policy: Policy| freshness(&visitor, &response, NOW, NOW, &policy).source;
             assert_eq!(source(rfc()), LifetimeSource::Heuristic);
             assert_eq!(source(safe()), LifetimeSource::None);
+        }
+    }
+
+    #[test]
+    fn pragma_in_a_response_means_nothing() {
+        let file = ok().with("Last-Modified", at(-1000)).with("Content-Type", "image/png").with("Pragma", "no-cache");
+        let mut granting = safe();
+        granting.grant.ttl_seconds = 60;
+        for (response, policy, source) in [
+            (&file, safe(), LifetimeSource::Heuristic),
+            (&file, rfc(), LifetimeSource::Heuristic),
+            (&ok().with("Pragma", "no-cache"), granting, LifetimeSource::Ttl),
+        ] {
+            assert_eq!(fresh(response, &policy).source, source, "{response:?}");
         }
     }
 

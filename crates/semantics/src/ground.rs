@@ -64,7 +64,6 @@ grounds! {
     // Facts that divide a response into variants, or deny it a lifetime.
     Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
     VariesByVisitor, "RFC 9111 section 4.1", "Nearly every visitor sends another value of such a field, and each value has its own variant.";
-    PragmaNoCache, "RFC 9111 section 5.4", "Pragma is the no-cache of HTTP/1.0: the response gets no granted and no heuristic lifetime.";
     // How the request is read.
     TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules, so the request passes.";
     EndsSession, "configuration", "The configuration says that this URL ends a session: the request passes, so that the application ends it.";
@@ -85,6 +84,7 @@ grounds! {
     NotAnnounced, "configuration", "Clients are not told this lifetime: pages go out with no-cache and Vary: Cookie, so that no browser shows one after a login.";
     CookieOfAnonymous, "configuration", "The session of this cookie is known to be anonymous. The cookie is not sent to the application, so the answer can't depend on it.";
     CookieDropped, "configuration", "This cookie is dropped when the page is stored, so that no visitor gets a session from a shared page.";
+    CookieDeleted, "RFC 6265 section 5.3", "The application deletes this cookie. The page is stored without that line, and requests with the cookie pass.";
     NoiseDropped, "configuration", "This cookie is noise, and is dropped when the page is stored.";
     FormSentBack, "configuration", "The application may check this form against the session that is dropped, as with a token. Then the page has to pass.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
@@ -141,8 +141,7 @@ impl Because {
             Self::Reason(Reason::PassRule) => "pass",
             Self::Reason(Reason::ObjectTooLarge) => "memory.object-bytes-max",
             Self::Reason(Reason::MemoryFull) => "memory.size",
-            Self::Reason(Reason::Cookie | Reason::SetCookie)
-            | Self::Ground(Ground::ForAVisitor | Ground::PragmaNoCache) => "profile",
+            Self::Reason(Reason::Cookie | Reason::SetCookie) | Self::Ground(Ground::ForAVisitor) => "profile",
             Self::Reason(Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh)
             | Self::Ground(Ground::ClientIgnored) => "cache.client-may-revalidate",
             Self::Ground(Ground::Heuristic) => "cache.heuristic-percent",

@@ -40,6 +40,8 @@ pub mod coding_rules;
 pub mod cookies;
 pub mod credentials;
 mod deception;
+pub mod declared_charset;
+pub mod deleted_cookies;
 pub mod difference;
 pub mod directives;
 pub mod downstream;

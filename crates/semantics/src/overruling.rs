@@ -15,8 +15,19 @@ use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
 
-/// Whether a cookie of that name may be noise: it tells nothing about the visitor who has it.
-pub type MayBeNoise<'n> = &'n dyn Fn(&str) -> bool;
+/// What a cookie seems to be, by the answers that were seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CookieMeaning {
+    /// It tells nothing about the visitor who has it.
+    Noise,
+    /// It tells who its visitor is, or may do so after a log-in.
+    Session,
+    /// That is not known.
+    Unknown,
+}
+
+/// What the cookie of a name seems to be.
+pub type CookieMeanings<'n> = &'n dyn Fn(&str) -> CookieMeaning;
 
 const SESSION: &str = "a session that begins for a visitor without cookies is anonymous, and its cookie is dropped; requests with a session pass";
 const NOISE: &str = "if the cookie changes no page: it is dropped, and no request passes because of it";
@@ -31,7 +42,7 @@ pub(crate) fn by_configuration(
     response: &ResponseHead,
     before: &Freshness,
     policy: &Policy,
-    may_be_noise: MayBeNoise<'_>,
+    meaning: CookieMeanings<'_>,
 ) -> Option<Vec<Suggestion>> {
     if request.method != Method::GET || has_credentials(&request.fields) || is_failure(response.status) {
         return None;
@@ -43,7 +54,7 @@ pub(crate) fn by_configuration(
         let freshness = freshness(request, response, time, time, policy);
         obstacles(request, response, &freshness, policy).is_empty()
     };
-    let cookies = Cookies::of(request, response, policy, may_be_noise);
+    let cookies = Cookies::of(request, response, policy, meaning);
     own.grant.dropped_cookies.extend(cookies.names());
     // Never propose to ignore `Vary`, since all visitors would get the variant of the first one, or `Set-Cookie`, since an unknown
     // cookie may be that of a login.
@@ -98,13 +109,13 @@ pub(crate) fn by_configuration(
 
 /// The cookies of a response that keep it from being stored.
 struct Cookies {
-    /// The cookies that are named like a session's.
+    /// The cookies that are a session's by their name, or by what is known of them.
     sessions: Vec<String>,
     others: Vec<String>,
 }
 
 impl Cookies {
-    fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy, may_be_noise: MayBeNoise<'_>) -> Self {
+    fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy, meaning: CookieMeanings<'_>) -> Self {
         let is_plain =
             |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && !b"*;,=\"".contains(&b));
         let names = set_cookies::not_dropped(request, response, policy).map(std::str::from_utf8);
@@ -117,10 +128,15 @@ impl Cookies {
         {
             names.clear();
         }
-        let (sessions, others): (Vec<_>, Vec<_>) =
-            names.into_iter().partition(|name| set_cookies::names_a_session(name));
-        // If one of the cookies may identify its visitor, propose none of them.
-        if !others.iter().all(|name| may_be_noise(name)) {
+        // Scripts of noise read their cookie, so what no script can read is the application's own: DokuWiki's log-in cookie, for one.
+        let is_sessions = |name: &String| {
+            set_cookies::names_a_session(name)
+                || set_cookies::is_http_only(&response.fields, name.as_bytes())
+                || meaning(name) == CookieMeaning::Session
+        };
+        let (sessions, others): (Vec<_>, Vec<_>) = names.into_iter().partition(is_sessions);
+        // If it is not known of one of the cookies whether it identifies its visitor, propose none of them.
+        if !others.iter().all(|name| meaning(name) == CookieMeaning::Noise) {
             return Self { sessions: Vec::new(), others: Vec::new() };
         }
         Self { sessions, others }
@@ -162,7 +178,8 @@ fn grants(status: StatusCode, grant: &mut Grant) -> Option<Option<Suggestion>> {
             grant.ttl_status.push(StatusTtl { first, last, seconds: SECONDS });
             ("ttl-status", format!("{{ {} }}", entries.join(", ")))
         }
-        None if grant.ttl_override_seconds > 0 => return Some(None),
+        // `ttl` covers what `ignore` overrules as well, where there is no `ttl-override`.
+        None if grant.ttl_override_seconds > 0 || grant.ttl_seconds > 0 => return Some(None),
         None => {
             grant.ttl_override_seconds = SECONDS;
             ("ttl-override", GRANTED_MINUTE.to_owned())
@@ -198,7 +215,7 @@ mod tests {
 
     fn written(response: &ResponseHead, policy: &Policy) -> Vec<String> {
         let before = freshness(&get(), response, NOW, NOW, policy);
-        let all = by_configuration(&get(), response, &before, policy, &|_| true).unwrap_or_default();
+        let all = by_configuration(&get(), response, &before, policy, &|_| CookieMeaning::Noise).unwrap_or_default();
         let line = |one: &Suggestion| match &one.change {
             SuggestedChange::Set(key, value) => format!("{key} = {value}"),
             other => panic!("{other:?}"),
@@ -220,7 +237,7 @@ mod tests {
         let rails = cached("max-age=0, private, must-revalidate").with("ETag", "\"a\"");
         assert_eq!(written(&rails, &safe())[1], "ignore = [\"private\", \"max-age\"]");
         assert_eq!(written(&cached("no-store, max-age=300"), &safe())[1], "ignore = [\"no-store\"]");
-        assert_eq!(written(&ok().with("Pragma", "no-cache"), &safe())[1], "ignore = [\"no-cache\"]");
+        assert_eq!(written(&ok().with("Pragma", "no-cache"), &safe()), ["ttl = \"1m\""], "Pragma means nothing");
         assert_eq!(written(&ok().with("Vary", "*"), &safe()), [""; 0], "what it varies by is never proposed away");
         assert_eq!(written(&ok(), &safe()), ["ttl = \"1m\""]);
     }
@@ -229,7 +246,7 @@ mod tests {
     fn each_word_that_is_added_says_what_it_may_lead_to() {
         let response = cached("no-store, max-age=0, s-maxage=0").with("Set-Cookie", "a=b").with("Expires", "0");
         let before = freshness(&get(), &response, NOW, NOW, &safe());
-        let all = by_configuration(&get(), &response, &before, &safe(), &|_| true).unwrap();
+        let all = by_configuration(&get(), &response, &before, &safe(), &|_| CookieMeaning::Noise).unwrap();
         let dangers = &all[1].dangers;
         let expected = [Ignored::NoStore.danger(), Ignored::MaxAge.danger()];
         assert_eq!(dangers.as_slice(), expected, "no sentence twice");
@@ -239,10 +256,34 @@ mod tests {
     fn an_unknown_cookie_is_never_noise() {
         let page = ok().with("Set-Cookie", "seen=1").with("Set-Cookie", "2e61f26e7a4e8194=k");
         let before = freshness(&get(), &page, NOW, NOW, &safe());
-        let with = |may_be_noise: MayBeNoise<'_>| by_configuration(&get(), &page, &before, &safe(), may_be_noise);
-        assert!(with(&|_| true).is_some());
-        let all = with(&|name| name == "seen").unwrap_or_default();
+        let with = |meaning: CookieMeanings<'_>| by_configuration(&get(), &page, &before, &safe(), meaning);
+        assert!(with(&|_| CookieMeaning::Noise).is_some());
+        let known = |name: &str| if name == "seen" { CookieMeaning::Noise } else { CookieMeaning::Unknown };
+        let all = with(&known).unwrap_or_default();
         assert!(all.is_empty(), "nor is it ignored: {all:?}");
+    }
+
+    #[test]
+    fn a_cookie_that_no_script_can_read_or_that_is_known_to_be_a_sessions_is_never_noise() {
+        let dokuwiki = ok().with("Set-Cookie", "DokuWiki=b3kq; path=/; HttpOnly");
+        assert_eq!(written(&dokuwiki, &safe()), ["ttl = \"1m\"", "cookies.session = [\"DokuWiki\"]"]);
+        let shaarli = ok().with("Set-Cookie", "shaarli=b3kq; path=/");
+        let before = freshness(&get(), &shaarli, NOW, NOW, &safe());
+        let all = by_configuration(&get(), &shaarli, &before, &safe(), &|_| CookieMeaning::Session).unwrap();
+        assert_eq!(all[1].change, SuggestedChange::Set("cookies.session", "[\"shaarli\"]".to_owned()));
+    }
+
+    #[test]
+    fn a_lifetime_that_is_granted_already_needs_only_what_overrules_the_application() {
+        let mut policy = safe();
+        policy.grant.ttl_seconds = 3600;
+        for (word, response) in
+            [("no-store", cached("no-store")), ("private", cached("private")), ("no-cache", cached("no-cache"))]
+        {
+            assert_eq!(written(&response, &policy), [format!("ignore = [\"{word}\"]")]);
+        }
+        let noise = ok().with("Set-Cookie", "seen=1");
+        assert_eq!(written(&noise, &policy), ["cookies.noise = [\"default\", \"seen\"]"]);
     }
 
     #[test]
@@ -279,10 +320,14 @@ mod tests {
         for (name, value) in [("Cookie", "a=b"), ("Authorization", "Basic x")] {
             let request = get().with(name, value);
             let before = freshness(&request, &cached("no-store"), NOW, NOW, &safe());
-            assert_eq!(by_configuration(&request, &cached("no-store"), &before, &safe(), &|_| true), None, "{name}");
+            assert_eq!(
+                by_configuration(&request, &cached("no-store"), &before, &safe(), &|_| CookieMeaning::Noise),
+                None,
+                "{name}"
+            );
         }
         let post = RequestHead { method: Method::POST, ..get() };
         let before = freshness(&post, &cached("no-store"), NOW, NOW, &rfc());
-        assert_eq!(by_configuration(&post, &cached("no-store"), &before, &rfc(), &|_| true), None);
+        assert_eq!(by_configuration(&post, &cached("no-store"), &before, &rfc(), &|_| CookieMeaning::Noise), None);
     }
 }

@@ -3,7 +3,8 @@
 //! Many applications open a session for each visitor, so each page sets a cookie and could never be stored. If the request was
 //! anonymous (see `grant`), the new session belongs to no visitor: its cookie may be dropped, and the page stored. Kasoku drops
 //! only cookies that the operator lists ([`Grant::dropped_cookies`](crate::grant::Grant::dropped_cookies)), or all cookies where
-//! `set-cookie` is ignored. A cookie with any other name keeps the response from being stored.
+//! `set-cookie` is ignored, and cookies that the response deletes (see [`deleted_cookies`](crate::deleted_cookies)). A cookie with any other
+//! name keeps the response from being stored.
 //!
 //! A session's id may stand in the page as well: in links (`?PHPSESSID=…`), in a form, in Location. All clients that got the page
 //! from the cache would share that session, and a login in it. So the values of dropped cookies are
@@ -11,6 +12,7 @@
 
 use crate::Policy;
 use crate::cookies;
+use crate::deleted_cookies::DeletedCookies;
 use crate::grant::Ignored;
 use kasoku_wire::field::list::trim;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -50,6 +52,18 @@ pub fn names(response: &Fields) -> impl Iterator<Item = &[u8]> {
     response.iter().filter(|(name, _)| is_set_cookie(name)).map(|(_, line)| pair(line).0)
 }
 
+/// Whether a response keeps the cookie of that name from scripts (RFC 6265 section 5.2.6).
+pub fn is_http_only(response: &Fields, cookie: &[u8]) -> bool {
+    let is_marked = |line: &[u8]| {
+        let mut attributes = line.split(|byte| *byte == b';').skip(1);
+        attributes.any(|one| {
+            let name = one.split(|byte| *byte == b'=').next().unwrap_or_default();
+            trim(name).eq_ignore_ascii_case(b"httponly")
+        })
+    };
+    response.iter().any(|(name, line)| is_set_cookie(name) && pair(line).0 == cookie && is_marked(line))
+}
+
 /// Whether a cookie's name is like those that frameworks give to the cookie of a session.
 pub fn names_a_session(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -78,25 +92,26 @@ pub fn dropped<'r>(
 ) -> impl Iterator<Item = &'r [u8]> {
     let all = policy.grant.ignore.contains(&Ignored::SetCookie);
     let holds = policy.grant.holds_for(request);
-    let lines = response
-        .fields
-        .iter()
-        .filter(move |(name, line)| holds && (is_dropped(name, line, policy) || (all && is_set_cookie(name))));
-    lines.map(|(_, line)| line)
+    let deleted = DeletedCookies::of(request, response, policy);
+    let is_dropped = move |name: &[u8], line: &[u8]| {
+        is_dropped(name, line, policy) || (all && is_set_cookie(name)) || deleted.have(name, line, &response.fields)
+    };
+    response.fields.iter().filter(move |(name, line)| holds && is_dropped(name, line)).map(|(_, line)| line)
 }
 
-/// The names of the cookies that a response sets and that are not dropped by name: unless `set-cookie` is ignored, they keep the
-/// response from being stored.
+/// The names of the cookies that a response sets and that are dropped neither by name nor because it deletes them: unless `set-cookie` is
+/// ignored, they keep the response from being stored.
 pub fn not_dropped<'r>(
     request: &RequestHead,
     response: &'r ResponseHead,
     policy: &'r Policy,
 ) -> impl Iterator<Item = &'r [u8]> {
     let holds = policy.grant.holds_for(request);
-    let lines = response
-        .fields
-        .iter()
-        .filter(move |(name, line)| is_set_cookie(name) && !(holds && is_dropped(name, line, policy)));
+    let deleted = DeletedCookies::of(request, response, policy);
+    let is_dropped = move |name: &[u8], line: &[u8]| {
+        holds && (is_dropped(name, line, policy) || deleted.have(name, line, &response.fields))
+    };
+    let lines = response.fields.iter().filter(move |(name, line)| is_set_cookie(name) && !is_dropped(name, line));
     lines.map(|(_, line)| pair(line).0)
 }
 
@@ -145,6 +160,12 @@ mod tests {
         ] {
             assert_eq!(pair(line.as_bytes()), (name.as_bytes(), value.as_bytes()), "{line}");
         }
+    }
+
+    #[test]
+    fn a_cookie_is_kept_from_scripts_by_an_attribute() {
+        let page = ok().with("Set-Cookie", "a=1; path=/; httponly").with("Set-Cookie", "b=HttpOnly; Secure");
+        assert!(is_http_only(&page.fields, b"a") && !is_http_only(&page.fields, b"b"));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! counts as absent, and only the cookies that are in the key count. So a request selects the same variant as received and as
 //! forwarded.
 
+use crate::deleted_cookies::{has, nominated_cookie};
 use crate::{Policy, classes, cookies};
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
@@ -62,6 +63,11 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
     for name in nominated {
         // A name is a token, so the byte that says whether the field is present also ends the name.
         out.extend_from_slice(name.as_bytes());
+        if let Some(cookie) = deleted_cookie(name, policy) {
+            // Whether the request has the cookie counts, and not its value.
+            out.push(u8::from(has(request, cookie.as_bytes())));
+            continue;
+        }
         // A request without the field belongs to a class as well.
         let is_class = is_class(name, policy);
         let is_present = is_class || (request.contains(name) && reaches_origin(name, request, policy));
@@ -77,6 +83,11 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
             }
         }
     }
+}
+
+/// The cookie that the name stands for, of a response that deletes it (see [`deleted_cookies`](crate::deleted_cookies)).
+fn deleted_cookie<'n>(name: &'n str, policy: &Policy) -> Option<&'n str> {
+    policy.grant.is_granting().then(|| nominated_cookie(name)).flatten()
 }
 
 /// Whether the visitor's class enters the key in place of that field's value.

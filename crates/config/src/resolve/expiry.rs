@@ -12,6 +12,7 @@ use crate::value::{is_token, statuses_of};
 use kasoku_options::{Route, UrlKey};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Policy;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most entries of each list: each is compared with each request.
@@ -78,6 +79,15 @@ pub(super) fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
     }
     if let Some(fields) = &raw.key_fields {
         grant.key_fields = lower_case(fields);
+    }
+}
+
+/// Adds what is ignored further out: a site's list adds to that of its application, and replaces none.
+pub(super) fn add_ignored(route: &mut Route, further: &[Ignored]) {
+    let is_new = |one: &&Ignored| !route.policy.grant.ignore.contains(one);
+    let new: Vec<Ignored> = further.iter().filter(is_new).copied().collect();
+    if !new.is_empty() {
+        Arc::make_mut(&mut route.policy).grant.ignore.extend(new);
     }
 }
 

@@ -19,6 +19,7 @@ mod expiry;
 mod fresh_links;
 mod gateway;
 mod guard;
+mod hidden;
 mod listen;
 mod origins;
 mod peers;

@@ -5,8 +5,8 @@
 
 use super::listen::WrittenListener;
 use super::{
-    beaten, changes, compress, cookies, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy,
-    programs, sendfile, shadow, unused, visitors,
+    beaten, changes, compress, cookies, counters, dangers, expiry, fresh_links, gateway, guard, hidden, origins,
+    policy, programs, sendfile, shadow, unused, visitors,
 };
 use crate::applications::Application;
 use crate::issue::{Issue, Located};
@@ -72,7 +72,9 @@ fn site(raw: &RawSite, context: &SiteDefaults<'_>, issues: &mut Vec<Issue>) -> S
     if let Some(application) = &application {
         lay_over(&mut route, &application.route, &application.lines);
     }
+    let of_application = application.as_ref().map(|_| route.policy.grant.ignore.clone());
     lay_over(&mut route, &raw.route, context.lines);
+    expiry::add_ignored(&mut route, of_application.as_deref().unwrap_or_default());
     let path_parameters = [context.raw.strip_path_parameters.as_ref(), raw.strip_path_parameters.as_ref()];
     route.key = expiry::url_key(raw.key_host.as_ref(), path_parameters, issues);
     expiry::check_path_parameters(raw.strip_path_parameters.as_ref(), issues);
@@ -85,8 +87,17 @@ fn site(raw: &RawSite, context: &SiteDefaults<'_>, issues: &mut Vec<Issue>) -> S
     if let Some(Application { rules: further, lines, .. }) = &application {
         let context = SiteDefaults { lines, ..*context };
         // Tests check the applications' files. An operator could not fix an issue in them.
-        let issues = &mut Vec::new();
-        rules.extend(further.iter().filter_map(|raw| rule(raw, &route, outer, &context, issues)));
+        let unread = &mut Vec::new();
+        let mut of_application: Vec<Rule> =
+            further.iter().filter_map(|raw| rule(raw, &route, outer, &context, unread)).collect();
+        // What the site ignores adds to what a rule of the application ignores.
+        if raw.route.expiry.ignore.is_some() {
+            for rule in &mut of_application {
+                expiry::add_ignored(Arc::make_mut(&mut rule.route), &route.policy.grant.ignore);
+            }
+        }
+        rules.extend(of_application);
+        hidden::warn(&raw.rules, further, issues);
     }
     gateway::set_lifetime_of_files(&mut route, &outer);
     let is_final = !rules.iter().any(|rule| rule.route.policy.grant.is_granting());

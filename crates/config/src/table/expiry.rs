@@ -34,7 +34,7 @@ pub(super) static EXPIRY: Section = Section {
         Setting {
             path: "ignore",
             kind: SettingKind::Texts("directives and fields of responses"),
-            summary: "The parts of a response that do not count where a lifetime is granted: `no-store`, `private`, `no-cache` (and `Pragma`), `max-age`, `s-maxage`, `expires`, `must-revalidate` (and `proxy-revalidate`), `set-cookie`, `vary`.",
+            summary: "The parts of a response that do not count where a lifetime is granted: `no-store`, `private`, `no-cache`, `max-age`, `s-maxage`, `expires`, `must-revalidate` (and `proxy-revalidate`), `set-cookie`, `vary`.",
             details: "Everything that is not listed still counts. Clients get what the application says, except `Set-Cookie`: no client gets one with a response that is stored. `kasoku check` warns what each word may lead to.",
             example: "[\"no-store\", \"expires\"]",
             ..NAMES

@@ -97,7 +97,7 @@ pub(super) static GATEWAY: Section = Section {
             path: "files.charset",
             kind: SettingKind::Text("charset"),
             default: Default::Value("\"utf-8\""),
-            summary: "The charset that `Content-Type` names for texts, except XML. Empty: none.",
+            summary: "The charset that `Content-Type` names for texts, except XML, and except HTML pages that declare another in a `<meta>` of their first 1,024 bytes. Empty: none.",
             example: "\"iso-8859-1\"",
             ..EVERYWHERE
         },

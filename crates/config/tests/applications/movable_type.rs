@@ -38,6 +38,28 @@ fn visitors_share_a_search() {
 }
 
 #[test]
+fn a_search_is_shared_whatever_the_version_says_against_it() {
+    for (version, said) in [
+        ("3.35", "Set-Cookie: commenter_id=; path=/; expires=Thu, 01-Jan-1970 00:00:00 GMT"),
+        ("6.8.8", "Pragma: no-cache"),
+        ("9.2.1", "Cache-Control: no-cache, no-store, must-revalidate"),
+    ] {
+        let mt = stand_in(0, move |searches, _: &Asked| {
+            *searches += 1;
+            Answer::page(format!("search {searches}")).field(said)
+        });
+        let scene = site("movable-type", "", &mt);
+        is_made(&Visitor::new(11).get(&scene, SEARCH), "search 1");
+        is_shared(&Visitor::new(12).get(&scene, SEARCH), "search 1");
+        if version == "3.35" {
+            let commenter = Visitor::new(13).with("commenter_id", "ann").get(&scene, SEARCH);
+            is_own(&commenter, "search 2", "pass-cookie");
+            assert!(commenter.has("set-cookie"), "{commenter:?}");
+        }
+    }
+}
+
+#[test]
 fn a_visitor_who_is_logged_in_passes() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);

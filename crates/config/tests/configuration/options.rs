@@ -112,6 +112,30 @@ site = [{ origin = "http://unix:/run/app.sock" }]
 }
 
 #[test]
+fn what_a_site_ignores_adds_to_what_its_application_ignores() {
+    let (options, _) = check_text(
+        r#"
+[[site]]
+origin      = "http://127.0.0.1:8000"
+application = "movable-type"
+ignore      = ["private"]
+
+[[site.rule]]
+path   = "/own/*"
+ttl    = "1m"
+ignore = ["expires"]
+"#,
+    );
+    let ignored = |path: &str| {
+        let rule = options.as_ref().unwrap().sites[0].rules.iter().find(|rule| rule.path.as_str() == path).unwrap();
+        rule.route.policy.grant.ignore.clone()
+    };
+    let search = ignored("*/mt-search.cgi");
+    assert!(search.contains(&Ignored::Private) && search.contains(&Ignored::NoStore), "{search:?}");
+    assert_eq!(ignored("/own/*"), [Ignored::Expires], "a rule of the site's own says itself what it ignores");
+}
+
+#[test]
 fn the_innermost_that_is_written_wins_key_by_key() {
     let options = options(
         r#"

@@ -19,6 +19,7 @@ use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::shared::SharedHit;
 use kasoku_cache::{FillWriter, Joined, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::deleted_cookies::brought;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::PatternVerdict;
 use std::pin::pin;
@@ -32,8 +33,28 @@ pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer
     Some(Answer::hit(entry, reason, now))
 }
 
-/// Finds the answer to a request that does not pass at once.
+/// Finds the answer to a request that does not pass at once. A request with a cookie that the stored page deletes passes then: only the
+/// application's own answer deletes it.
 pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
+    let answer = found(exchange, routed).await;
+    let nominated = match &answer {
+        Answer::Stored(entry, _) => &entry.meta.nominated,
+        Answer::OnDisk(open, _) => &open.entry().meta.nominated,
+        Answer::Filling(meta, ..) => &meta.nominated,
+        _ => return answer,
+    };
+    match brought(nominated, &exchange.request.head.fields) {
+        Some(cookie) => {
+            let deleted = cookie.to_vec();
+            drop(answer);
+            exchange.extras().notes.brings_deleted(&deleted);
+            Box::pin(fetch::pass(exchange, routed, None, Reason::PassCookie)).await
+        }
+        None => answer,
+    }
+}
+
+async fn found(exchange: &Exchange, routed: &Routed) -> Answer {
     let (received, now) = (&exchange.request.head.fields, exchange.worker.now());
     if let Some(reason) = part_passes(received, routed, &exchange.worker.cache, now) {
         return fetch::pass(exchange, routed, None, reason).await;

@@ -8,6 +8,7 @@ use kasoku_origin::group::{Attempts, Group, NextOrigin};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{Error, NoInterim, NoUpload, OriginRegistry};
 use kasoku_programs::{ConnectionFacts, OpenFiles, Request};
+use kasoku_semantics::deleted_cookies::date_cookies;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
@@ -34,7 +35,10 @@ pub(crate) async fn send_isolated(
         }
     }
     match sent? {
-        Reply::Response(response) => Ok(response),
+        Reply::Response(mut response) => {
+            date_cookies(&mut response.head, now);
+            Ok(response)
+        }
         // A local redirect leads to another URL, which is not the one to explain.
         Reply::LocalRedirect(_) => Err(Error::RedirectsForEver),
     }

@@ -33,6 +33,7 @@ use kasoku_origin::health::Blame;
 use kasoku_origin::upload::is_repeatable;
 use kasoku_origin::{Error, Interim, NoUpload, Upload};
 use kasoku_programs::Request;
+use kasoku_semantics::deleted_cookies::date_cookies;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::anonymous_cookies;
 use kasoku_visitors::passing;
@@ -51,14 +52,15 @@ pub(crate) async fn send<U: Upload + 'static>(
     interim: &mut impl Interim,
 ) -> OriginAnswer {
     let begun_us = worker.moment().mono_us;
-    let sent = match (OriginCall { worker, route, fetch_context, request }).until_answered(upload, interim).await {
+    let mut sent = match (OriginCall { worker, route, fetch_context, request }).until_answered(upload, interim).await {
         Ok(Reply::Response(response)) => sendfile::instead(worker, route, fetch_context, response).await,
         Ok(Reply::LocalRedirect(target)) => {
             Box::pin(follow_local_redirects(worker, route, fetch_context, request, target, interim)).await
         }
         Err(error) => error.into(),
     };
-    if let Ok(response) = &sent.response {
+    if let Ok(response) = &mut sent.response {
+        date_cookies(&mut response.head, worker.now());
         worker.cookie_setters.has_answered(request, &response.head, &route.policy);
     }
     let WorkerTime { now, mono_us } = worker.moment();

@@ -3,6 +3,7 @@
 use crate::request::route::Routed;
 use crate::sites::ActiveRoute;
 use kasoku_options::UrlPattern;
+use kasoku_semantics::deleted_cookies::deletes;
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::reason::Reason;
@@ -96,6 +97,12 @@ impl Notes {
         self.rule = settings.get(by).cloned();
     }
 
+    /// Notes that the request passes for a cookie that the stored page deletes.
+    pub(crate) fn brings_deleted(&mut self, cookie: &[u8]) {
+        self.cookie = Some(cookie.into());
+        self.rule = None;
+    }
+
     /// Notes that `by` refuses the URL.
     pub(crate) fn refused(&mut self, by: &ActiveRoute) {
         self.rule = by.places.settings.get("refuse-urls").cloned();
@@ -104,7 +111,12 @@ impl Notes {
     /// Notes the cookie that a response sets and that is not dropped.
     pub(crate) fn sets(&mut self, route: &ActiveRoute, response: &Fields) {
         let dropped = &route.policy.grant.dropped_cookies;
-        self.cookie = set_cookies::names(response).find(|name| !cookies::is_any(dropped, name)).map(Into::into);
+        let others = || set_cookies::names(response).filter(|name| !cookies::is_any(dropped, name));
+        let is_deleted = |name: &[u8]| {
+            let mut lines = response.all("set-cookie").filter(|line| set_cookies::pair(line).0 == name).peekable();
+            lines.peek().is_some() && lines.all(|line| deletes(line, response))
+        };
+        self.cookie = others().find(|name| !is_deleted(name)).or_else(|| others().next()).map(Into::into);
     }
 
     /// Notes that the response is stored.

@@ -105,11 +105,21 @@ fn entity_tag(file: &OpenFile, now: Now) -> String {
     tag
 }
 
-/// The media type by the name's suffix, with the charset of texts.
-fn content_type(name: &[u8], charset: &str) -> String {
+/// The media type by the name's suffix.
+fn media_type(name: &[u8]) -> &'static str {
     let better = BETTER_TYPES.iter().find(|(suffix, _)| name.ends_with(suffix.as_bytes())).map(|(_, better)| *better);
     let guess = || mime_guess::from_path(OsStr::from_bytes(name)).first_raw();
-    let media_type = better.or_else(guess).unwrap_or(UNKNOWN_TYPE);
+    better.or_else(guess).unwrap_or(UNKNOWN_TYPE)
+}
+
+/// Whether a file of that name is a page that may declare its own charset.
+pub(super) fn is_html(name: &[u8]) -> bool {
+    media_type(name) == "text/html"
+}
+
+/// The media type by the name's suffix, with the charset of texts.
+fn content_type(name: &[u8], charset: &str) -> String {
+    let media_type = media_type(name);
     // XML names its own charset, and a parameter here would overrule that.
     if charset.is_empty() || !media_type.starts_with("text/") || media_type == "text/xml" {
         return media_type.to_owned();

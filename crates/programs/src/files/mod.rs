@@ -11,6 +11,7 @@
 //! memory (`may_wait`).
 
 mod body;
+mod charset;
 mod head;
 mod named;
 mod parts;
@@ -86,8 +87,12 @@ pub(crate) async fn answer(
             Ok(response)
         }
         ResolvedPath::File(file) => {
-            let negotiated = look_up_in_time(request.limits, negotiate(root, request, file)).await?;
-            Ok(file_response(request, negotiated, permit))
+            let found = async {
+                let charset = charset::of_file(&file, &request.gateway.files.charset).await?;
+                Ok((negotiate(root, request, file).await?, charset))
+            };
+            let (negotiated, charset) = look_up_in_time(request.limits, found).await?;
+            Ok(file_response(request, negotiated, charset, permit))
         }
     }
 }
@@ -117,9 +122,8 @@ async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Re
     Ok(Negotiated::new(file, siblings, &accepted))
 }
 
-fn file_response(request: &Request<'_>, negotiated: Negotiated, permit: Option<Permit>) -> Response {
+fn file_response(request: &Request<'_>, negotiated: Negotiated, charset: &str, permit: Option<Permit>) -> Response {
     let Negotiated { file, coding, varies, modified, name } = negotiated;
-    let charset = &request.gateway.files.charset;
     let representation = FileRepresentation { file: &file, name: &name, modified, coding, varies, charset };
     let (head, outcome) = head::respond(request.head, &representation, SystemTime::now());
     let (method, limits) = (&request.head.method, request.limits);

@@ -151,6 +151,37 @@ async fn types_are_those_that_browsers_expect() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn a_page_that_declares_another_charset_gets_none_that_would_garble_it() {
+    let mut site = Site::new(&["euc.html", "euc.html.gz", "utf.htm", "late.html", "empty.html", "euc.txt"]);
+    let euc = b"<html><head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=EUC-JP\"><title>\xc6\xfc\xcb\xdc</title>";
+    for name in ["euc.html", "euc.txt"] {
+        site.put(name, euc);
+    }
+    site.put("utf.htm", b"<!DOCTYPE html><meta charset=\"UTF-8\">");
+    site.put("late.html", &[&b" ".repeat(1024)[..], euc].concat());
+    site.put("empty.html", b"");
+    for (target, expected) in [
+        ("/euc.html", "text/html"),
+        ("/utf.htm", "text/html; charset=utf-8"),
+        ("/late.html", "text/html; charset=utf-8"),
+        ("/empty.html", "text/html; charset=utf-8"),
+        ("/euc.txt", "text/plain; charset=utf-8"),
+    ] {
+        for method in [Method::GET, Method::HEAD] {
+            assert_eq!(text(&site.ask(method, target, &[]).await.1, "content-type"), expected, "{target}");
+        }
+        let part = site.get(target, &[("Range", "bytes=0-3")]).await.1;
+        assert!(target == "/empty.html" || text(&part, "content-type") == expected, "{target}");
+    }
+    let compressed = site.get("/euc.html", &[("Accept-Encoding", "gzip")]).await.1;
+    let [coding, media_type] = ["content-encoding", "content-type"].map(|name| text(&compressed, name));
+    assert_eq!((coding.as_str(), media_type.as_str()), ("gzip", "text/html"));
+    site.gateway.files.charset = "euc-jp".to_owned();
+    assert_eq!(text(&site.get("/euc.html", &[]).await.1, "content-type"), "text/html; charset=euc-jp");
+    assert_eq!(text(&site.get("/utf.htm", &[]).await.1, "content-type"), "text/html");
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn what_is_not_there_or_not_for_clients_says_no_more_than_that() {
     let site = Site::new(&["a.php", "d/x.html", ".env"]);
     for (target, expected) in [("/none", 404), ("/.env", 404), ("/a.php", 403), ("/d/", 403), ("/d", 403), ("*", 404)] {

@@ -12,6 +12,7 @@
 //! Like an explanation, this asks the application and stores nothing.
 
 pub(crate) mod missed;
+mod new_each_time;
 mod one_time;
 mod placement;
 mod tries;

@@ -8,6 +8,7 @@
 //! | | it is the same for all visitors: proposed |
 
 use crate::observe::misses::{MissKey, MissStats};
+use crate::operator::doctor::new_each_time;
 use crate::operator::doctor::one_time::is_one_time;
 use crate::operator::doctor::placement::{Placement, SeenPattern, placement};
 use crate::operator::explain::{IS_LOGIN, Question, SuggestedChange, Suggestion, Tips, noise};
@@ -55,10 +56,14 @@ impl TrialSubject {
         let placement = placement(site, &routed, &key.pattern, seen);
         let cookie = case.cookie.as_deref().filter(|_| key.reason == Reason::PassCookie);
         let known = cookie.and_then(|name| noise(name, &routed.route, handle.cookie_setters()));
+        let (requests, urls) = (case.requests, case.urls.count());
+        let has_key_fields = !routed.route.policy.grant.key_fields.is_empty();
         let untried_because = match () {
             () if is_one_time(routed.target()) || is_one_time(routed.read_target()) => Some(ONE_TIME),
-            () if !case.examples.has_several_visitors() => Some(FEW_VISITORS),
-            () => None,
+            () if !case.examples.has_several_visitors() => {
+                new_each_time::parameter(&key.pattern, requests, urls).or(Some(FEW_VISITORS))
+            }
+            () => new_each_time::field(key.reason, has_key_fields, requests, urls),
         };
         let (site, url) = (site.name.clone(), url.to_owned());
         Some(Self { site, placement, url, reason: key.reason, untried_because, known })

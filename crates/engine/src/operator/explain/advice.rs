@@ -6,10 +6,13 @@ use crate::request::route::route_url;
 use crate::sites::ActiveRoute;
 use http::Method;
 use kasoku_cache::inspect::LookupOutcome;
-use kasoku_semantics::advice::{Advice, HAS_FORGERY_TOKEN, advice, advice_on_variants, advice_without_messages};
+use kasoku_semantics::advice::{
+    Advice, CookieMeaning, HAS_FORGERY_TOKEN, advice, advice_on_variants, advice_without_messages,
+};
 use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::set_cookies::pair;
 use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
 use kasoku_visitors::cookie_setters::{self, CookieSetters};
 use kasoku_visitors::passing;
@@ -91,7 +94,7 @@ fn is_ours(all: &[Suggestion]) -> bool {
 /// The line that lists a cookie as noise, if it may be noise.
 pub(crate) fn noise(name: &str, route: &ActiveRoute, cookie_setters: &CookieSetters) -> Option<Suggestion> {
     let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    if !is_plain || !cookie_setters.may_be_noise(name) {
+    if !is_plain || cookie_setters.meaning(name) != CookieMeaning::Noise {
         return None;
     }
     let before = match route.places.settings.contains_key("cookies.noise") {
@@ -161,9 +164,19 @@ impl Explaining<'_> {
             let live = &answered.live;
             let is_for_anonymous =
                 cookie_setters::is_for_anonymous(&live.request, &live.head, &asked.routed.route.policy);
-            let may_be_noise =
-                |name: &str| is_for_anonymous && self.cookie_setters.may_be_noise_as_set_anonymously(name);
-            let tips = advice(&live.request, &live.head, &answered.freshness, policy, &may_be_noise).into();
+            let set = |name: &str| {
+                live.head
+                    .fields
+                    .all("set-cookie")
+                    .map(pair)
+                    .find(|(one, _)| *one == name.as_bytes())
+                    .map(|(_, value)| value)
+            };
+            let meaning = |name: &str| match self.cookie_setters.meaning_as_set_anonymously(name, set(name)) {
+                CookieMeaning::Noise if !is_for_anonymous => CookieMeaning::Unknown,
+                known => known,
+            };
+            let tips = advice(&live.request, &live.head, &answered.freshness, policy, &meaning).into();
             return match () {
                 () if live.has_form() => without_ours(tips, HAS_FORM),
                 () if cookie_setters::is_login(&asked.target) => without_ours(tips, IS_LOGIN),
@@ -176,8 +189,8 @@ impl Explaining<'_> {
             if was_of_use || matches!(outcome.reason(), Reason::Purged | Reason::Invalidated | Reason::RulesChanged) {
                 return Tips::Needless;
             }
-            let may_be_noise = |name: &str| self.cookie_setters.may_be_noise(name);
-            return untried(advice(self.outgoing, &entry.meta.head, freshness, policy, &may_be_noise).into());
+            let meaning = |name: &str| self.cookie_setters.meaning(name);
+            return untried(advice(self.outgoing, &entry.meta.head, freshness, policy, &meaning).into());
         }
         if let Some(other) = &self.inspection.other {
             match advice_on_variants(&other.meta.head, policy) {

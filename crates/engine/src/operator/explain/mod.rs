@@ -46,6 +46,7 @@ use kasoku_cache::refusals::StoreRefusal;
 use kasoku_semantics::advice::{Advice, advice_without_messages};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::client_address::Peer;
+use kasoku_semantics::deleted_cookies::brought;
 pub use kasoku_semantics::evidence::Side;
 pub use kasoku_semantics::ground::Because;
 use kasoku_semantics::our_name::NAME;
@@ -235,7 +236,11 @@ impl EngineHandle {
         if file.is_some_and(|file| live::has_changed(&asked.routed.route, file)) {
             inspection = inspection.missed_for(&shared, Reason::SendfileChanged);
         }
-        let (inspection, in_shared_tier) = shared::look(self, &shared, inspection, now);
+        let (mut inspection, in_shared_tier) = shared::look(self, &shared, inspection, now);
+        let selected = inspection.entry.as_ref().filter(|_| matches!(inspection.outcome, LookupOutcome::Hit(_)));
+        if selected.is_some_and(|entry| brought(&entry.meta.nominated, received).is_some()) {
+            inspection.outcome = LookupOutcome::Pass(Reason::PassCookie);
+        }
         let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
         let answered = is_live.then(|| {
             let charges = [self.cache().hold(), self.cache().hold()];

@@ -12,6 +12,7 @@ use kasoku_cache::{Body, Cache, SharedRequest};
 use kasoku_options::SettingLocations;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::cookies;
+use kasoku_semantics::deleted_cookies::{brought, nominated_cookie};
 use kasoku_semantics::evidence::{self, Evidence, EvidenceLine, Side};
 use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::ground::{Because, Ground};
@@ -132,7 +133,7 @@ impl Explaining<'_> {
         let (found, now) = (&self.inspection, self.now);
         Stored {
             variants: found.variants,
-            varies_by: found.nominated.clone(),
+            varies_by: found.nominated.iter().filter(|name| nominated_cookie(name).is_none()).cloned().collect(),
             entry: found.entry.as_ref().map(|entry| StoredEntry {
                 status: entry.meta.head.status.as_u16(),
                 body_bytes: entry.body.ranges().into_iter().map(ByteRange::length).sum(),
@@ -318,7 +319,11 @@ impl Explaining<'_> {
                         let because = if is_listed { Because::Ground(Ground::CookiePasses) } else { because };
                         tell(b"Cookie", &[name, b"="].concat(), Side::Against, because);
                     }
-                    None => {}
+                    None => {
+                        // A cookie that the stored page deletes.
+                        let name = brought(&self.inspection.nominated, received).unwrap_or_default();
+                        tell(b"Cookie", &[name, b"="].concat(), Side::Against, because);
+                    }
                 }
             }
             LookupOutcome::Pass(_) | LookupOutcome::Refused(_) => {}

@@ -57,6 +57,32 @@ fn what_the_response_states_comes_first() {
 }
 
 #[test]
+fn a_lifetime_of_the_applications_own_is_neither_shortened_nor_lengthened() {
+    let in_five_minutes = format!("Expires: {}", Setup::safe().date(300));
+    for (said, seconds) in
+        [(in_five_minutes.as_str(), 300), ("Cache-Control: max-age=5", 5), ("Cache-Control: s-maxage=90", 90)]
+    {
+        let scene = ttl(Setup::safe()).run([get("/").answers(ok(&[said], "1")), get("/").answers(ok(&[said], "2"))]);
+        let mut client = scene.client();
+        client.get("/");
+        scene.advance(seconds - 1);
+        assert!(client.get("/").is_hit(), "{said}");
+        scene.advance(1);
+        assert_eq!(client.get("/").text(), "2", "{said}");
+    }
+}
+
+#[test]
+fn pragma_in_a_response_means_nothing() {
+    for profile in BOTH {
+        let scene = ttl(Setup::new(profile)).run([get("/").answers(ok(&["Pragma: no-cache"], "page"))]);
+        let mut client = scene.client();
+        client.get("/");
+        assert!(client.get("/").is_hit(), "{profile:?}");
+    }
+}
+
+#[test]
 fn what_is_overruled_is_kept_and_browsers_hear_what_the_application_said() {
     let php = [
         "Cache-Control: no-store, no-cache, must-revalidate",

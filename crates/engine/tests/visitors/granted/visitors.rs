@@ -79,6 +79,34 @@ pub(crate) fn passes(visitor: &Visitor) -> bool {
 }
 
 #[test]
+fn a_page_that_deletes_a_cookie_is_shared_and_who_brings_the_cookie_reaches_the_application() {
+    // Movable Type 3.35 does so with each answer, in CGI.pm's words and without a Date.
+    let deletes = &["Set-Cookie: mt_user=; path=/; expires=Fri, 27-Nov-2020 20:00:00 GMT"];
+    for setup in [ttl(Setup::safe()), removing(ttl(Setup::safe()))] {
+        let scene = setup.run([get("/").answers(ok(deletes, "1")), get("/").answers(ok(deletes, "2"))]);
+        let mut client = scene.client();
+        let first = client.get("/");
+        assert!(!first.has("set-cookie"), "the deletion changes nothing for a client without the cookie: {first:?}");
+        assert!(client.get("/").is_hit());
+        let member = client.get_with("/", &["Cookie: mt_user=ann"]);
+        assert_eq!((member.detail().as_str(), member.text().as_str()), ("pass-cookie", "2"), "{member:?}");
+        assert!(member.has("set-cookie"), "{member:?}");
+        assert_eq!(scene.origin.request(1).field("cookie").as_deref(), Some("mt_user=ann"));
+        assert!(client.get("/").is_hit());
+    }
+}
+
+#[test]
+fn the_first_client_that_brings_a_cookie_gets_it_deleted_where_all_others_are_removed() {
+    let deletes = &["Set-Cookie: mt_user=; Max-Age=0"];
+    let scene =
+        removing(ttl(Setup::safe())).run([get("/").answers(ok(deletes, "1")), get("/").answers(ok(deletes, "2"))]);
+    let first = scene.client().get_with("/", &["Cookie: mt_user=ann"]);
+    assert_eq!((first.detail().as_str(), first.text().as_str()), ("pass-cookie", "2"), "{first:?}");
+    assert!(first.has("set-cookie") && scene.client().get("/").is_hit(), "{first:?}");
+}
+
+#[test]
 fn a_script_that_greets_by_cookie_greets_no_visitor_by_anothers_name() {
     for profile in BOTH {
         let application = scripts();

@@ -49,13 +49,25 @@ fn a_session_that_was_given_to_an_anonymous_request_is_dropped_however_it_is_wri
 }
 
 #[test]
+fn a_cookie_that_is_deleted_is_dropped_whatever_its_name() {
+    hold(vec![
+        sets("unknown and taken back", "remember=; Max-Age=0; path=/").drops("remember"),
+        sets("by a time in the past", "remember=; path=/; expires=Thu, 01-Jan-1970 00:00:00 GMT").drops("remember"),
+        sets("beside a session", "PHPSESSID=1; path=/")
+            .line("Set-Cookie: remember=; Max-Age=0")
+            .drops("PHPSESSID, remember"),
+        sets("beside one that is set", "remember=; Max-Age=0").line("Set-Cookie: sso=1").own_by_cookie("sso"),
+        sets("deleted and set", "remember=; Max-Age=0").line("Set-Cookie: remember=1").own_by_cookie("remember"),
+    ]);
+}
+
+#[test]
 fn a_cookie_of_another_name_keeps_the_page_and_is_named() {
     let with_session = |row: Row| row.line("Set-Cookie: PHPSESSID=0123456789abcdef; path=/");
     hold(vec![
         sets("unknown", "remember=tom; HttpOnly").own_by_cookie("remember"),
         with_session(sets("unknown before a session", "remember=tom")).own_by_cookie("remember"),
         with_session(row("unknown behind a session")).line("Set-Cookie: sso=1").own_by_cookie("sso"),
-        sets("unknown and taken back", "remember=; Max-Age=0; path=/").own_by_cookie("remember"),
         sets("lower case", "phpsessid=1").own_by_cookie("phpsessid"),
         sets("a longer name", "PHPSESSID2=1").own_by_cookie("PHPSESSID2"),
         sets("something in front", "xPHPSESSID=1").own_by_cookie("xPHPSESSID"),
