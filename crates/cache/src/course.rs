@@ -210,9 +210,9 @@ impl Course {
                 let status = CacheStatus { fwd: None, detail: Some(why), ..CacheStatus::forwarded(reason) };
                 Outcome::Failed(why, status)
             }
-            Lookup::Pass(reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::EndlessStream)) => {
-                Outcome::PassAsVisitor(reason)
-            }
+            Lookup::Pass(
+                reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::EndlessStream | Reason::VaryUnseen),
+            ) => Outcome::PassAsVisitor(reason),
             Lookup::Pass(reason) => Outcome::Pass(reason),
             Lookup::Unavailable(reason) => {
                 Outcome::Unavailable(reason, CacheStatus { fwd: None, ..CacheStatus::forwarded(reason) })
@@ -275,6 +275,7 @@ impl Course {
                 why @ (Reason::PageTextMissing
                 | Reason::PersonalPage
                 | Reason::EndlessStream
+                | Reason::VaryUnseen
                 | Reason::LeakGuard
                 | Reason::LeakGuardPending),
             )) => Outcome::PassAsVisitor(why),

@@ -113,9 +113,9 @@ impl Explaining<'_> {
         let is_stored = match self.inspection.outcome {
             LookupOutcome::Refused(_) => false,
             // The response that other clients get for this URL is stored under its tags.
-            LookupOutcome::Pass(Reason::PassSession | Reason::PassCookie | Reason::PassAuthorization) => {
-                self.outgoing.method.is_safe()
-            }
+            LookupOutcome::Pass(
+                Reason::PassSession | Reason::PassCookie | Reason::PassAuthorization | Reason::PassField,
+            ) => self.outgoing.method.is_safe(),
             LookupOutcome::Pass(_) => false,
             _ => true,
         };
@@ -219,7 +219,9 @@ impl Explaining<'_> {
         let is_told = matches!(
             outcome,
             LookupOutcome::Hit(_)
-                | LookupOutcome::Pass(Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)
+                | LookupOutcome::Pass(
+                    Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession | Reason::PassField
+                )
         );
         let refusal = (!is_told).then(|| outcome.reason());
         let own;
@@ -303,7 +305,9 @@ impl Explaining<'_> {
             points.push(Point::of("request", line, side, because, self.found.places));
         };
         match self.inspection.outcome {
-            LookupOutcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)) => {
+            LookupOutcome::Pass(
+                reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession | Reason::PassField),
+            ) => {
                 let because = Because::Reason(reason);
                 match passing::refusal(received, route.visitor_rules(), self.identity.is_anonymous) {
                     Some(GrantRefusal::Session(name)) => {
@@ -317,6 +321,10 @@ impl Explaining<'_> {
                         let is_listed = passing::listed(received, route.visitor_rules()) == Some(name);
                         let because = if is_listed { Because::Ground(Ground::CookiePasses) } else { because };
                         tell(b"Cookie", &[name, b"="].concat(), Side::Against, because);
+                    }
+                    Some(GrantRefusal::Field(name)) => {
+                        let lines = received.iter().filter(|(one, _)| one.eq_ignore_ascii_case(name));
+                        lines.for_each(|(name, value)| tell(name, value, Side::Against, because));
                     }
                     None => {}
                 }

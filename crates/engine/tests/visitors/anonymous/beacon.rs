@@ -125,7 +125,7 @@ fn forty_visitors_are_forty_visits() {
                 "Cookie: _ga=7",
                 "If-None-Match: \"1\"",
                 "Cache-Control: max-age=60",
-                "X-Requested-With: them",
+                "X-Requested-With: com.example.them",
                 "Accept: text/html",
             ];
             visit(&mut scene.client(), number, "GET", &format!("/board.php?page={page}"), &fields);

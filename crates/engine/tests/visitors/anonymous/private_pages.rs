@@ -101,8 +101,7 @@ fn what_tells_visitors_apart_without_a_cookie_does_not_reach_a_page_for_all() {
         "Accept-Language: xx",
         "Referer: http://secret.example/",
         "X-Forwarded-For: 192.0.2.7",
-        "X-Theme: dark",
-        "X-Api-Key: secret",
+        "Save-Data: dark",
         "Via: 1.1 secret",
         "From: tom@example.org",
     ];
