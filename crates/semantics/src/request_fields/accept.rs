@@ -100,8 +100,34 @@ fn type_of(name: &[u8]) -> u8 {
     TYPES.iter().find(is_type).or_else(|| FAMILIES.iter().find(begins)).map_or(0, |row| row.1)
 }
 
+/// What most clients send, as it is: reading the list takes 6,000 instructions, and each hit asks.
+const USUAL: [(&[u8], AcceptClass); 8] = [
+    (b"*/*", AcceptClass::Any),
+    // Chrome, Edge.
+    (
+        b"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7",
+        AcceptClass::Document,
+    ),
+    // Safari, Firefox.
+    (b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", AcceptClass::Document),
+    (
+        b"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/png,image/svg+xml,*/*;q=0.8",
+        AcceptClass::Document,
+    ),
+    (b"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8", AcceptClass::Document),
+    (b"image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", AcceptClass::Resource),
+    (b"image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5", AcceptClass::Resource),
+    (b"text/css,*/*;q=0.1", AcceptClass::Resource),
+];
+
 /// The class of a request by its Accept.
 pub fn accept_class(request: &Fields) -> AcceptClass {
+    let only = request.only("accept");
+    let usual = only.and_then(|value| USUAL.iter().find(|(one, _)| *one == value));
+    usual.map_or_else(|| listed_class(request), |(_, class)| *class)
+}
+
+fn listed_class(request: &Fields) -> AcceptClass {
     let (mut best, mut preferred, mut listed) = (0, 0, 0);
     for one in request.all("accept").flat_map(preferences) {
         let found = type_of(one.value);
@@ -127,5 +153,18 @@ pub fn accept_class(request: &Fields) -> AcceptClass {
         _ if preferred & RESOURCE != 0 && takes_anything => AcceptClass::Resource,
         _ if preferred & ANY != 0 => AcceptClass::Any,
         _ => AcceptClass::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_most_clients_send_is_what_reading_it_would_say() {
+        for (value, class) in USUAL {
+            let request: Fields = [("Accept", value)].into_iter().collect();
+            assert_eq!((listed_class(&request), accept_class(&request)), (class, class));
+        }
     }
 }

@@ -171,6 +171,10 @@ impl Explaining<'_> {
                 status
             }
             Some(Err(reason)) => CacheStatus { detail: Some(*reason), ..status },
+            // The answer to the anonymous request is not this visitor's: the visitor's own request passes.
+            Some(Ok(OriginSample { refusal: Some(reason @ Reason::VaryUnseen), .. })) => {
+                CacheStatus::forwarded(*reason)
+            }
             Some(Ok(OriginSample { refusal: Some(reason), .. })) => CacheStatus { detail: Some(*reason), ..status },
             Some(Ok(OriginSample { refusal: None, .. })) => CacheStatus { stored: true, ..status },
         }
