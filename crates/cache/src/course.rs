@@ -214,6 +214,7 @@ impl Course {
                 reason @ (Reason::PageTextMissing
                 | Reason::PersonalPage
                 | Reason::EndlessStream
+                | Reason::VaryUnseen
                 | Reason::LeakGuardToken),
             ) => Outcome::PassAsVisitor(reason),
             Lookup::Pass(reason) => Outcome::Pass(reason),
@@ -278,6 +279,7 @@ impl Course {
                 why @ (Reason::PageTextMissing
                 | Reason::PersonalPage
                 | Reason::EndlessStream
+                | Reason::VaryUnseen
                 | Reason::LeakGuard
                 | Reason::LeakGuardToken
                 | Reason::LeakGuardPending),

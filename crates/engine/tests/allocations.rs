@@ -327,7 +327,7 @@ fn granted(name: &'static str, key_cookies: &[&str], fields: &str) -> Case {
     });
     let setup = setup.route(|route| route.cookies.others = Some(OtherCookies::Remove));
     let fields = format!("{BROWSER}{fields}");
-    let script = vec![get("/page").answers(ok(&["Vary: User-Agent, Accept"], BODY))];
+    let script = vec![get("/page").answers(ok(&["Vary: Accept, HX-Request"], BODY))];
     let fills = vec![request("GET", "/page", &fields)];
     Case { script, fills, ..Case::of(name, setup, "/page") }.with(&fields)
 }
@@ -341,7 +341,7 @@ fn counted() -> Case {
         let rules = BeaconRules { visitor: Some("/count".to_owned()), ..BeaconRules::default() };
         setup.route(|route| route.beacons = Arc::new(rules)).options(|options| options.trusted_proxies = vec![proxy])
     });
-    let page = ok(&["Content-Type: text/html", "Vary: User-Agent, Accept"], BODY);
+    let page = ok(&["Content-Type: text/html", "Vary: Accept, HX-Request"], BODY);
     case.script = vec![get("/page").answers(page), get("/count").answers(ok(&["Content-Type: text/html"], ""))];
     case
 }

@@ -21,7 +21,7 @@
 use crate::Limits;
 use crate::error::Error;
 use crate::health::{Availability, HealthStatus, TRIAL_CONNECT_MAX, TRIAL_WAIT_MAX};
-use crate::permits::Permit;
+use crate::permits::{Permit, Share};
 use crate::registry::{OriginRegistry, OriginState};
 use kasoku_options::{Balance, ORIGINS_MAX, OriginHealth, OriginOptions};
 use std::sync::Arc;
@@ -66,6 +66,8 @@ pub struct ChosenOrigin {
     pub origin: Arc<OriginState>,
     /// The most connections to it that may be in use.
     pub connections_max: usize,
+    /// How many of them the request may have.
+    pub share: Share,
     trial: Option<Trial>,
 }
 
@@ -114,7 +116,12 @@ impl ChosenOrigin {
 
     /// Takes a permit for a connection, or waits for one.
     pub async fn take_permit(&self, limits: &Limits) -> Result<Permit, Error> {
-        self.origin.permits.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
+        self.take_permit_of(self.connections_max, limits).await
+    }
+
+    /// The same where `max` permits may be in use.
+    pub async fn take_permit_of(&self, max: usize, limits: &Limits) -> Result<Permit, Error> {
+        self.origin.permits.take_of(self.share, max, limits.queue_requests_max, limits.queue_timeout).await
     }
 }
 
@@ -125,6 +132,8 @@ pub struct Attempts {
     pub key_hash: u64,
     /// Whether the request may be sent again when an origin does not answer.
     pub is_repeatable: bool,
+    /// How many of an origin's permits it may have.
+    pub share: Share,
     asked: u64,
     /// When its waits for other requests' trials must end; set by the first wait.
     waits_until: Option<Instant>,
@@ -133,7 +142,7 @@ pub struct Attempts {
 impl Attempts {
     /// A request for which no origin has been asked yet.
     pub fn new(key_hash: u64, is_repeatable: bool) -> Self {
-        Self { key_hash, is_repeatable, asked: 0, waits_until: None }
+        Self { key_hash, is_repeatable, share: Share::All, asked: 0, waits_until: None }
     }
 }
 
@@ -251,7 +260,12 @@ impl Group {
         attempts.asked |= bit(at);
         let Some(member) = self.members.get(at) else { return NextOrigin::NoneLeft };
         let trial = trial.map(|number| Trial { origin: member.state.clone(), number });
-        NextOrigin::Ask(ChosenOrigin { origin: member.state.clone(), connections_max: member.connections_max, trial })
+        NextOrigin::Ask(ChosenOrigin {
+            origin: member.state.clone(),
+            connections_max: member.connections_max,
+            share: attempts.share,
+            trial,
+        })
     }
 
     /// The origin that the balance selects among those with a free permit; among all that `may_be` accepts, if none has one.

@@ -5,6 +5,9 @@
 //! others. Among the requests that may proceed, the longest waiting goes first. The queue is bounded, and a request can leave it at any
 //! time.
 //!
+//! Requests that any client can make by the thousand, and that the cache never answers, may have a quarter of the permits and of the
+//! queue ([`Share::Quarter`]): visitors' requests go on beside them.
+//!
 //! The lock is held for a few instructions, and never while a waiting request is woken.
 
 use crate::error::Error;
@@ -17,9 +20,21 @@ use tokio::sync::oneshot;
 #[derive(Debug, Default)]
 pub struct PermitPool(Mutex<PermitQueue>);
 
+/// How much of the permits and of the queue is for requests of this kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Share {
+    /// All.
+    #[default]
+    All,
+    /// A quarter, and at least one permit.
+    Quarter,
+}
+
 #[derive(Debug, Default)]
 struct PermitQueue {
     in_use: usize,
+    /// Those in use by requests with [`Share::Quarter`].
+    quarter_in_use: usize,
     waiting: VecDeque<Waiter>,
     next_number: u64,
 }
@@ -28,12 +43,37 @@ struct PermitQueue {
 struct Waiter {
     number: u64,
     max: usize,
+    share: Share,
     turn: oneshot::Sender<Permit>,
 }
 
 /// A permit for one connection. Dropping it frees the permit.
 #[derive(Debug)]
-pub struct Permit(Arc<PermitPool>);
+pub struct Permit {
+    pool: Arc<PermitPool>,
+    share: Share,
+}
+
+impl PermitQueue {
+    fn has_room(&self, max: usize, share: Share) -> bool {
+        self.in_use < max && (share == Share::All || self.quarter_in_use < (max / 4).max(1))
+    }
+
+    fn has_place(&self, queue_max: usize, share: Share) -> bool {
+        let quarter = || self.waiting.iter().filter(|waiter| waiter.share == Share::Quarter).count();
+        self.waiting.len() < queue_max && (share == Share::All || quarter() < queue_max.div_ceil(4))
+    }
+
+    fn take(&mut self, share: Share) {
+        self.in_use += 1;
+        self.quarter_in_use += usize::from(share == Share::Quarter);
+    }
+
+    fn give_back(&mut self, share: Share) {
+        self.in_use = self.in_use.saturating_sub(1);
+        self.quarter_in_use = self.quarter_in_use.saturating_sub(usize::from(share == Share::Quarter));
+    }
+}
 
 impl PermitPool {
     fn taken(&self) -> MutexGuard<'_, PermitQueue> {
@@ -53,19 +93,30 @@ impl PermitPool {
 
     /// Takes a permit, or waits for one: behind fewer than `queue_max` others, and for `timeout` at most.
     pub async fn take(self: &Arc<Self>, max: usize, queue_max: usize, timeout: Duration) -> Result<Permit, Error> {
+        self.take_of(Share::All, max, queue_max, timeout).await
+    }
+
+    /// The same for a request that may have only this share.
+    pub async fn take_of(
+        self: &Arc<Self>,
+        share: Share,
+        max: usize,
+        queue_max: usize,
+        timeout: Duration,
+    ) -> Result<Permit, Error> {
         let (number, turn) = {
             let mut taken = self.taken();
-            if taken.in_use < max {
-                taken.in_use += 1;
-                return Ok(Permit(self.clone()));
+            if taken.has_room(max, share) {
+                taken.take(share);
+                return Ok(Permit { pool: self.clone(), share });
             }
-            if taken.waiting.len() >= queue_max {
+            if !taken.has_place(queue_max, share) {
                 return Err(Error::QueueFull);
             }
             let (sender, turn) = oneshot::channel();
             let number = taken.next_number;
             taken.next_number += 1;
-            taken.waiting.push_back(Waiter { number, max, turn: sender });
+            taken.waiting.push_back(Waiter { number, max, share, turn: sender });
             (number, turn)
         };
         let _leaves = LeaveQueue { permits: self, number };
@@ -81,32 +132,31 @@ impl PermitPool {
         if taken.in_use >= max {
             return None;
         }
-        taken.in_use += 1;
-        Some(Permit(self.clone()))
+        taken.take(Share::All);
+        Some(Permit { pool: self.clone(), share: Share::All })
     }
 
-    fn release(self: &Arc<Self>) {
+    fn release(self: &Arc<Self>, share: Share) {
         let next = {
             let mut taken = self.taken();
-            taken.in_use = taken.in_use.saturating_sub(1);
-            let in_use = taken.in_use;
-            let first = taken.waiting.iter().position(|waiter| in_use < waiter.max);
+            taken.give_back(share);
+            let first = taken.waiting.iter().position(|waiter| taken.has_room(waiter.max, waiter.share));
             let next = first.and_then(|first| taken.waiting.remove(first));
-            if next.is_some() {
-                taken.in_use += 1;
+            if let Some(waiter) = &next {
+                taken.take(waiter.share);
             }
             next
         };
-        if let Some(waiter) = next {
+        if let Some(Waiter { share, turn, .. }) = next {
             // A request that has just left the queue does not take the permit: it is dropped, and goes to the next request.
-            let _ = waiter.turn.send(Permit(self.clone()));
+            let _ = turn.send(Permit { pool: self.clone(), share });
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.release();
+        self.pool.release(self.share);
     }
 }
 
@@ -186,6 +236,33 @@ mod tests {
             drop(second);
             assert!(matches!(poll(third.as_mut()), Poll::Ready(Ok(_))));
             assert_eq!(permits.load(), (0, 0));
+        });
+    }
+
+    #[test]
+    fn who_may_have_a_quarter_has_a_quarter_of_the_permits_and_of_the_queue() {
+        in_runtime(|| {
+            let permits = Arc::new(PermitPool::default());
+            let of = |share| permits.take_of(share, 8, 4, LONG);
+            let mut held = Vec::new();
+            for _ in 0..2 {
+                let Poll::Ready(Ok(permit)) = poll(pin!(of(Share::Quarter))) else { panic!("a permit") };
+                held.push(permit);
+            }
+            let mut third = pin!(of(Share::Quarter));
+            assert!(poll(third.as_mut()).is_pending());
+            assert!(matches!(poll(pin!(of(Share::Quarter))), Poll::Ready(Err(Error::QueueFull))));
+            let Poll::Ready(Ok(visitors)) = poll(pin!(of(Share::All))) else { panic!("visitors do not wait for them") };
+            drop(visitors);
+            assert!(poll(third.as_mut()).is_pending(), "a visitor's permit is not for them");
+            held.pop();
+            let Poll::Ready(Ok(last)) = poll(third.as_mut()) else { panic!("its turn") };
+            drop((held, last));
+            assert_eq!(permits.load(), (0, 0));
+            assert!(
+                matches!(poll(pin!(permits.take_of(Share::Quarter, 1, 0, LONG))), Poll::Ready(Ok(_))),
+                "at least one"
+            );
         });
     }
 

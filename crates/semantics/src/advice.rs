@@ -88,6 +88,9 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::PassCookie => {
             "the cookie may identify a visitor; if it only chooses among a few pages that are the same for all visitors, list it in `cookies.key`"
         }
+        Reason::PassField => {
+            "the application may answer by this field; if it only chooses among a few answers that are the same for all visitors, list it in `key-fields`"
+        }
         Reason::VaryStar => {
             "the application says that the page depends on more than the request shows; with a Vary that names the fields it depends on, the page can be stored"
         }
@@ -117,6 +120,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::Authorization
         | Reason::Cookie
         | Reason::SetCookie
+        | Reason::VaryUnseen
         | Reason::NotCacheable
         | Reason::NoExpiryNoValidator
         | Reason::Expired

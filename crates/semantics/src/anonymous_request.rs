@@ -12,6 +12,7 @@
 
 use crate::grant::Grant;
 use crate::our_fields::{is_kept_in_probes, is_ours};
+use crate::request_fields::accept_class;
 use crate::{classes, cookies};
 use kasoku_wire::Fields;
 
@@ -28,7 +29,7 @@ const CACHE_FIELDS: [&str; 6] =
     ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
 
 /// Appends the fields that a request for which a lifetime is granted takes to the origin: of the received fields those in the key
-/// and those that address caches, and [`ANONYMOUS_FIELDS`].
+/// and those that address caches, and [`ANONYMOUS_FIELDS`]. Of Accept, the origin gets what stands for its class.
 pub fn write_granted(received: &Fields, grant: &Grant, out: &mut Fields) {
     let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
     for (name, value) in received.iter() {
@@ -51,7 +52,8 @@ pub fn write_granted(received: &Fields, grant: &Grant, out: &mut Fields) {
     }
     for (name, value) in ANONYMOUS_FIELDS {
         if !grant.reaches_origin(name.as_bytes()) {
-            out.push(name, value);
+            let is_accept = name.eq_ignore_ascii_case("accept");
+            out.push(name, if is_accept { accept_class(received).accept() } else { value });
         }
     }
 }

@@ -60,6 +60,8 @@ impl Fwd {
             | Reason::PassCredentialInUrl
             | Reason::PassAuthorization
             | Reason::PassCookie
+            | Reason::PassField
+            | Reason::VaryUnseen
             | Reason::Upgrade => Self::Bypass,
             _ => Self::Miss,
         }

@@ -263,7 +263,9 @@ fn who_is_refused_and_for_which_cookie() {
         let refusal = policy.grant.refuses(&request.fields, |cookie| cookie == b"_ga");
         refusal.map(|refusal| match refusal {
             GrantRefusal::Authorization => "authorization".to_owned(),
-            GrantRefusal::Cookie(name) | GrantRefusal::Session(name) => String::from_utf8_lossy(name).into_owned(),
+            GrantRefusal::Cookie(name) | GrantRefusal::Session(name) | GrantRefusal::Field(name) => {
+                String::from_utf8_lossy(name).into_owned()
+            }
         })
     };
     assert_eq!(refusal("Authorization", "Basic x").as_deref(), Some("authorization"));

@@ -215,7 +215,7 @@ pub(crate) fn is_of_visitors(name: &str) -> bool {
 pub(crate) fn sent_on(vary: Vary, policy: &Policy) -> Vary {
     match vary {
         Vary::Fields(mut names) if policy.grant.is_granting() => {
-            names.retain(|name| policy.grant.reaches_origin(name.as_bytes()));
+            names.retain(|name| name == "accept" || policy.grant.reaches_origin(name.as_bytes()));
             if names.is_empty() { Vary::None } else { Vary::Fields(names) }
         }
         vary => vary,
@@ -333,7 +333,7 @@ fn lines<'m>(
             });
             lines
         }
-        Reason::VaryStar | Reason::VaryChanged => fields(&["Vary"]),
+        Reason::VaryStar | Reason::VaryUnseen | Reason::VaryChanged => fields(&["Vary"]),
         Reason::ContentRangeInvalid | Reason::ContentRangeLength => fields(&["Content-Range"]),
         Reason::MultipartRange | Reason::ContentTypeMismatch => fields(&["Content-Type"]),
         Reason::ObjectTooLarge => fields(&["Content-Length"]),

@@ -9,7 +9,8 @@
 //!   What is kept back can't change an answer, so it selects no variant either, whatever `Vary` says
 //!   ([`variant_key`](crate::vary::variant_key)).
 //! - What the grant names enters the key, beside what `Vary` nominates ([`nominated`](crate::effective::nominated)).
-//! - A request that says who sends it passes ([`Grant::refuses`]), and neither reads nor changes what is stored.
+//! - A request that says who sends it passes ([`Grant::refuses`]), and neither reads nor changes what is stored. So does one with a
+//!   field by which it may ask for something else ([`request_fields`](crate::request_fields)).
 //!
 //! Only what [`Grant::ignore`] lists is overruled, and the cookies of [`Grant::dropped_cookies`]: everything else in a response
 //! still counts ([`effective`](crate::effective)). [`downstream`](crate::downstream) decides what clients are told of a granted
@@ -69,6 +70,8 @@ pub enum GrantRefusal<'r> {
     Cookie(&'r [u8]),
     /// It has a session, by this cookie, that is not known to be anonymous.
     Session(&'r [u8]),
+    /// It has this field, by which an application may answer otherwise (see [`request_fields`](crate::request_fields)).
+    Field(&'r [u8]),
 }
 
 macro_rules! ignored {

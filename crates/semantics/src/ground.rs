@@ -78,6 +78,7 @@ grounds! {
     HostInKey, "configuration", "The configuration sets this host in the key and in the request to the application.";
     // What keeps visitors apart where a lifetime is granted.
     NotSentOn, "Kasoku: what is not in the key", "This field is not sent to the application, so the answer can't depend on it.";
+    AcceptClass, "Kasoku: what is not in the key", "Of this field, the application is told only whether the client opens a page: browsers send it whatever they request.";
     FieldInKey, "configuration", "This field is sent to the application and is in the key: each value has its own variant.";
     CookieInKey, "configuration", "This cookie is sent to the application and is in the key: each value has its own variant.";
     CookieNoise, "configuration", "This cookie is noise and is not sent to the application, so the answer can't depend on it.";
@@ -176,7 +177,7 @@ impl Because {
             Self::Ground(Ground::ChangesPages) => "changes",
             Self::Reason(Reason::PassSession | Reason::CookieValueUnchecked)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "cookies.session",
-            Self::Ground(Ground::FieldInKey) => "key-fields",
+            Self::Reason(Reason::PassField | Reason::VaryUnseen) | Self::Ground(Ground::FieldInKey) => "key-fields",
             Self::Ground(Ground::PathParametersStripped) => "strip-path-parameters",
             Self::Ground(Ground::HostInKey) => "key-host",
             _ => return None,

@@ -10,8 +10,13 @@ use crate::effective::is_overruled_or_dropped;
 use crate::evidence::obstacles;
 use crate::freshness::freshness;
 use crate::grant::{Grant, Ignored, StatusTtl, ttl_applies_to_status};
-use crate::suggestion::{GRANTED, GRANTED_MINUTE, SECONDS, SuggestedChange, Suggestion, is_failure, is_negative};
-use crate::{Freshness, Policy, set_cookies};
+use crate::our_fields::is_ours;
+use crate::request_fields::unseen;
+use crate::suggestion::{
+    GRANTED, GRANTED_MINUTE, SECONDS, SuggestedChange, Suggestion, is_failure, is_negative, listed,
+};
+use crate::vary::{Vary, vary};
+use crate::{Freshness, Policy, classes, set_cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
 
@@ -33,6 +38,9 @@ const SESSION: &str = "a session that begins for a visitor without cookies is an
 const NOISE: &str = "if the cookie changes no page: it is dropped, and no request passes because of it";
 const NEGATIVE: &str =
     "if the page is the same for all visitors; a busy application then answers such requests once a minute";
+const BY_DEVICE: &str =
+    "the page depends on User-Agent, by its Vary: then there is one for small devices, and one for all others";
+const BY_FIELD: &str = "the page depends on this field, by its Vary: then each value has a page of its own; where the field is Accept-Language, `key-languages` makes fewer pages";
 const OVERRULED: &str = "the listed parts of the response no longer count, with these risks:";
 
 /// The settings that make the next request a hit while the application stays as it is; `None`: no setting helps. `before` is the
@@ -47,6 +55,51 @@ pub(crate) fn by_configuration(
     if request.method != Method::GET || has_credentials(&request.fields) || is_failure(response.status) {
         return None;
     }
+    let mut keyed = policy.clone();
+    let keys = keys_for_vary(response, &mut keyed.grant);
+    let freshness = freshness(request, response, before.response_time, before.response_time, &keyed);
+    if !keys.is_empty() && obstacles(request, response, &freshness, &keyed).is_empty() {
+        return Some(keys);
+    }
+    let mut changes = with_lifetime(request, response, before, &keyed, may_be_noise)?;
+    changes.extend(keys);
+    Some(changes)
+}
+
+/// Adds the fields to the key that `Vary` names and that would not be sent on, and returns the lines that do so.
+fn keys_for_vary(response: &ResponseHead, grant: &mut Grant) -> Vec<Suggestion> {
+    let mut all = Vec::new();
+    let Vary::Fields(names) = vary(&response.fields) else { return all };
+    if grant.ignore.contains(&Ignored::Vary) {
+        return all;
+    }
+    let before = grant.key_fields.len();
+    while let Some(name) = unseen(&names, grant) {
+        if is_ours(name.as_bytes()) {
+            return Vec::new();
+        }
+        if name == classes::DEVICE_FIELD {
+            grant.key_device = true;
+            all.push(Suggestion::of(SuggestedChange::Set("key-device", "true".to_owned()), BY_DEVICE));
+        } else {
+            grant.key_fields.push(name.clone());
+        }
+    }
+    if grant.key_fields.len() > before {
+        let change = SuggestedChange::Set("key-fields", listed(&grant.key_fields));
+        all.push(Suggestion::of(change, BY_FIELD));
+    }
+    all
+}
+
+/// The settings that give a response a lifetime whose `Vary` names only what is sent on.
+fn with_lifetime(
+    request: &RequestHead,
+    response: &ResponseHead,
+    before: &Freshness,
+    policy: &Policy,
+    may_be_noise: MayBeNoise<'_>,
+) -> Option<Vec<Suggestion>> {
     let mut own = policy.clone();
     let mut changes: Vec<Suggestion> = grants(response.status, &mut own.grant)?.into_iter().collect();
     let is_hit = |policy: &Policy| {

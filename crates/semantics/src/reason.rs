@@ -76,6 +76,7 @@ reasons! {
     PassCredentialInUrl, "pass-credential-in-url", "Kasoku: cookies and credentials", "The URL has a parameter that is named like a credential, so its page may be made for one visitor.";
     PassAuthorization, "pass-authorization", "Kasoku: cookies and credentials", "The request has Authorization, so it passes: stored pages are for all visitors.";
     PassCookie, "pass-cookie", "Kasoku: cookies and credentials", "The request has a cookie that is not in the key, so it passes: stored pages are for all visitors.";
+    PassField, "pass-field", "Kasoku: what is not in the key", "The request has a field that is not in the key, and the application may answer by it, so it passes.";
     Method, "method", "RFC 9111 section 3", "The cache does not store responses to this method.";
     HeadOnly, "head-only", "RFC 9110 section 9.3.2", "A response to HEAD has no content to store; it only updates a stored response.";
     OriginCondition, "origin-condition", "RFC 9111 section 4.3.2", "If-Match and If-Unmodified-Since can only be evaluated by the origin.";
@@ -102,6 +103,7 @@ reasons! {
     EndlessStream, "endless-stream", "Kasoku: one fetch for many requests", "The response is an endless stream, so each client gets its own.";
     Outage, "outage", "configuration", "The response has a text by which the application says that it is out of order (`outage-text`).";
     VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: *, or a Vary with more fields than Kasoku follows, never matches another request.";
+    VaryUnseen, "vary-unseen", "Kasoku: what is not in the key", "The response's Vary names a field that was not sent to the application, so it is not shared.";
     VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The response's Vary names other fields than the Vary of the stored response.";
     MustUnderstand, "must-understand", "RFC 9111 section 5.2.2.3", "The response's must-understand forbids storing it, since Kasoku does not know its status code.";
     InterimStatus, "interim-status", "RFC 9111 section 3", "An interim (1xx) response is never stored.";

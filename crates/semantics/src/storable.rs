@@ -7,6 +7,7 @@ use crate::freshness::is_heuristically_cacheable;
 use crate::media_type::is_endless;
 use crate::partial::part;
 use crate::request::request_directives;
+use crate::request_fields::unseen;
 use crate::vary::{Vary, vary};
 use crate::{Freshness, LifetimeSource, Policy, Reason};
 use http::{Method, StatusCode};
@@ -64,8 +65,9 @@ fn checks(case: &StorabilityCase<'_>) -> impl Iterator<Item = Result<(), Reason>
         |case| may_be_kept(case.response, case.directives),
         |case| is_not_private(case.directives, case.policy),
     ];
-    const AFTER: [StorabilityCheck; 4] = [
+    const AFTER: [StorabilityCheck; 5] = [
         |case| varies_by_fields(case.response),
+        |case| varies_by_what_was_sent(case.request, case.response, case.policy),
         |case| is_cacheable(case.response, case.directives, case.freshness, case.policy),
         |case| is_shareable_error(case.response.status, case.freshness, case.policy),
         |case| is_useful(case.response, case.freshness),
@@ -127,6 +129,17 @@ fn request_allows(request: &RequestHead) -> Result<(), Reason> {
 
 fn varies_by_fields(response: &ResponseHead) -> Result<(), Reason> {
     if vary(&response.fields) == Vary::Star { Err(Reason::VaryStar) } else { Ok(()) }
+}
+
+/// Where a lifetime is granted, `Vary` may name only what the application has seen, or what no request has that shares the response:
+/// otherwise the application says that the response is wrong for some of the clients that would get it.
+fn varies_by_what_was_sent(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
+    match vary(&response.fields) {
+        Vary::Fields(names) if policy.grant.holds_for(request) && unseen(&names, &policy.grant).is_some() => {
+            Err(Reason::VaryUnseen)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why the response's own directives forbid a shared cache to store it, if they do. Also used for a 304 and a response to HEAD.

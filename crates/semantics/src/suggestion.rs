@@ -31,6 +31,12 @@ impl Suggestion {
     }
 }
 
+/// A list of texts as TOML.
+pub fn listed(texts: &[String]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
 /// The lifetime that is suggested, in seconds: short enough to be tried, long enough to see a difference.
 pub(crate) const SECONDS: u64 = 60;
 

@@ -11,10 +11,12 @@
 //! Cookie, Authorization, User-Agent and Referer are no lists: they are compared byte by byte.
 //!
 //! Where the operator grants lifetimes (see `grant`), a field that does not go to the origin can't have changed the response: it
-//! counts as absent, and only the cookies that are in the key count. So a request selects the same variant as received and as
+//! counts as absent, and only the cookies that are in the key count. Of Accept the origin gets what stands for its class
+//! (see `request_fields`), and the class counts where a response names Accept. So a request selects the same variant as received and as
 //! forwarded.
 
 use crate::deleted_cookies::{has, nominated_cookie};
+use crate::request_fields::accept_class;
 use crate::{Policy, classes, cookies};
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
@@ -92,7 +94,12 @@ fn deleted_cookie<'n>(name: &'n str, policy: &Policy) -> Option<&'n str> {
 
 /// Whether the visitor's class enters the key in place of that field's value.
 fn is_class(name: &str, policy: &Policy) -> bool {
-    policy.grant.is_granting() && policy.grant.keys_by_class(name.as_bytes())
+    policy.grant.is_granting() && (policy.grant.keys_by_class(name.as_bytes()) || is_accept_class(name, policy))
+}
+
+/// Whether that is Accept, and the origin gets what stands for its class instead of the client's value.
+fn is_accept_class(name: &str, policy: &Policy) -> bool {
+    name == "accept" && !policy.grant.reaches_origin(name.as_bytes())
 }
 
 /// Whether the origin gets that field, at least in part.
@@ -109,6 +116,7 @@ const LEN_BYTES: usize = size_of::<u32>();
 
 fn normalise(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
     match name {
+        "accept" if is_class(name, policy) => write_bytes(accept_class(request).accept().as_bytes(), out),
         _ if is_class(name, policy) => classes::write(name, request, &policy.grant.key_languages, out),
         "accept" => join(request.all(name).flat_map(preferences), write_weighed, out),
         "accept-encoding" => sorted(request, name, out),

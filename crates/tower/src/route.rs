@@ -13,6 +13,7 @@ use kasoku_semantics::grant::{Grant, GrantRefusal};
 use kasoku_semantics::hop_by_hop::is_never_forwarded;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::request_fields;
 use kasoku_semantics::url_credentials;
 use kasoku_wire::target::write_authority;
 use kasoku_wire::{Fields, RequestHead};
@@ -94,6 +95,10 @@ impl Rules {
             Ok(has_withheld) => has_withheld,
             Err(reason) => return Routed::Pass(None, reason),
         };
+        let grant = &self.policy.grant;
+        if grant.is_granting() && request_fields::passing(&received.fields, grant).next().is_some() {
+            return Routed::Pass(None, Reason::PassField);
+        }
         let Some(key) = self.key(cache, parts, &received, uri) else { return Routed::Pass(None, Reason::PassRule) };
         let target = self.target(&key);
         // The types of `http` let other characters through. No purge could name such a page.
@@ -146,6 +151,7 @@ impl Rules {
                     Some(GrantRefusal::Authorization) => Err(Reason::PassAuthorization),
                     Some(GrantRefusal::Cookie(_)) => Err(Reason::PassCookie),
                     Some(GrantRefusal::Session(_)) => Err(Reason::PassSession),
+                    Some(GrantRefusal::Field(_)) => Err(Reason::PassField),
                 }
             }
         }

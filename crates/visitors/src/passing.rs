@@ -1,10 +1,11 @@
 //! Decides which requests pass because of their sender, on routes that grant lifetimes.
 //!
 //! A granted lifetime is right only where the answer does not depend on the visitor (see `semantics::grant`). A request identifies
-//! its visitor by Authorization, or by a cookie that is neither in the route's key nor noise. Such a request passes: it goes to the
-//! origin unchanged, and neither reads nor changes what is stored. Any other request is sent to the origin with only those client
-//! fields that are in the key. This is a list of what is sent, not of what is removed (as `unkeyed` is), so an unknown field can't
-//! change an answer either.
+//! its visitor by Authorization, or by a cookie that is neither in the route's key nor noise. A request may also ask for something
+//! else than the page, by a field that only its application knows ([`request_fields`](kasoku_semantics::request_fields)). Such a
+//! request passes: it goes to the origin unchanged, and neither reads nor changes what is stored. Any other request is sent to the
+//! origin with only those client fields that are in the key. This is a list of what is sent, not of what is removed (as `unkeyed`
+//! is), so no other field can change an answer.
 //!
 //! The operator can list cookies that make a request pass in any case (`cookies.pass`), even if they are in the key or noise. With
 //! `cookies.others = "remove"`, a cookie in no list is removed instead of making the request pass.
@@ -20,7 +21,7 @@ use kasoku_semantics::anonymous_request::is_cache_field;
 use kasoku_semantics::grant::{Grant, GrantRefusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::{cookies, set_cookies};
+use kasoku_semantics::{cookies, request_fields, set_cookies};
 use kasoku_wire::Fields;
 
 /// Fields that need no mention among those that are kept back: they describe the message, are in the URL, or are listed by cookie.
@@ -33,10 +34,11 @@ pub fn passes(request: &Fields, route: RouteRules<'_>, is_anonymous: bool) -> Op
         GrantRefusal::Authorization => Reason::PassAuthorization,
         GrantRefusal::Cookie(_) => Reason::PassCookie,
         GrantRefusal::Session(_) => Reason::PassSession,
+        GrantRefusal::Field(_) => Reason::PassField,
     })
 }
 
-/// The same as [`passes`], with the name of the cookie.
+/// The same as [`passes`], with the name of the cookie or field.
 pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: bool) -> Option<GrantRefusal<'r>> {
     if !may_pass_by_sender(route) {
         // A request with a session passes even on a route that says nothing else of visitors.
@@ -61,7 +63,9 @@ pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: boo
     let may_be_taken =
         |name: &[u8]| !others_pass || cookies::is_any(&route.declared.cookies.noise, name) || is_sessions(name);
     match &route.policy.grant {
-        grant if is_granting => grant.refuses(request, may_be_taken),
+        grant if is_granting => grant
+            .refuses(request, may_be_taken)
+            .or_else(|| request_fields::passing(request, grant).next().map(GrantRefusal::Field)),
         // Without a granted lifetime, no cookie is in the key.
         _ => Grant::default().refuses(request, may_be_taken),
     }
@@ -132,7 +136,11 @@ pub fn keyed_and_withheld<'r>(
     let is_about_the_visitor =
         |name: &[u8]| !is_cache_field(name) && !HANDLED.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
     let others = received.iter().filter(move |(name, _)| is_about_the_visitor(name));
-    let of_field = |name| if grant.reaches_origin(name) { Ground::FieldInKey } else { Ground::NotSentOn };
+    let of_field = |name: &[u8]| match () {
+        () if grant.reaches_origin(name) => Ground::FieldInKey,
+        () if name.eq_ignore_ascii_case(b"accept") => Ground::AcceptClass,
+        () => Ground::NotSentOn,
+    };
     cookies.chain(others.map(move |(name, value)| (name, value, of_field(name))))
 }
 
@@ -168,6 +176,7 @@ mod tests {
         assert_eq!(passing("Cookie", "_ga=1; sid=1"), Some(Reason::PassCookie));
         assert_eq!(passing("Cookie", "_ga=1; _gid=2"), None);
         assert_eq!(passing("Accept-Language", "de"), None);
+        assert_eq!(passing("HX-Request", "true"), Some(Reason::PassField));
         let none = || options::Route::new(Profile::Safe, Vec::new());
         assert_eq!(passes(&fields(&[("Cookie", "sid=1")]), RouteRules::of(&none()), false), None, "nothing is granted");
         let mut told = none();
@@ -177,6 +186,7 @@ mod tests {
         assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie), "no cookie is in the key here");
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
         assert_eq!(passing("Cookie", "_ga=1"), None);
+        assert_eq!(passing("HX-Request", "true"), None, "nothing is granted");
     }
 
     #[test]

@@ -15,7 +15,7 @@ const NAMES: Setting = Setting { default: Default::Value("[]"), ..EVERYWHERE };
 
 pub(super) static EXPIRY: Section = Section {
     title: "Granted lifetimes",
-    intro: "For applications that state no lifetime, or the wrong one: [expiry.md](expiry.md) tells how these settings work together, with examples. Where `ttl`, `ttl-override` or `ttl-status` grants a lifetime, requests with `Authorization`, and those with cookies that are neither in the key nor noise, pass. For all others, Kasoku sends an anonymous request: it has nothing of the client except what is in the key.",
+    intro: "For applications that state no lifetime, or the wrong one: [expiry.md](expiry.md) tells how these settings work together, with examples. Where `ttl`, `ttl-override` or `ttl-status` grants a lifetime, requests with `Authorization`, and those with cookies that are neither in the key nor noise, pass. So do those with a field that is not a browser's own ([expiry.md](expiry.md#request-fields)). For all others, Kasoku sends an anonymous request: it has nothing of the client except what is in the key.",
     settings: &[
         Setting {
             path: "ttl",
@@ -77,6 +77,7 @@ pub(super) static EXPIRY: Section = Section {
             path: "key-fields",
             kind: SettingKind::Texts("request fields"),
             summary: "Request fields that the application gets and that are in the key.",
+            details: "A request with one of them does not pass because of it.",
             example: "[\"Accept-Language\"]",
             ..NAMES
         },

@@ -10,6 +10,7 @@ use crate::runtime::settings::Settings;
 use http::Method;
 use kasoku_options::Balance;
 use kasoku_origin::group;
+use kasoku_origin::permits::Share;
 use kasoku_programs::ConnectionFacts;
 use kasoku_semantics::client_address::client;
 use kasoku_semantics::forward::is_address_told;
@@ -32,6 +33,8 @@ pub(crate) struct FetchContext {
     pub(crate) time: Rc<OriginTime>,
     /// The client's own conditions and range, which the request to the origin may lack.
     pub(crate) asked: RequestHead,
+    /// How many of an origin's permits the request may have.
+    pub(crate) share: Share,
     /// The place of the fetch in a trace; `None`: nothing is traced.
     pub(crate) trace: Option<FetchTrace>,
 }
@@ -47,6 +50,7 @@ impl FetchContext {
             connection: connection(exchange, routed, audience),
             time,
             asked: asked(&exchange.request.head),
+            share: Share::All,
             trace: FetchTrace::of(exchange, audience),
         }
     }
@@ -62,6 +66,7 @@ impl FetchContext {
             connection: ConnectionFacts { remote, ..self.connection.clone() },
             time: Rc::new(OriginTime::begin(begun_us)),
             asked: RequestHead::new(Method::GET, String::new()),
+            share: self.share,
             trace: self.trace.clone(),
         }
     }

@@ -191,6 +191,7 @@ impl OriginCall<'_> {
     ) -> Result<Reply, Error> {
         let Self { worker, route, fetch_context, request } = *self;
         let mut attempts = Attempts::new(fetch_context.key_hash, is_repeatable(request, upload));
+        attempts.share = fetch_context.share;
         let mut interim = Watched { interim, has_come: false, has_sent_continue: false };
         let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
         let mut failure = Error::Down;

@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub(crate) struct Notes {
     /// The cookie for which the request passes, or for which its answer is not stored.
     cookie: Option<Box<[u8]>>,
+    /// The field for which the request passes: lower case.
+    field: Option<Box<[u8]>>,
     /// The cookies that were dropped from the stored response.
     dropped: Option<Box<[u8]>>,
     /// What became of the session that the request carries.
@@ -82,6 +84,13 @@ impl Notes {
                     _ => "cookies.others",
                 }
             }
+            Reason::PassField => {
+                if let Some(GrantRefusal::Field(name)) = passing::refusal(request, route.visitor_rules(), is_anonymous)
+                {
+                    self.field = Some(name.to_ascii_lowercase().into());
+                }
+                return;
+            }
             Reason::PassUrl => list_of(routed),
             Reason::PassParameter => "query.known",
             Reason::PassTagValue => "tags",
@@ -132,7 +141,11 @@ impl Notes {
 
     /// Appends the notes as parameters (RFC 9651 section 3.1.2).
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let texts = [("cookie", self.cookie.as_deref()), ("dropped", self.dropped.as_deref())];
+        let texts = [
+            ("cookie", self.cookie.as_deref()),
+            ("field", self.field.as_deref()),
+            ("dropped", self.dropped.as_deref()),
+        ];
         for (key, value) in texts.into_iter().filter_map(|(key, value)| Some((key, value?))) {
             write_string(key, value, out);
         }

@@ -2,10 +2,12 @@
 //!
 //! The scripts here were not written for a cache: they state no expiry, and use any part of a request. In `granted/visitors.rs`,
 //! visitors of all kinds ask for their pages at once; `granted/scripts.rs` does the same with CGI programs, which see a visitor's
-//! address as well. `granted/lifetimes.rs` is about the settings, one after the other; `granted/explained.rs` about what an
+//! address as well. `granted/lifetimes.rs` is about the settings, one after the other; `granted/request_fields.rs` about requests that ask
+//! for something else than the page; `granted/explained.rs` about what an
 //! operator is told.
 mod explained;
 mod lifetimes;
+mod request_fields;
 mod scripts;
 mod visitors;
 

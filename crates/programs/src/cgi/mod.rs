@@ -72,8 +72,7 @@ pub async fn send<U: Upload + 'static>(
     let limits = request.limits;
     let body = upload::length_of(upload);
     let bounds = &limits.programs;
-    let permits = &choice.origin.permits;
-    let permit = permits.take(bounds.processes_max, limits.queue_requests_max, limits.queue_timeout).await?;
+    let permit = choice.take_permit_of(bounds.processes_max, limits).await?;
     upload::invite(request.head, interim).await;
     counters.request();
     let launched = launch::launch(&script, &root, request, body, permit).await?;

@@ -72,8 +72,11 @@ pub fn names_a_session_at_most(request: &Fields, route: RouteRules<'_>) -> bool 
 
 /// Whether a request passes because the page is its visitor's, and not because the request may change something.
 fn reason_is_of_the_page(reason: Reason) -> bool {
-    use Reason::{LeakGuard, LeakGuardPending, LeakGuardToken, PageTextMissing, PassSession, PersonalPage};
-    matches!(reason, PassSession | PageTextMissing | PersonalPage | LeakGuard | LeakGuardToken | LeakGuardPending)
+    use Reason::{LeakGuard, LeakGuardPending, LeakGuardToken, PageTextMissing, PassSession, PersonalPage, VaryUnseen};
+    matches!(
+        reason,
+        PassSession | PageTextMissing | PersonalPage | VaryUnseen | LeakGuard | LeakGuardToken | LeakGuardPending
+    )
 }
 
 fn has_only(request: &Fields, mut names_nobody: impl FnMut(&[u8]) -> bool) -> bool {

@@ -25,6 +25,7 @@ use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{FillWriter, SharedRequest, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_options::{DeviceUrls, UrlPattern};
+use kasoku_origin::permits::Share;
 use kasoku_origin::{Error, Interim, NoUpload};
 use kasoku_programs::upload::invite;
 use kasoku_semantics::cache_status::CacheStatus;
@@ -66,7 +67,11 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     };
     let writer = begin_beside(exchange, routed, audience);
     let request_time = worker.now();
-    let fetch_context = FetchContext::new(exchange, routed, audience, exchange.begin_origin());
+    let mut fetch_context = FetchContext::new(exchange, routed, audience, exchange.begin_origin());
+    if reason == Reason::PassField {
+        // Any client can ask for any page in this way, as often as it likes.
+        fetch_context.share = Share::Quarter;
+    }
     // A request that may change something goes on when its client leaves: its answer says which stored responses are invalid now.
     let sent = if upload.is_some() || !request.head.method.is_safe() || changing.is_some() {
         send::send(worker, &routed.route, &fetch_context, &outgoing, &mut upload, &mut interim).await

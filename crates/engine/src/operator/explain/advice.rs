@@ -1,6 +1,7 @@
 //! Proposes what would help, as far as the known messages tell. The rules are in
 //! [`kasoku_semantics::advice`](mod@kasoku_semantics::advice); this file decides to which messages they apply.
 
+use crate::operator::explain::shown::printable;
 use crate::operator::explain::steps::Explaining;
 use crate::request::route::route_url;
 use crate::sites::ActiveRoute;
@@ -12,8 +13,9 @@ use kasoku_semantics::advice::{
 use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::request_fields;
 use kasoku_semantics::set_cookies::pair;
-use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
+use kasoku_semantics::suggestion::{SuggestedChange, Suggestion, listed};
 use kasoku_visitors::cookie_setters::{self, CookieSetters};
 use kasoku_visitors::passing;
 use kasoku_wire::RequestHead;
@@ -52,6 +54,12 @@ const HAS_FORM: &str = "the page has a form that is sent by POST, and applicatio
 
 /// Why no setting is proposed that shares a page at such a URL.
 pub(crate) const IS_LOGIN: &str = "by its URL, this is a page for logging in, which must not be shared";
+
+/// Why a field is not proposed for the key.
+const IS_CREDENTIAL: &str =
+    "by its name, the field identifies a visitor or a program, and only the application can check that";
+
+const BY_FIELD: &str = "if the field only chooses among a few answers that are the same for all visitors: then each value has an answer of its own";
 
 /// Why lines are not proposed that were tried.
 pub(super) const DIFFERS: &str = "a trial showed that the page differs by visitor: `kasoku doctor` shows the differences, and docs/guard.md says what to do";
@@ -142,6 +150,9 @@ impl Explaining<'_> {
         {
             return Tips::Changes(vec![tip]);
         }
+        if reason == Reason::PassField {
+            return self.of_fields();
+        }
         match advice_without_messages(reason) {
             Advice::Needless => {}
             advice => return advice.into(),
@@ -214,6 +225,23 @@ impl Explaining<'_> {
             return None;
         };
         noise(std::str::from_utf8(name).ok()?, route, self.cookie_setters)
+    }
+
+    /// The line that takes the fields into the key by which the request passes. A credential never belongs there.
+    fn of_fields(&self) -> Tips {
+        let grant = &self.asked.routed.route.policy.grant;
+        let mut fields = grant.key_fields.clone();
+        for name in request_fields::passing(&self.asked.request.head.fields, grant) {
+            if request_fields::names_credential(name) {
+                return Tips::Nothing(IS_CREDENTIAL);
+            }
+            let name = printable(&String::from_utf8_lossy(name).to_ascii_lowercase());
+            if !fields.contains(&name) {
+                fields.push(name);
+            }
+        }
+        let change = SuggestedChange::Set("key-fields", listed(&fields));
+        Tips::Changes(vec![Suggestion::of(change, BY_FIELD)])
     }
 
     /// The line that ignores tracking parameters, where the URL is stored without them and not with them.

@@ -114,9 +114,9 @@ impl Explaining<'_> {
         let is_stored = match self.inspection.outcome {
             LookupOutcome::Refused(_) => false,
             // The response that other clients get for this URL is stored under its tags.
-            LookupOutcome::Pass(Reason::PassSession | Reason::PassCookie | Reason::PassAuthorization) => {
-                self.outgoing.method.is_safe()
-            }
+            LookupOutcome::Pass(
+                Reason::PassSession | Reason::PassCookie | Reason::PassAuthorization | Reason::PassField,
+            ) => self.outgoing.method.is_safe(),
             LookupOutcome::Pass(_) => false,
             _ => true,
         };
@@ -172,6 +172,10 @@ impl Explaining<'_> {
                 status
             }
             Some(Err(reason)) => CacheStatus { detail: Some(*reason), ..status },
+            // The answer to the anonymous request is not this visitor's: the visitor's own request passes.
+            Some(Ok(OriginSample { refusal: Some(reason @ Reason::VaryUnseen), .. })) => {
+                CacheStatus::forwarded(*reason)
+            }
             Some(Ok(OriginSample { refusal: Some(reason), .. })) => CacheStatus { detail: Some(*reason), ..status },
             Some(Ok(OriginSample { refusal: None, .. })) => CacheStatus { stored: true, ..status },
         }
@@ -220,7 +224,9 @@ impl Explaining<'_> {
         let is_told = matches!(
             outcome,
             LookupOutcome::Hit(_)
-                | LookupOutcome::Pass(Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)
+                | LookupOutcome::Pass(
+                    Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession | Reason::PassField
+                )
         );
         let refusal = (!is_told).then(|| outcome.reason());
         let own;
@@ -304,7 +310,9 @@ impl Explaining<'_> {
             points.push(Point::of("request", line, side, because, self.found.places));
         };
         match self.inspection.outcome {
-            LookupOutcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)) => {
+            LookupOutcome::Pass(
+                reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession | Reason::PassField),
+            ) => {
                 let because = Because::Reason(reason);
                 match passing::refusal(received, route.visitor_rules(), self.identity.is_anonymous) {
                     Some(GrantRefusal::Session(name)) => {
@@ -318,6 +326,10 @@ impl Explaining<'_> {
                         let is_listed = passing::listed(received, route.visitor_rules()) == Some(name);
                         let because = if is_listed { Because::Ground(Ground::CookiePasses) } else { because };
                         tell(b"Cookie", &[name, b"="].concat(), Side::Against, because);
+                    }
+                    Some(GrantRefusal::Field(name)) => {
+                        let lines = received.iter().filter(|(one, _)| one.eq_ignore_ascii_case(name));
+                        lines.for_each(|(name, value)| tell(name, value, Side::Against, because));
                     }
                     None => {
                         // A cookie that the stored page deletes.

@@ -125,7 +125,7 @@ fn forty_visitors_are_forty_visits() {
                 "Cookie: _ga=7",
                 "If-None-Match: \"1\"",
                 "Cache-Control: max-age=60",
-                "X-Requested-With: them",
+                "X-Requested-With: com.example.them",
                 "Accept: text/html",
             ];
             visit(&mut scene.client(), number, "GET", &format!("/board.php?page={page}"), &fields);
@@ -232,10 +232,10 @@ fn a_page_is_counted_when_a_visitor_looks_at_it() {
     let has_it = format!("If-None-Match: {tag}");
     let mut client = scene.client();
     for (number, (method, target, field)) in [
-        ("HEAD", "/page.php", "X: y"),
-        ("GET", "/a.css", "X: y"),
-        ("GET", "/a.json", "X: y"),
-        ("GET", "/gone.php", "X: y"),
+        ("HEAD", "/page.php", "DNT: 1"),
+        ("GET", "/a.css", "DNT: 1"),
+        ("GET", "/a.json", "DNT: 1"),
+        ("GET", "/gone.php", "DNT: 1"),
         ("GET", "/page.php", "Range: bytes=0-3"),
         ("GET", "/page.php", "Sec-Purpose: prefetch"),
         ("GET", "/page.php", "Sec-Purpose: prefetch;prerender"),
@@ -257,8 +257,8 @@ fn a_page_is_counted_when_a_visitor_looks_at_it() {
         ("/page.php", has_it.as_str()),
         ("/page.php", "Sec-Fetch-Dest: document"),
         ("/page.php", "Sec-Purpose: other"),
-        ("/XHTML.php", "X: y"),
-        ("/new.php", "X: y"),
+        ("/XHTML.php", "DNT: 1"),
+        ("/new.php", "DNT: 1"),
     ]
     .into_iter()
     .enumerate()

@@ -151,8 +151,8 @@ fn vary_that_is_ignored_makes_one_page_for_all() {
 }
 
 #[test]
-fn vary_by_what_is_kept_back_makes_no_variants() {
-    let scene = ttl(Setup::safe()).run([get("/").answers(ok(&["Vary: Accept-Encoding, User-Agent"], "page"))]);
+fn vary_by_what_no_shared_request_has_or_kasoku_sees_to_makes_no_variants() {
+    let scene = ttl(Setup::safe()).run([get("/").answers(ok(&["Vary: Accept-Encoding, HX-Request, Cookie"], "page"))]);
     let mut client = scene.client();
     client.get_with("/", &["Accept-Encoding: gzip, br", "User-Agent: one"]);
     for fields in [&["Accept-Encoding: identity", "User-Agent: two"][..], &[]] {

@@ -88,7 +88,7 @@ fn a_session_is_not_anonymous_until_the_application_says_so() {
 
 #[test]
 fn any_request_that_passes_makes_it_not_anonymous_again() {
-    for reason in [Reason::Method, Reason::PassUrl, Reason::PassCookie, Reason::PassSession] {
+    for reason in [Reason::Method, Reason::PassUrl, Reason::PassCookie, Reason::PassField, Reason::PassSession] {
         let one = One::new(rules());
         one.found(true, 0);
         let passing = one.passes(reason, 1);

@@ -163,7 +163,7 @@ fn words_about_keeping_count_but_for_those_that_are_overruled() {
         strict(says("no-cache that holds", "Cache-Control: no-cache")).own("no-expiry-no-validator"),
         strict(says("Expires that holds", "Expires: 0")).own("expired"),
         says("Vary: Cookie", "Vary: Cookie").shared(),
-        says("Vary by what is not sent", "Vary: User-Agent, Accept-Language, X-Anything, Referer").shared(),
+        says("Vary by what no shared request has", "Vary: HX-Request, X-Anything, Accept-Encoding").shared(),
         says("Vary: *", "Vary: *").own("vary-star"),
         says("Vary: * among others", "Vary: Cookie, *").own("vary-star"),
         says("Vary by a class", "Vary: User-Agent").rules(|route| grant(route).key_device = true).shared(),
