@@ -13,7 +13,7 @@
 //! | [`scan`] | searches a response before it is shared: for values of dropped cookies, texts of pages |
 //! | [`pattern`] | groups the URLs that the leak guard judges together |
 //! | [`leak_guard`] | whether the pages of a URL pattern are the same for all visitors |
-//! | [`anonymous_cookies`] | the cookies that Kasoku adds to each anonymous request |
+//! | [`anonymous_cookies`] | the address and the cookies with which an anonymous request is sent |
 //! | [`cookie_setters`] | in which responses the application sets a cookie: whether the cookie may be noise |
 //! | [`counted`] | which visitors the application has counted |
 //! | `fact_table` | the bounded table that keeps sessions and counted visitors |

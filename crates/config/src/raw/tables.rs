@@ -205,6 +205,7 @@ tables! {
 
     /// The keys that keep the application's own counters counting. They stand in no table of their own.
     RawCounters {
+        anonymous_request_addresses: text("anonymous-request-addresses"),
         anonymous_request_cookies: texts("anonymous-request-cookies"),
         beacon: text("beacon"),
         view_beacon: text("view-beacon"),

@@ -24,7 +24,6 @@ use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{ExternalBody, FillWriter, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Error, Interim, NoUpload};
-use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::reason::Reason;
@@ -169,7 +168,7 @@ impl FillTask {
 
     async fn ask(&self, request: &RequestHead) -> OriginAnswer {
         let (mut no_upload, mut interim) = (Some(NoUpload), Relay(self));
-        let asks = anonymous_cookies::sent(request, self.route.visitor_rules(), ANONYMOUS_ADDRESS);
+        let asks = anonymous_cookies::sent(request, self.route.visitor_rules(), self.fetch_context.connection.stand_in);
         // Boxed, so that its memory is free again before the body comes: otherwise what is stored would lie behind it.
         Box::pin(send::send(&self.worker, &self.route, &self.fetch_context, &asks, &mut no_upload, &mut interim)).await
     }

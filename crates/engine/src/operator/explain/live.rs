@@ -23,7 +23,6 @@ use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{Cache, ExternalBody, HeldCharge, SharedRequest};
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_programs::OpenFiles;
-use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::{DifferencePlace, Markup, PagePart, differences, has_parts};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
@@ -190,8 +189,9 @@ async fn exchange(
     mut charge: HeldCharge,
 ) -> Result<Live, Error> {
     let (request_time, route) = (clock.now(), &routed.route);
-    let asks = anonymous_cookies::sent(&request, route.visitor_rules(), ANONYMOUS_ADDRESS);
-    let mut response = send_isolated(routed, &asks, None, request_time).await?;
+    let stand_in = Some(route.draw_stand_in());
+    let asks = anonymous_cookies::sent(&request, route.visitor_rules(), stand_in);
+    let mut response = send_isolated(routed, &asks, stand_in, request_time).await?;
     if let Some(error) = sendfile::fault(route, &response.head) {
         return Err(error);
     }

@@ -41,7 +41,8 @@ pub(crate) async fn fetch(
     request: &RequestHead,
     address: Option<Ipv4Addr>,
 ) -> Option<FetchedPage> {
-    let fetch_context = fetch_context.again(address.map(IpAddr::V4), worker.moment().mono_us);
+    let address = address.map_or_else(|| route.draw_stand_in(), IpAddr::V4);
+    let fetch_context = fetch_context.again(address, worker.moment().mono_us);
     let request = as_sent(request, route.visitor_rules(), address);
     let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
     let fetched = async {
