@@ -210,9 +210,12 @@ impl Course {
                 let status = CacheStatus { fwd: None, detail: Some(why), ..CacheStatus::forwarded(reason) };
                 Outcome::Failed(why, status)
             }
-            Lookup::Pass(reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::EndlessStream)) => {
-                Outcome::PassAsVisitor(reason)
-            }
+            Lookup::Pass(
+                reason @ (Reason::PageTextMissing
+                | Reason::PersonalPage
+                | Reason::AddressInResponse
+                | Reason::EndlessStream),
+            ) => Outcome::PassAsVisitor(reason),
             Lookup::Pass(reason) => Outcome::Pass(reason),
             Lookup::Unavailable(reason) => {
                 Outcome::Unavailable(reason, CacheStatus { fwd: None, ..CacheStatus::forwarded(reason) })
@@ -274,6 +277,7 @@ impl Course {
             Some(Joined::Released(
                 why @ (Reason::PageTextMissing
                 | Reason::PersonalPage
+                | Reason::AddressInResponse
                 | Reason::EndlessStream
                 | Reason::LeakGuard
                 | Reason::LeakGuardPending),

@@ -569,7 +569,7 @@ impl FillWriter {
         let is_news = predicts_next_answer && !has_credentials && !exchange.response.status.is_server_error();
         // Where no lifetime is granted, Accept may select the stream, and other clients ask for a page at the same URL.
         let is_stream = reason == Reason::EndlessStream && self.policy().grant.is_granting();
-        let is_no_page = matches!(reason, Reason::PageTextMissing | Reason::PersonalPage);
+        let is_no_page = matches!(reason, Reason::PageTextMissing | Reason::PersonalPage | Reason::AddressInResponse);
         if is_stream || is_no_page || self.passes_if_private && is_news {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
             known.remember_no_page(self.asked_key(), reason, self.epoch(), now);

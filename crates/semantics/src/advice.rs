@@ -65,6 +65,9 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::LeakGuard => {
             "take out of the page what differs, or list it in `guard-noise` if it is a clock or a counter; a token in a form, a meta or a script is never noise: a page with a token has to pass"
         }
+        Reason::AddressInResponse => {
+            "the page is made for the address that asks; it can be stored if the application leaves the address out of it"
+        }
         Reason::PersonalPage => "the page has a text of `private-text`, so it is made for one visitor",
         Reason::LeakGuardPending => {
             "the leak guard first compares one page of the URL pattern with a test visitor's; if they are the same, the next pages are shared"

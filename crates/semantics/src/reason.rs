@@ -95,6 +95,7 @@ reasons! {
     CookieValueUnchecked, "cookie-value-unchecked", "Kasoku: cookies and credentials", "The response is too long, too slow, compressed or UTF-16, so it can't be searched for the value of a dropped cookie.";
     PageTextMissing, "page-text-missing", "configuration", "The response lacks the text that marks pages to be shared (`page-text`), so it is for one client.";
     PersonalPage, "personal-page", "configuration", "The response has a text that marks pages of one visitor (`private-text`).";
+    AddressInResponse, "address-in-response", "Kasoku: what is not in the key", "The response contains the client address that the anonymous request had, so it is for one visitor.";
     PageUnchecked, "page-unchecked", "configuration", "The response is too long, too slow or compressed, so it can't be searched or compared before it is shared.";
     LeakGuard, "leak-guard", "configuration", "The leak guard has found that pages of this URL pattern differ by visitor, so they are not shared.";
     LeakGuardPending, "leak-guard-pending", "configuration", "The leak guard does not know yet whether pages of this URL pattern differ by visitor, so this one is not shared.";

@@ -10,6 +10,7 @@
 //!
 //! The number of the stand-in is an argument: it must come from a source that no client can predict, and depend on no client.
 
+use memchr::memmem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The range from which stand-ins are drawn.
@@ -53,9 +54,46 @@ impl StandInRange {
     }
 }
 
+/// Whether a text contains the address, in one of the forms in which programs print it.
+pub fn is_in(stand_in: IpAddr, text: &[u8]) -> bool {
+    match stand_in {
+        IpAddr::V4(_) => is_printed(&stand_in.to_string(), text),
+        IpAddr::V6(address) => {
+            let full = address.segments().map(|group| format!("{group:04x}")).join(":");
+            [address.to_string(), full]
+                .into_iter()
+                .flat_map(|form| [form.to_ascii_uppercase(), form])
+                .any(|form| is_printed(&form, text))
+        }
+    }
+}
+
+/// Whether an address stands in a text, and not as a part of a longer number.
+fn is_printed(address: &str, text: &[u8]) -> bool {
+    let is_digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_digit);
+    memmem::find_iter(text, address.as_bytes())
+        .any(|at| !is_digit(at.checked_sub(1)) && !is_digit(at.checked_add(address.len())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_found_as_programs_print_it_and_not_within_a_longer_number() {
+        let is_in = |address: &str, text: &str| super::is_in(address.parse().unwrap(), text.as_bytes());
+        for text in ["240.1.2.3", "ip=240.1.2.3&x", "<input value='240.1.2.3'>", "1240.1.2.3, 240.1.2.3", "[240.1.2.3]"]
+        {
+            assert!(is_in("240.1.2.3", text), "{text}");
+        }
+        for text in ["", "240.1.2.30", "1240.1.2.3", "240.1.2", "240-1-2-3"] {
+            assert!(!is_in("240.1.2.3", text), "{text}");
+        }
+        for text in ["2001:db8::a", "2001:DB8::A", "2001:0db8:0000:0000:0000:0000:0000:000a"] {
+            assert!(is_in("2001:db8::a", text), "{text}");
+        }
+        assert!(!is_in("2001:db8::a", "2001:db8::b"));
+    }
 
     #[test]
     fn each_number_has_an_address_of_the_range_and_none_is_that_of_a_broadcast() {

@@ -10,7 +10,7 @@
 //! | [`route_rules`] | what a route says of visitors |
 //! | [`passing`] | which requests pass because of their sender: cookies, credentials, sessions |
 //! | [`session`] | which sessions are anonymous; which requests can't change that |
-//! | [`scan`] | searches a response before it is shared: for values of dropped cookies, texts of pages |
+//! | [`scan`] | searches a response before it is shared: for values of dropped cookies, texts of pages, the address that the request had |
 //! | [`pattern`] | groups the URLs that the leak guard judges together |
 //! | [`leak_guard`] | whether the pages of a URL pattern are the same for all visitors |
 //! | [`anonymous_cookies`] | the address and the cookies with which an anonymous request is sent |

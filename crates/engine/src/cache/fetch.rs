@@ -96,7 +96,7 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
         // The answer to an anonymous request need not be the answer for this visitor.
         FirstClientEvent::Private(
             response,
-            reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::LeakGuard),
+            reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::AddressInResponse | Reason::LeakGuard),
         ) => {
             drop(response);
             retry_as_visitor(exchange, routed, reason).await

@@ -72,8 +72,8 @@ pub fn names_a_session_at_most(request: &Fields, route: RouteRules<'_>) -> bool 
 
 /// Whether a request passes because the page is its visitor's, and not because the request may change something.
 fn reason_is_of_the_page(reason: Reason) -> bool {
-    use Reason::{LeakGuard, LeakGuardPending, PageTextMissing, PassSession, PersonalPage};
-    matches!(reason, PassSession | PageTextMissing | PersonalPage | LeakGuard | LeakGuardPending)
+    use Reason::{AddressInResponse, LeakGuard, LeakGuardPending, PageTextMissing, PassSession, PersonalPage};
+    matches!(reason, PassSession | PageTextMissing | PersonalPage | AddressInResponse | LeakGuard | LeakGuardPending)
 }
 
 fn has_only(request: &Fields, mut names_nobody: impl FnMut(&[u8]) -> bool) -> bool {

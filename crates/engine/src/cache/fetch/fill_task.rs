@@ -237,6 +237,12 @@ impl FillTask {
             if may_be_stored { self.guard_decision(request, exchange.response, is_file) } else { GuardDecision::Share };
         let mut targets =
             ScanTargets::of(self.route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
+        // A file that Kasoku read itself knows no address.
+        if !is_file {
+            let stand_in = self.fetch_context.connection.stand_in;
+            let answer = (&**request, &response.head);
+            targets = targets.of_stand_in(stand_in, self.route.visitor_rules(), answer, unjudged.response_time);
+        }
         if matches!(decision, GuardDecision::Compare(_)) {
             targets = targets.compared();
         }

@@ -199,7 +199,10 @@ async fn exchange(
     let names_a_file = sendfile::names_a_file(&response.head);
     let (is_file, is_too_long_to_store) = (response.body.is_file(), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
-    let targets = ScanTargets::of(route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
+    let mut targets = ScanTargets::of(route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
+    if !is_file {
+        targets = targets.of_stand_in(stand_in, route.visitor_rules(), (&request, &response.head), response_time);
+    }
     let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
     let page = match is_text && !names_a_file {
         true => scan_body::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),
