@@ -159,6 +159,7 @@ reasons! {
     MethodRefused, "method-refused", "RFC 9110 section 15.5.6", "Kasoku does not serve this method.";
     Expectation, "expectation", "RFC 9110 section 10.1.1", "The request's Expect asks for something other than 100-continue.";
     Loop, "loop", "RFC 9110 section 7.6.3", "The request goes in a circle: its Via names Kasoku too often.";
+    ClientMisses, "client-misses", "configuration", "The client's address has begun more fetches than it may (`limits.client-misses-max`).";
     Shutdown, "shutdown", "configuration", "Kasoku shut down, and the grace period ended before the response did.";
     PurgeRefused, "purge-refused", "configuration", "The sender may not purge, or the purge's target is not clear.";
 }

@@ -16,13 +16,15 @@
 //! | [`anonymous_cookies`] | the address and the cookies with which an anonymous request is sent |
 //! | [`cookie_setters`] | in which responses the application sets a cookie: whether the cookie may be noise |
 //! | [`counted`] | which visitors the application has counted |
-//! | `fact_table` | the bounded table that keeps sessions and counted visitors |
+//! | [`miss_limit`] | how many fetches each client has begun |
+//! | `fact_table` | the bounded table that keeps sessions, counted visitors and fetches of clients |
 
 pub mod anonymous_cookies;
 pub mod cookie_setters;
 pub mod counted;
 mod fact_table;
 pub mod leak_guard;
+pub mod miss_limit;
 pub mod passing;
 pub mod pattern;
 pub mod route_rules;

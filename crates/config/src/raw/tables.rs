@@ -137,6 +137,7 @@ tables! {
         drain_timeout: duration("drain-timeout"),
         drain_idle_timeout: duration("drain-idle-timeout"),
         fill_wait_max: duration("fill-wait-max"),
+        client_misses_max: integer("client-misses-max"),
     }
 
     /// `[cache]`

@@ -13,10 +13,11 @@ use crate::exchange::answer::Answer;
 use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::route::Routed;
+use crate::visitors::miss_limit;
 use kasoku_cache::course::{LostBodies, Outcome, Recalling, Step, Waiting};
 use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::shared::SharedHit;
-use kasoku_cache::{Joined, SharedRequest};
+use kasoku_cache::{FillWriter, Joined, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::PatternVerdict;
@@ -151,6 +152,9 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
     match outcome {
         Outcome::Stored(entry, status) => Answer::Stored(entry, status),
         Outcome::Filling(meta, reader, status) => Answer::Filling(meta, reader, status),
+        Outcome::Fill(writer, miss) | Outcome::Alone(writer, miss) if !miss_limit::admits(exchange, routed) => {
+            declined(exchange, writer, miss)
+        }
         // The leak guard compares another page of this URL pattern: only requests for that page wait for the result.
         Outcome::Fill(writer, _) if matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Pending)) => {
             writer.release(Reason::LeakGuardPending);
@@ -171,5 +175,23 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
 /// Asks the origin by a fill that no other request joins, and without waiting for another fill.
 async fn alone(exchange: &Exchange, routed: &Routed, request: &SharedRequest, miss: Reason) -> Answer {
     let writer = exchange.worker.cache.fill_alone(request, exchange.worker.now());
-    fetch::fill(exchange, routed, writer, miss).await
+    match miss_limit::admits(exchange, routed) {
+        true => fetch::fill(exchange, routed, writer, miss).await,
+        false => declined(exchange, writer, miss),
+    }
+}
+
+/// The answer for a client that may begin no fetch now: what is stored, if it may be served stale.
+fn declined(exchange: &Exchange, writer: FillWriter, miss: Reason) -> Answer {
+    let (why, now) = (Reason::ClientMisses, exchange.worker.now());
+    match writer.decline(why, now) {
+        Some(entry) => {
+            let status = CacheStatus::of_hit(why, entry.meta.freshness.remaining(now));
+            Answer::Stored(entry, status)
+        }
+        None => {
+            let status = CacheStatus { fwd: None, detail: Some(why), ..CacheStatus::forwarded(miss) };
+            Answer::Synthetic(Fault::ClientMisses, Some(status))
+        }
+    }
 }

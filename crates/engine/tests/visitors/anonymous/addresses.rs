@@ -1,9 +1,11 @@
-//! The address that an anonymous request has: it is no client's, each fetch has another one, and no stored page tells it.
+//! The address that an anonymous request has: it is no client's, each fetch has another one, and no stored page tells it. How many
+//! fetches a client may begin is bounded instead.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::grant;
-use kasoku_options::{GuardRules, Route};
-use kasoku_testkit::{Setup, has_stand_in, is_stand_in, reply};
+use kasoku_metrics::Counter;
+use kasoku_options::{AddressRange, GuardRules, Options, Route};
+use kasoku_testkit::{Client, Response, Scenario, Setup, has_stand_in, is_stand_in, reply};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
@@ -125,4 +127,110 @@ fn a_stored_page_whose_next_form_tells_the_address_is_dropped() {
     scene.client().get("/page");
     scene.eventually(|| scene.engine.cache().is_empty());
     assert!(scene.client().get("/page").text().contains("You are 127.0.0.1"));
+}
+
+/// Clients whom a trusted proxy names. Each may begin one fetch a second, and 20 at once.
+fn limited(options: &mut Options) {
+    options.limits.client_misses_max = 1;
+    options.trusted_proxies = vec![AddressRange::Ip { address: [127, 0, 0, 0].into(), prefix_bits: 8 }];
+}
+
+const BURST: usize = 20;
+
+fn ask(client: &mut Client, from: &str, target: &str) -> Response {
+    match from {
+        "" => client.get(target),
+        from => client.get_with(target, &[&format!("X-Forwarded-For: {from}")]),
+    }
+}
+
+fn behind(application: &Application, change: impl FnOnce(&mut Route)) -> Scenario {
+    Setup::safe().route(rules).route(change).options(limited).run_before(&application.address())
+}
+
+/// Begins fetches until the client may begin no more.
+fn use_up(scene: &Scenario, from: &str, count: usize) -> usize {
+    let mut client = scene.client();
+    let admitted = |number: &usize| ask(&mut client, from, &format!("/{from}/{number}")).status != 429;
+    (0..count).filter(admitted).count()
+}
+
+#[test]
+fn a_client_that_begins_too_many_fetches_is_told_to_wait() {
+    let application = printing(|_| html("page".to_owned()));
+    let scene = behind(&application, |_| ());
+    assert_eq!(use_up(&scene, "192.0.2.7", 2 * BURST), BURST);
+    assert_eq!(application.count(), BURST);
+    scene.counted(Counter::MissesRefused, BURST as u64);
+    let refused = ask(&mut scene.client(), "192.0.2.7", "/new");
+    assert_eq!((refused.status, refused.field("retry-after").as_str()), (429, "1"));
+    assert_eq!((refused.detail().as_str(), refused.is_hit()), ("client-misses", false));
+    assert!(ask(&mut scene.client(), "192.0.2.7", "/192.0.2.7/0").is_hit(), "hits are never refused");
+    assert_eq!(ask(&mut scene.client(), "192.0.2.8", "/new").status, 200, "another client");
+    assert!(ask(&mut scene.client(), "192.0.2.7", "/new").is_hit(), "what another client's fetch has brought");
+    scene.advance(1);
+    assert_eq!(use_up(&scene, "192.0.2.7", BURST + 2), BURST + 1, "one more than what is stored");
+}
+
+#[test]
+fn a_network_of_ipv6_is_one_client() {
+    let application = printing(|_| html("page".to_owned()));
+    let scene = behind(&application, |_| ());
+    assert_eq!(use_up(&scene, "2001:db8:0:1::1", BURST + 1), BURST);
+    assert_eq!(ask(&mut scene.client(), "2001:db8:0:1::2", "/new").status, 429);
+    assert_eq!(ask(&mut scene.client(), "2001:db8:0:2::1", "/new").status, 200);
+}
+
+#[test]
+fn nobody_is_limited_by_an_address_that_may_stand_for_many() {
+    let application = printing(|_| html("page".to_owned()));
+    let scene = behind(&application, |_| ());
+    for from in ["", "unknown", "127.0.0.1", "::1"] {
+        assert_eq!(use_up(&scene, from, 2 * BURST), 2 * BURST, "{from}");
+    }
+    let untrusting = Setup::safe().route(rules).options(limited).options(|options| options.trusted_proxies.clear());
+    let scene = untrusting.run_before(&application.address());
+    assert_eq!(use_up(&scene, "192.0.2.7", 2 * BURST), 2 * BURST, "the peer is of this machine, and may be a proxy");
+}
+
+#[test]
+fn where_nothing_is_granted_or_the_limit_is_off_all_fetches_begin() {
+    let application = printing(|_| html("page".to_owned()));
+    let scene = behind(&application, |route| {
+        grant(route).ttl_seconds = 0;
+        grant(route).ttl_status.clear();
+    });
+    assert_eq!(use_up(&scene, "192.0.2.7", 2 * BURST), 2 * BURST);
+    let off = Setup::safe().route(rules).options(limited).options(|options| options.limits.client_misses_max = 0);
+    assert_eq!(use_up(&off.run_before(&application.address()), "192.0.2.7", 2 * BURST), 2 * BURST);
+}
+
+#[test]
+fn requests_that_pass_are_not_limited() {
+    let application = printing(|ip| html(format!("for {ip}")));
+    let scene = behind(&application, |route| route.cookies.pass = vec!["member".to_owned()]);
+    use_up(&scene, "192.0.2.7", 2 * BURST);
+    let fields = ["X-Forwarded-For: 192.0.2.7", "Cookie: member=1"];
+    let own = scene.client().get_with("/new", &fields);
+    assert_eq!((own.status, own.detail().as_str()), (200, "pass-cookie"));
+    // The application sees who asks, and its own limits bind.
+    assert!(own.text().contains("192.0.2.7"), "{}", own.text());
+}
+
+#[test]
+fn a_stale_page_answers_where_a_client_may_begin_no_fetch() {
+    let application = printing(|_| html("page".to_owned()));
+    let scene = behind(&application, |_| ());
+    let mut client = scene.client();
+    ask(&mut client, "192.0.2.8", "/stale");
+    scene.advance(61);
+    use_up(&scene, "192.0.2.7", BURST);
+    let asked = application.count();
+    let stale = ask(&mut client, "192.0.2.7", "/stale");
+    assert_eq!((stale.status, stale.text().as_str()), (200, "<h1>Title</h1>page"));
+    assert_eq!((stale.detail().as_str(), stale.is_hit()), ("client-misses", true));
+    assert_eq!(application.count(), asked);
+    scene.counted(Counter::MissesRefused, 1);
+    let fresh = ask(&mut client, "192.0.2.8", "/stale");
+    assert_eq!((fresh.status, application.count()), (200, asked + 1), "the page of other clients is fetched as ever");
 }
