@@ -213,6 +213,7 @@ impl Course {
             Lookup::Pass(
                 reason @ (Reason::PageTextMissing
                 | Reason::PersonalPage
+                | Reason::AddressInResponse
                 | Reason::EndlessStream
                 | Reason::VaryUnseen
                 | Reason::LeakGuardToken),
@@ -278,6 +279,7 @@ impl Course {
             Some(Joined::Released(
                 why @ (Reason::PageTextMissing
                 | Reason::PersonalPage
+                | Reason::AddressInResponse
                 | Reason::EndlessStream
                 | Reason::VaryUnseen
                 | Reason::LeakGuard

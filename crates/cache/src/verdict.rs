@@ -263,6 +263,18 @@ impl FillWriter {
         Err(reason)
     }
 
+    /// The origin is not asked, since this client may not begin a fetch. The stored response answers, if it may be served stale. The
+    /// requests that wait ask for themselves, and nothing is remembered: the origin has not failed.
+    pub fn decline(mut self, reason: Reason, now: Now) -> Option<Arc<Entry>> {
+        let base = self.base.clone().filter(|base| base.body.is_complete() && !self.is_dropped());
+        let directives = request_directives(&self.request.head().fields);
+        self.end(|fill| fill.release(reason));
+        base.filter(|base| {
+            let failure = OriginFailure::Disconnected;
+            stale_on_failure(&base.meta.freshness, &directives, failure, self.policy(), now).is_ok()
+        })
+    }
+
     /// Whether its key was invalidated since the fill began: then its response will not be stored.
     pub fn is_poisoned(&self) -> bool {
         self.fill().is_some_and(|fill| fill.is_poisoned())
@@ -571,7 +583,11 @@ impl FillWriter {
         let is_stream = reason == Reason::EndlessStream && self.policy().grant.is_granting();
         let is_no_page = matches!(
             reason,
-            Reason::PageTextMissing | Reason::PersonalPage | Reason::VaryUnseen | Reason::LeakGuardToken
+            Reason::PageTextMissing
+                | Reason::PersonalPage
+                | Reason::AddressInResponse
+                | Reason::VaryUnseen
+                | Reason::LeakGuardToken
         );
         if is_stream || is_no_page || self.passes_if_private && is_news {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);

@@ -9,7 +9,8 @@ use kasoku_options::{
     AddressRange, ListenAddress, MEMCACHED_PORT, OriginAddress, OriginEndpoint, PeerAddress, REDIS_PORT, RedisAddress,
     SHARED_WEIGHT_MAX, SharedEndpoint, SharedServer, SpawnedProgram, UMASK_DEFAULT,
 };
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use kasoku_semantics::stand_in::{PREFIX_BITS_MAX, StandInRange};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// The longest path of a Unix socket in bytes: `sun_path` of unix(7) less its final NUL.
@@ -363,6 +364,29 @@ pub(crate) fn parse_range(text: &str) -> Result<AddressRange, ValueError> {
     Ok(AddressRange::Ip { address, prefix_bits })
 }
 
+/// `240.0.0.0/4`, `2001:db8:7::/48`: the range of the addresses that anonymous requests tell.
+pub(crate) fn parse_stand_ins(text: &str) -> Result<StandInRange, ValueError> {
+    let bad = |why: &str| {
+        let message = format!("{} is not a range for anonymous requests: {why}", quoted(text));
+        ValueError::new(message, "like \"2001:db8:7::/48\", a range that no client has and no application trusts")
+    };
+    match parse_range(text) {
+        Ok(AddressRange::Ip { address: IpAddr::V6(network), prefix_bits }) => {
+            let is_usable = (PREFIX_BITS_MIN..=PREFIX_BITS_MAX).contains(&prefix_bits);
+            let why = format!("after the `/` there must be a number from {PREFIX_BITS_MIN} to {PREFIX_BITS_MAX}");
+            is_usable.then_some(StandInRange::Ipv6 { network, prefix_bits }).ok_or_else(|| bad(&why))
+        }
+        Ok(range) if range == CLASS_E => Ok(StandInRange::ClassE),
+        _ => Err(bad("it must be a range of IPv6, or \"240.0.0.0/4\"")),
+    }
+}
+
+/// The default of the setting.
+const CLASS_E: AddressRange = AddressRange::Ip { address: IpAddr::V4(Ipv4Addr::new(240, 0, 0, 0)), prefix_bits: 4 };
+
+/// A larger range would hold addresses of clients.
+const PREFIX_BITS_MIN: u8 = 16;
+
 fn parse_unix_path(path: &str) -> Result<PathBuf, &'static str> {
     if !path.starts_with('/') {
         Err("the path of a Unix socket must be absolute")
@@ -381,6 +405,16 @@ mod tests {
 
     fn tcp(host: &str, port: u16) -> OriginAddress {
         OriginAddress::Http(OriginEndpoint::Tcp { host: host.to_owned(), port })
+    }
+
+    #[test]
+    fn addresses_of_anonymous_requests_come_from_a_range_in_which_there_are_many() {
+        assert_eq!(parse_stand_ins("240.0.0.0/4"), Ok(StandInRange::ClassE));
+        let network = "2001:db8:7::".parse().unwrap();
+        assert_eq!(parse_stand_ins("2001:db8:7::/48"), Ok(StandInRange::Ipv6 { network, prefix_bits: 48 }));
+        for text in ["", "unix", "10.0.0.0/8", "240.0.0.0/5", "::/0", "2001:db8::/57", "2001:db8::1", "nobody"] {
+            assert!(parse_stand_ins(text).is_err(), "{text}");
+        }
     }
 
     #[test]

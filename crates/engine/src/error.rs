@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     Loop,
     /// The client wanted a stored response only (`only-if-cached`), and none may be used.
     OnlyIfCached(Reason),
+    /// The client's address has begun too many fetches.
+    ClientMisses,
     /// The origin gave no response.
     Origin(Reason),
 }
@@ -68,6 +70,7 @@ impl Fault {
             Self::RefusedUrl => StatusCode::FORBIDDEN,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Loop => StatusCode::LOOP_DETECTED,
+            Self::ClientMisses => StatusCode::TOO_MANY_REQUESTS,
             //= RFC 9111 section 5.2.1.7
             //# Caches that honor this request directive SHOULD, upon receiving
             //# it, respond with either a stored response consistent with the other
@@ -126,6 +129,7 @@ impl Fault {
             Self::RefusedUrl => Reason::RefusedUrl,
             Self::Expectation => Reason::Expectation,
             Self::Loop => Reason::Loop,
+            Self::ClientMisses => Reason::ClientMisses,
             Self::OnlyIfCached(reason) | Self::Origin(reason) => *reason,
         }
     }
@@ -141,6 +145,7 @@ impl Fault {
                 | Self::MethodRefused
                 | Self::RefusedUrl
                 | Self::Loop
+                | Self::ClientMisses
         )
     }
 }

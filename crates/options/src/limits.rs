@@ -41,6 +41,9 @@ pub struct ClientLimits {
     /// How long a client waits for another client's fill. Then a stale response answers, where it may; otherwise the origin is
     /// asked once more, for all clients that wait. Default 30 s.
     pub fill_wait_max: Duration,
+    /// How many fetches a second one client may begin where a lifetime is granted, by its address; twenty times as many at once.
+    /// Default 30; 0: no limit. Over: a stale response, or 429.
+    pub client_misses_max: u64,
 }
 
 impl Default for ClientLimits {
@@ -61,6 +64,7 @@ impl Default for ClientLimits {
             drain_timeout: Duration::from_secs(10),
             drain_idle_timeout: Duration::from_secs(1),
             fill_wait_max: Duration::from_secs(30),
+            client_misses_max: 30,
         }
     }
 }

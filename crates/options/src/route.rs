@@ -16,6 +16,7 @@ use crate::url_pattern::UrlPattern;
 use kasoku_semantics::coding_rules::CodingRules;
 use kasoku_semantics::effective_uri::QueryKey;
 use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::stand_in::StandInRange;
 use kasoku_wire::http1::BodyLength;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Route {
     pub key: UrlKey,
     /// How cookies are treated where the policy grants lifetimes.
     pub cookies: CookieRules,
+    /// The addresses that anonymous requests tell in the place of a client's.
+    pub stand_ins: StandInRange,
     /// The texts that mark a page which may be stored.
     pub page: Arc<PageRules>,
     /// Whether pages are compared with another visitor's before they are shared.
@@ -103,6 +106,7 @@ impl Route {
             changes: Arc::default(),
             key: UrlKey::default(),
             cookies: CookieRules::default(),
+            stand_ins: StandInRange::default(),
             page: Arc::default(),
             guard: Arc::default(),
             session: Arc::default(),

@@ -24,7 +24,7 @@ use kasoku_options::Gateway;
 use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_wire::RequestHead;
 use std::borrow::Cow;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The request, and how its URL divides at the script.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub(crate) struct ScriptRequest<'a> {
     pub(crate) local: Option<SocketAddr>,
     /// The client's address; `None` where the answer may be shared.
     pub(crate) remote: Option<SocketAddr>,
+    /// The address that takes the place of the client's there.
+    pub(crate) stand_in: Option<IpAddr>,
     /// The length of the request's body in bytes; `None` without a body, or if its length is unknown.
     pub(crate) body_bytes: Option<u64>,
     /// Whether Authorization is passed on.
@@ -127,9 +129,9 @@ impl<'a> MetaVariables<'a> {
         }
         let own_query = || head.target.split_once('?').map_or("", |(_, query)| query);
         self.push("QUERY_STRING", subject.query.unwrap_or_else(own_query).as_bytes());
-        match subject.remote {
-            Some(address) => self.push_text("REMOTE_ADDR", address.ip().to_canonical()),
-            // RFC 3875 section 4.1.8 requires the variable, also where the program must not know the client.
+        match subject.remote.map(|address| address.ip().to_canonical()).or(subject.stand_in) {
+            Some(address) => self.push_text("REMOTE_ADDR", address),
+            // RFC 3875 section 4.1.8 requires the variable, also for the client of a Unix socket.
             None => self.push("REMOTE_ADDR", ANONYMOUS_ADDRESS.as_bytes()),
         }
         self.push("REQUEST_METHOD", head.method.as_str().as_bytes());
@@ -233,6 +235,7 @@ mod tests {
             is_https: false,
             local: Some(([127, 0, 0, 1], 8080).into()),
             remote: Some(([192, 0, 2, 7], 40_000).into()),
+            stand_in: None,
             body_bytes: None,
             passes_authorization: false,
             script_name: "/mt/search.cgi",
@@ -326,6 +329,9 @@ mod tests {
         let head = RequestHead::new(Method::GET, "/").with("Host", "a");
         let variables = MetaVariables::of(&ScriptRequest { remote: None, ..subject(&head) });
         assert_values(&variables, &[("REMOTE_ADDR", Some("0.0.0.0")), ("REMOTE_PORT", None)]);
+        let stand_in = Some([240, 1, 2, 3].into());
+        let variables = MetaVariables::of(&ScriptRequest { remote: None, stand_in, ..subject(&head) });
+        assert_values(&variables, &[("REMOTE_ADDR", Some("240.1.2.3")), ("REMOTE_PORT", None)]);
     }
 
     #[test]

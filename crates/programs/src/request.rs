@@ -4,7 +4,7 @@ use crate::Limits;
 use crate::document_root::OpenFiles;
 use kasoku_options::Gateway;
 use kasoku_wire::RequestHead;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// A request to an origin of any kind. An origin that speaks HTTP gets only [a part of it](Request::plain).
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,9 @@ pub struct ConnectionFacts {
     /// The client's address, from the connection, the PROXY protocol or a trusted proxy (then with port 0); `None` where the
     /// answer may be shared, or where the address is unknown.
     pub remote: Option<SocketAddr>,
+    /// The address that the program is told where it may not know the client's: the one in the request's fields. `None`: the program
+    /// may know the client's, if there is any.
+    pub stand_in: Option<IpAddr>,
     /// For Kasoku's log. The program never gets it.
     pub request_id: String,
 }

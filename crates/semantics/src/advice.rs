@@ -68,6 +68,9 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::LeakGuardToken => {
             "a page with a token has to pass; let a script fetch the token when the form is used, or put the form on a page of its own"
         }
+        Reason::AddressInResponse => {
+            "the page is made for the address that asks; it can be stored if the application leaves the address out of it"
+        }
         Reason::PersonalPage => "the page has a text of `private-text`, so it is made for one visitor",
         Reason::LeakGuardPending => {
             "the leak guard first looks at one page of the URL pattern as two visitors; if the page is the same for both, the next requests are hits"

@@ -19,8 +19,9 @@ use kasoku_wire::Fields;
 /// The fields about the client in an anonymous request.
 pub const ANONYMOUS_FIELDS: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
 
-/// The client address in an anonymous request. Without one, an HTTP server behind Kasoku would take Kasoku's own address for the
-/// client's. That is often the address of the same machine, which applications trust.
+/// The client address in an anonymous request as the cache sees it. As the request is sent, a [stand-in](crate::stand_in) takes its
+/// place ([`tell_stand_in`](crate::forward::tell_stand_in)), another one in each fetch. Without any address, an HTTP server behind
+/// Kasoku would take Kasoku's own for the client's. That is often the address of the same machine, which applications trust.
 pub const ANONYMOUS_ADDRESS: &str = "0.0.0.0";
 
 /// Fields by which a client addresses caches. The cache decides by them; the origin of a granted response never gets the client's

@@ -52,6 +52,7 @@ impl Fwd {
             | Reason::PassTagValue
             | Reason::PageTextMissing
             | Reason::PersonalPage
+            | Reason::AddressInResponse
             | Reason::EndlessStream
             | Reason::LeakGuard
             | Reason::LeakGuardToken

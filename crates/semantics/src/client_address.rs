@@ -29,6 +29,28 @@ pub fn client(peer: &Peer, fields: &Fields) -> Option<IpAddr> {
     told.or(own).map(|ip| ip.to_canonical())
 }
 
+/// The client whose requests may be counted by address; `None` where the address may stand for many clients: that of a proxy which
+/// names no client, and one of this machine or of a private network that connects directly, which may be a proxy that
+/// `trusted-proxies` does not list.
+pub fn countable_client(peer: &Peer, fields: &Fields) -> Option<IpAddr> {
+    let client = client(peer, fields)?;
+    let is_told = peer.is_trusted && peer.address.map(|own| own.ip().to_canonical()) != Some(client);
+    let is_one = if is_told { !is_of_this_machine(client) } else { !peer.is_trusted && !is_private(client) };
+    is_one.then_some(client)
+}
+
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    ip.is_loopback() || ip.is_unspecified()
+}
+
+fn is_private(ip: IpAddr) -> bool {
+    is_of_this_machine(ip)
+        || match ip {
+            IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
+        }
+}
+
 fn told(fields: &Fields) -> Option<IpAddr> {
     let last = |name| list::members(fields, name).last();
     last("x-forwarded-for").and_then(address).or_else(|| forwarded_for(last("forwarded")?))
@@ -65,6 +87,33 @@ mod tests {
         assert_eq!(seen(true, &fields), "192.0.2.1", "what the proxy itself has written");
         assert_eq!(seen(false, &fields), "10.0.0.1");
         assert_eq!(seen(true, &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn an_address_that_may_stand_for_many_clients_is_not_counted() {
+        let counted = |own: &str, is_trusted, fields: &[(&str, &str)]| {
+            let peer = Peer { address: Some((own.parse::<IpAddr>().unwrap(), 5000).into()), is_trusted };
+            countable_client(&peer, &fields.iter().copied().collect()).map(|client| client.to_string())
+        };
+        let names = |client| [("X-Forwarded-For", client)];
+        for own in ["198.51.100.7", "2001:db8::1"] {
+            assert_eq!(counted(own, false, &[]).as_deref(), Some(own));
+            assert_eq!(counted(own, true, &[]), None, "a proxy that names no client");
+        }
+        for own in
+            ["127.0.0.1", "::1", "10.0.0.1", "192.168.7.1", "169.254.0.1", "fd00::1", "fe80::1", "::ffff:10.0.0.1"]
+        {
+            assert_eq!(counted(own, false, &names("192.0.2.1")), None, "{own} may be a proxy");
+            assert_eq!(counted(own, true, &names("192.0.2.1")).as_deref(), Some("192.0.2.1"), "{own}");
+            assert_eq!(
+                counted(own, true, &names("10.0.0.9")).as_deref(),
+                Some("10.0.0.9"),
+                "{own}: a client of an intranet"
+            );
+            assert_eq!(counted(own, true, &names("127.0.0.1")), None, "{own}");
+            assert_eq!(counted(own, true, &names("unknown")), None, "{own}");
+        }
+        assert_eq!(countable_client(&Peer::UNKNOWN, &Fields::new()), None);
     }
 
     #[test]

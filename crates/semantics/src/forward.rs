@@ -4,7 +4,7 @@
 //! nothing that could change it without being in the key may reach the origin (docs/deviations.md, part 3). Fields by which clients
 //! address proxies and frameworks are removed ([`unkeyed`](crate::unkeyed)), and `Via` names only Kasoku; profile rfc leaves the
 //! fields of RFC 9110 alone. Where the operator grants a lifetime, in either profile, the origin gets only what is in the key
-//! ([`anonymous_request`](crate::anonymous_request)), and [`ANONYMOUS_ADDRESS`] as the client's address. The second kind passes
+//! ([`anonymous_request`](crate::anonymous_request)), and a [stand-in](crate::stand_in) as the client's address. The second kind passes
 //! ([`Audience::OneClient`]), and keeps what applications need.
 //!
 //! Where nothing is granted, a request of the first kind tells the client's address as well. There the application itself must say
@@ -141,6 +141,23 @@ pub fn make_background(fields: &mut Fields, scheme: &str, authority: &str) {
     write_anonymous_address(scheme, authority, fields);
 }
 
+/// Tells `stand_in` in the place of [`ANONYMOUS_ADDRESS`], in a request that [`forward`] or [`make_background`] made. The cache goes on
+/// deciding by the request as it was: no response is chosen by an address that is drawn anew for each fetch.
+pub fn tell_stand_in(fields: &mut Fields, stand_in: IpAddr) {
+    let forwarded = fields.only("forwarded").and_then(|value| {
+        let behind = value.strip_prefix(b"for=")?.strip_prefix(ANONYMOUS_ADDRESS.as_bytes())?;
+        Some([b"for=", node(stand_in).as_bytes(), behind].concat())
+    });
+    if let Some(value) = forwarded {
+        fields.set("Forwarded", value);
+    }
+    for name in ["X-Forwarded-For", "X-Real-IP"] {
+        if fields.only(name) == Some(ANONYMOUS_ADDRESS.as_bytes()) {
+            fields.set(name, text_of(stand_in));
+        }
+    }
+}
+
 /// Whether the origin is told the client's address.
 pub fn is_address_told(request: &Fields, policy: &Policy, audience: Audience) -> bool {
     told_address(request, policy, audience) == ToldAddress::Clients
@@ -263,11 +280,7 @@ impl ClientFields<'_> {
         let before = |name| self.received.combined(name).filter(|_| self.peer.is_trusted);
         let address = self.peer.address.map(|address| address.ip().to_canonical());
         let ip = address.map(text_of);
-        let node = match (address, ip.as_deref()) {
-            (Some(IpAddr::V6(_)), Some(ip)) => Cow::Owned(format!("\"[{ip}]\"")),
-            (_, Some(ip)) => Cow::Borrowed(ip),
-            (_, None) => Cow::Borrowed("unknown"),
-        };
+        let node = address.map_or(Cow::Borrowed("unknown"), |address| Cow::Owned(node(address)));
         let member = ["for=", &node, ";host=", &quoted(authority), ";proto=", scheme].concat();
         fields.push("Forwarded", joined(before("forwarded"), &member));
         if let Some(ip) = &ip {
@@ -280,6 +293,14 @@ impl ClientFields<'_> {
             Some(client) => fields.push("X-Real-IP", text_of(client)),
             None => {}
         }
+    }
+}
+
+/// An address as `for` of Forwarded (RFC 7239 section 6).
+fn node(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(_) => text_of(address),
+        IpAddr::V6(_) => format!("\"[{address}]\""),
     }
 }
 
@@ -365,6 +386,30 @@ mod tests {
             assert!(!is_changed(name.as_bytes()), "{name}");
         }
         assert!(is_sent_as_received("x-theme"));
+    }
+
+    #[test]
+    fn a_stand_in_takes_the_place_of_the_anonymous_address_and_of_nothing_else() {
+        let told = |stand_in: &str, received: &[(&str, &str)]| {
+            let mut fields: Fields = received.iter().copied().collect();
+            tell_stand_in(&mut fields, stand_in.parse().unwrap());
+            let value = |name| fields.only(name).map(|value| String::from_utf8_lossy(value).into_owned());
+            ["forwarded", "x-forwarded-for", "x-real-ip"].map(|name| value(name).unwrap_or_default())
+        };
+        let mut anonymous = Fields::new();
+        write_anonymous_address("http", "0.0.0.0:80", &mut anonymous);
+        let lines: Vec<(String, String)> = anonymous
+            .iter()
+            .map(|(name, value)| [name, value].map(|text| String::from_utf8_lossy(text).into_owned()).into())
+            .collect();
+        let lines: Vec<(&str, &str)> = lines.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let v4 = ["for=240.1.2.3;host=\"0.0.0.0:80\";proto=http", "240.1.2.3", "240.1.2.3"];
+        assert_eq!(told("240.1.2.3", &lines), v4);
+        let v6 = ["for=\"[2001:db8::1]\";host=\"0.0.0.0:80\";proto=http", "2001:db8::1", "2001:db8::1"];
+        assert_eq!(told("2001:db8::1", &lines), v6);
+        let clients =
+            [("Forwarded", "for=10.0.0.0;host=a"), ("X-Forwarded-For", "10.0.0.0"), ("X-Real-IP", "10.0.0.0")];
+        assert_eq!(told("240.1.2.3", &clients), clients.map(|(_, value)| value.to_owned()), "a client's own address");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | question | file |
 //! |---|---|
 //! | which URI does a request ask for? which client sent it? | [`effective_uri`], [`client_address`] |
-//! | what of it does the origin get, if the response may be shared, and if not? by which of its fields does it pass? | [`mod@forward`], [`unkeyed`], [`anonymous_request`], [`request_fields`] |
+//! | what of it does the origin get, if the response may be shared, and if not? by which of its fields does it pass? | [`mod@forward`], [`unkeyed`], [`anonymous_request`], [`request_fields`], [`stand_in`] |
 //! | what does the client ask of the cache? may the cache answer? | [`request`] |
 //! | which stored variant fits? | [`mod@vary`] |
 //! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`], [`accel_expires`] |
@@ -72,6 +72,7 @@ pub mod request_fields;
 pub mod reuse;
 pub mod secrets;
 pub mod set_cookies;
+pub mod stand_in;
 pub mod storable;
 pub mod stored_fields;
 pub mod suggestion;

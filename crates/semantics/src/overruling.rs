@@ -61,7 +61,7 @@ pub(crate) fn by_configuration(
     if !keys.is_empty() && obstacles(request, response, &freshness, &keyed).is_empty() {
         return Some(keys);
     }
-    let mut changes = with_lifetime(request, response, before, &keyed, may_be_noise)?;
+    let mut changes = with_lifetime(request, response, before, &keyed, meaning)?;
     changes.extend(keys);
     Some(changes)
 }
@@ -98,7 +98,7 @@ fn with_lifetime(
     response: &ResponseHead,
     before: &Freshness,
     policy: &Policy,
-    may_be_noise: MayBeNoise<'_>,
+    meaning: CookieMeanings<'_>,
 ) -> Option<Vec<Suggestion>> {
     let mut own = policy.clone();
     let mut changes: Vec<Suggestion> = grants(response.status, &mut own.grant)?.into_iter().collect();

@@ -96,6 +96,7 @@ reasons! {
     CookieValueUnchecked, "cookie-value-unchecked", "Kasoku: cookies and credentials", "The response is too long, too slow, compressed or UTF-16, so it can't be searched for the value of a dropped cookie.";
     PageTextMissing, "page-text-missing", "configuration", "The response lacks the text that marks pages to be shared (`page-text`), so it is for one client.";
     PersonalPage, "personal-page", "configuration", "The response has a text that marks pages of one visitor (`private-text`).";
+    AddressInResponse, "address-in-response", "Kasoku: what is not in the key", "The response contains the client address that the anonymous request had, so it is for one visitor.";
     PageUnchecked, "page-unchecked", "configuration", "The response is too long, too slow or compressed, so it can't be searched or compared before it is shared.";
     LeakGuard, "leak-guard", "configuration", "The leak guard has found that pages of this URL pattern differ by visitor, so they are not shared.";
     LeakGuardToken, "leak-guard-token", "configuration", "The page has a value that a later request sends back, such as the token of a form, so it is not shared.";
@@ -161,6 +162,7 @@ reasons! {
     MethodRefused, "method-refused", "RFC 9110 section 15.5.6", "Kasoku does not serve this method.";
     Expectation, "expectation", "RFC 9110 section 10.1.1", "The request's Expect asks for something other than 100-continue.";
     Loop, "loop", "RFC 9110 section 7.6.3", "The request goes in a circle: its Via names Kasoku too often.";
+    ClientMisses, "client-misses", "configuration", "The client's address has begun more fetches than it may (`limits.client-misses-max`).";
     Shutdown, "shutdown", "configuration", "Kasoku shut down, and the grace period ended before the response did.";
     PurgeRefused, "purge-refused", "configuration", "The sender may not purge, or the purge's target is not clear.";
 }

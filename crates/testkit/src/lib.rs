@@ -31,6 +31,7 @@ pub mod scenario;
 pub mod script;
 pub mod servers;
 mod socket;
+pub mod stand_in;
 pub mod unreachable;
 
 pub use application::{Application, Call, Turn};
@@ -42,6 +43,7 @@ pub use message::Head;
 pub use origin::{Origin, Received};
 pub use scenario::{BOTH, Scenario, Setup};
 pub use script::{Exchange, get, head, ok, on, post, reply};
+pub use stand_in::{has_stand_in, is_stand_in};
 
 use std::time::Duration;
 

@@ -1,27 +1,33 @@
-//! Adds the configured cookies to each anonymous request (`anonymous-request-cookies`), and takes them out again.
+//! Makes of an anonymous request what is sent: adds the configured cookies (`anonymous-request-cookies`) and the address that the
+//! application is told. Takes the cookies out again.
 
 use crate::RouteRules;
 use kasoku_semantics::cookies;
+use kasoku_semantics::forward::tell_stand_in;
 use kasoku_wire::{Fields, RequestHead};
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 /// The cookies of a request that tells `address`, as a value of Cookie; empty: there are none.
-pub fn of_address(route: RouteRules<'_>, address: &str) -> String {
+fn of_address(route: RouteRules<'_>, address: &str) -> String {
     let pairs: Vec<String> = route.declared.cookies.anonymous.iter().map(|cookie| cookie.pair(address)).collect();
     pairs.join("; ")
 }
 
-/// An anonymous request as it is sent, with those cookies. The cache goes on deciding by the original.
-pub fn sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: &str) -> Cow<'r, RequestHead> {
-    if route.declared.cookies.anonymous.is_empty() || !route.policy.grant.is_granting() {
-        return Cow::Borrowed(request);
-    }
+/// A request as it is sent, where it tells `address` in the place of its client's: with that address and those cookies. The cache
+/// goes on deciding by the original. `None`: it tells its client's own address, and goes out as it is.
+pub fn sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: Option<IpAddr>) -> Cow<'r, RequestHead> {
+    let Some(address) = address else { return Cow::Borrowed(request) };
     let mut sent = request.clone();
+    tell_stand_in(&mut sent.fields, address);
+    if route.declared.cookies.anonymous.is_empty() || !route.policy.grant.is_granting() {
+        return Cow::Owned(sent);
+    }
     let mut cookies = sent.fields.combined("cookie").unwrap_or_default();
     if !cookies.is_empty() {
         cookies.extend_from_slice(b"; ");
     }
-    cookies.extend_from_slice(of_address(route, address).as_bytes());
+    cookies.extend_from_slice(of_address(route, &address.to_string()).as_bytes());
     sent.fields.set("Cookie", cookies);
     Cow::Owned(sent)
 }
@@ -60,7 +66,7 @@ mod tests {
     #[test]
     fn the_address_stands_where_it_is_wanted() {
         let route = route(&["a={address}", "b=x{address:base64}y{address}", "c=1"]);
-        assert_eq!(of_address(RouteRules::of(&route), "0.0.0.0"), "a=0.0.0.0; b=xMC4wLjAuMA==y0.0.0.0; c=1");
+        assert_eq!(of_address(RouteRules::of(&route), "240.1.2.3"), "a=240.1.2.3; b=xMjQwLjEuMi4zy240.1.2.3; c=1");
         assert_eq!(of_address(RouteRules::of(&route), "198.51.100.7").split("; ").next(), Some("a=198.51.100.7"));
     }
 
@@ -69,7 +75,7 @@ mod tests {
         let mut route = route(&["c=1"]);
         let mut request = RequestHead::new(http::Method::GET, "/".to_owned());
         let cookie = |route: &options::Route, request: &RequestHead| {
-            let sent = sent(request, RouteRules::of(route), "0.0.0.0");
+            let sent = sent(request, RouteRules::of(route), Some([240, 1, 2, 3].into()));
             let lines: Vec<_> =
                 sent.fields.all("cookie").map(|line| String::from_utf8_lossy(line).into_owned()).collect();
             lines.join(" | ")

@@ -10,19 +10,21 @@
 //! | [`route_rules`] | what a route says of visitors |
 //! | [`passing`] | which requests pass because of their sender: cookies, credentials, sessions |
 //! | [`session`] | which sessions are anonymous; which requests can't change that |
-//! | [`scan`] | searches a response before it is shared: for values of dropped cookies, texts of pages |
+//! | [`scan`] | searches a response before it is shared: for values of dropped cookies, texts of pages, the address that the request had |
 //! | [`pattern`] | groups the URLs that the leak guard judges together |
 //! | [`leak_guard`] | whether the pages of a URL pattern are the same for all visitors |
-//! | [`anonymous_cookies`] | the cookies that Kasoku adds to each anonymous request |
+//! | [`anonymous_cookies`] | the address and the cookies with which an anonymous request is sent |
 //! | [`cookie_setters`] | in which responses the application sets a cookie: whether the cookie may be noise |
 //! | [`counted`] | which visitors the application has counted |
-//! | `fact_table` | the bounded table that keeps sessions and counted visitors |
+//! | [`miss_limit`] | how many fetches each client has begun |
+//! | `fact_table` | the bounded table that keeps sessions, counted visitors and fetches of clients |
 
 pub mod anonymous_cookies;
 pub mod cookie_setters;
 pub mod counted;
 mod fact_table;
 pub mod leak_guard;
+pub mod miss_limit;
 pub mod passing;
 pub mod pattern;
 pub mod route_rules;

@@ -5,6 +5,9 @@
 //! - A text that marks a page ([`PageRules`]). An answer without that text is no page, whatever its status: the application says
 //!   instead that a post is gone, is for members only, or that the database is down.
 //! - A text that exempts a page from certain tags ([`TagRules`]). A page that can't be searched gets those tags as well.
+//! - The client address that the anonymous request had ([`stand_in`]): a page that prints it is made for one visitor, and no visitor
+//!   has that address. Only text is searched for it. A text that can't be searched is not refused for that: what it could show of
+//!   this address is no client's.
 //! - The whole page, where the leak guard compares it with another visitor's.
 
 use crate::RouteRules;
@@ -12,12 +15,18 @@ use bytes::Bytes;
 use http::StatusCode;
 use kasoku_options::PageRules;
 use kasoku_semantics::charset::begins_wide;
+use kasoku_semantics::difference::Markup;
+use kasoku_semantics::directives::is_made_public;
+use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::is_named_file;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::stand_in;
 use kasoku_semantics::tags::{Excepted, TagRules};
-use kasoku_wire::{Fields, ResponseHead};
+use kasoku_semantics::time::Now;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use memchr::memmem;
+use std::net::IpAddr;
 
 /// What to look for in one response.
 pub struct ScanTargets<'s> {
@@ -27,6 +36,10 @@ pub struct ScanTargets<'s> {
     page: Option<&'s PageRules>,
     /// The rules of tags, where some tags depend on the text of the page.
     tags: Option<&'s TagRules>,
+    /// The client address that the request had, where the response is shared by the operator's grant.
+    stand_in: Option<IpAddr>,
+    /// Whether the body is searched for that address.
+    is_text: bool,
     /// The caller needs the whole body, to compare it with another visitor's page.
     is_compared: bool,
 }
@@ -58,7 +71,25 @@ impl<'s> ScanTargets<'s> {
         let is_known = route.policy.grant.is_granting() && has_texts;
         let should_be_page = head.status == StatusCode::OK && !is_file && !is_named_file(target, head);
         let tags = Some(&route.policy.tags).filter(|tags| should_be_page && tags.need_the_page());
-        Self { secrets, page: (is_known && should_be_page).then_some(&*route.declared.page), tags, is_compared: false }
+        let page = (is_known && should_be_page).then_some(&*route.declared.page);
+        Self { secrets, page, tags, stand_in: None, is_text: Markup::of(head).is_some(), is_compared: false }
+    }
+
+    /// The same, for the answer to a `request` that had `stand_in` in the place of its client's address.
+    pub fn of_stand_in(
+        self,
+        stand_in: Option<IpAddr>,
+        route: RouteRules<'_>,
+        (request, head): (&RequestHead, &ResponseHead),
+        now: Now,
+    ) -> Self {
+        let policy = route.policy;
+        // What the application itself says is for all is its own business.
+        let is_own_word = || freshness(request, head, now, now, policy).is_explicit() && is_made_public(head, policy);
+        let grants_error =
+            || policy.negative_ttl_seconds > 0 && (head.status.is_client_error() || head.status.is_server_error());
+        let is_granted = || (policy.grant.is_granting() || grants_error()) && !is_own_word();
+        Self { stand_in: stand_in.filter(|_| is_granted()), ..self }
     }
 
     /// The same, for a response that is compared with another visitor's.
@@ -68,12 +99,31 @@ impl<'s> ScanTargets<'s> {
 
     /// Whether there is nothing to look for.
     pub fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && self.page.is_none() && self.tags.is_none() && !self.is_compared
+        self.stand_in.is_none() && !self.need_body()
     }
 
-    /// Whether the head has the value of a cookie that would be dropped.
-    pub fn occur_in_head(&self, head: &ResponseHead) -> bool {
-        self.secrets.occur_in_head(head)
+    /// Whether the body has to be read for what is looked for.
+    pub fn need_body(&self) -> bool {
+        let is_searched_for_address = self.stand_in.is_some() && self.is_text;
+        !self.secrets.is_empty()
+            || self.page.is_some()
+            || self.tags.is_some()
+            || is_searched_for_address
+            || self.is_compared
+    }
+
+    /// Why the head shows that the response may not be shared, if it does.
+    pub fn judge_head(&self, head: &ResponseHead) -> Option<Reason> {
+        if self.secrets.occur_in_head(head) {
+            return Some(Reason::CookieValueInResponse);
+        }
+        // Cookies have rules of their own, and no other client gets them.
+        let told = |(name, value): (&[u8], &[u8])| !names_cookie(name) && self.is_stand_in_in(value);
+        head.fields.iter().any(told).then_some(Reason::AddressInResponse)
+    }
+
+    fn is_stand_in_in(&self, text: &[u8]) -> bool {
+        self.stand_in.is_some_and(|stand_in| stand_in::is_in(stand_in, text))
     }
 
     /// The result for a response that can't be searched.
@@ -105,7 +155,13 @@ impl<'s> ScanTargets<'s> {
             Some(_) => Some(Reason::PageTextMissing),
             None => None,
         };
+        let tells_address = || (self.is_text && self.is_stand_in_in(body)).then_some(Reason::AddressInResponse);
+        let reason = reason.or_else(tells_address);
         let excepted = self.tags.map(|tags| tags.excepted_by(body)).unwrap_or_default();
         ScanResult { reason, excepted, ..ScanResult::default() }
     }
+}
+
+fn names_cookie(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"set-cookie") || name.eq_ignore_ascii_case(b"set-cookie2")
 }

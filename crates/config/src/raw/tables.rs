@@ -137,6 +137,7 @@ tables! {
         drain_timeout: duration("drain-timeout"),
         drain_idle_timeout: duration("drain-idle-timeout"),
         fill_wait_max: duration("fill-wait-max"),
+        client_misses_max: integer("client-misses-max"),
     }
 
     /// `[cache]`
@@ -205,6 +206,7 @@ tables! {
 
     /// The keys that keep the application's own counters counting. They stand in no table of their own.
     RawCounters {
+        anonymous_request_addresses: text("anonymous-request-addresses"),
         anonymous_request_cookies: texts("anonymous-request-cookies"),
         beacon: text("beacon"),
         view_beacon: text("view-beacon"),

@@ -1,6 +1,7 @@
 //! Resolves the settings that keep the application's own counters counting.
 
 use super::visitors::{after, check_lengths, is_target, own};
+use crate::address::parse_stand_ins;
 use crate::issue::{Issue, SourceLocation, quoted};
 use crate::raw::{LocatedTexts, RawRoute};
 use kasoku_options::{AnonymousCookie, BeaconRules, Route, UrlTemplate};
@@ -12,6 +13,9 @@ const COOKIES_MAX: usize = 16;
 
 /// Lays written keys over a route.
 pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
+    if let Some(range) = &raw.counters.anonymous_request_addresses {
+        route.stand_ins = parse_stand_ins(&range.value).unwrap_or_default();
+    }
     if let Some(list) = &raw.counters.anonymous_request_cookies {
         route.cookies.anonymous = after(list, &route.cookies.anonymous, |text| AnonymousCookie::parse(text).ok());
     }
@@ -31,6 +35,11 @@ pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
 /// Reports the faults of these keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.counters;
+    if let Some(range) = &raw.anonymous_request_addresses
+        && let Err(fault) = parse_stand_ins(&range.value)
+    {
+        issues.push(fault.at(&range.place));
+    }
     for text in own(&raw.anonymous_request_cookies) {
         if let Err(error) = AnonymousCookie::parse(&text.value) {
             let issue = Issue::error(format!("{} is not a cookie: {error}", quoted(&text.value))).at(&text.place);

@@ -134,6 +134,7 @@ fn limits(raw: &RawLimits) -> ClientLimits {
     set(&mut limits.drain_timeout, &raw.drain_timeout);
     set(&mut limits.drain_idle_timeout, &raw.drain_idle_timeout);
     set(&mut limits.fill_wait_max, &raw.fill_wait_max);
+    set(&mut limits.client_misses_max, &raw.client_misses_max);
     limits
 }
 

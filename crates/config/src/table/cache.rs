@@ -34,7 +34,7 @@ pub(super) static CACHE: Section = Section {
         Setting {
             path: "cache.negative-ttl",
             summary: "The lifetime of 404, 405, 410, 414 and 501 responses that state none.",
-            details: "Only for requests without `Cookie` and `Authorization`. For a GET of these, the application gets the address `0.0.0.0` in the place of the client's, as with `ttl`.",
+            details: "Only for requests without `Cookie` and `Authorization`. For a GET of these, the application gets another address in the place of the client's (`anonymous-request-addresses`), as with `ttl`.",
             ..GRANT
         },
         Setting {

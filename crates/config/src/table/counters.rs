@@ -7,11 +7,20 @@ pub(super) static COUNTERS: Section = Section {
     intro: "An application counts the requests that it gets. So it does not count visitors who are served from memory, and counts anonymous requests, which are no visits. [counters.md](counters.md) tells how these settings correct both.",
     settings: &[
         Setting {
+            path: "anonymous-request-addresses",
+            kind: SettingKind::Text("a range of IPv6 addresses"),
+            default: Default::Value("\"240.0.0.0/4\""),
+            summary: "The range from which Kasoku draws the client address of each anonymous request, at random, so that the application's limits by address do not take all of them for one client.",
+            details: "No client has an address of the default range, which RFC 1112 reserves. For an application that refuses these addresses, write a range of IPv6 that no client has and the application does not trust, a /56 or larger: `2001:db8::/32` is for documentation. A response that has this address in its text is not stored.",
+            example: "\"2001:db8:7::/48\"",
+            ..EVERYWHERE
+        },
+        Setting {
             path: "anonymous-request-cookies",
             kind: SettingKind::Texts("cookies, as `name=value`"),
             default: Default::Value("[]"),
             summary: "Cookies that Kasoku adds to each anonymous request, for applications that note in a cookie that a visitor is counted already.",
-            details: "`{address}` stands for the address that the application gets, 0.0.0.0, and `{address:base64}` for the same in base64. They are sent beside those of `cookies.key`; requests that pass go without them. None may have a name that is in `cookies.session`, `cookies.pass` or `cookies.key`. `\"default\"` in the list stands for the list that it replaces. At most 16.",
+            details: "`{address}` stands for the address that the application gets with that request (`anonymous-request-addresses`), and `{address:base64}` for the same in base64. They are sent beside those of `cookies.key`; requests that pass go without them. None may have a name that is in `cookies.session`, `cookies.pass` or `cookies.key`. `\"default\"` in the list stands for the list that it replaces. At most 16.",
             example: "[\"counted={address:base64}\"]",
             ..EVERYWHERE
         },

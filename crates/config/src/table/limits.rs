@@ -92,6 +92,15 @@ pub(super) static CLIENTS: Section = Section {
             example: "\"5s\"",
             ..ROW
         },
+        Setting {
+            path: "limits.client-misses-max",
+            kind: SettingKind::Integer { min: 0, max: 1_000_000 },
+            default: Default::Value("30"),
+            summary: "How many fetches a second one client may begin, by its address, where a lifetime is granted. 0: any number.",
+            details: "The application does not know who asks there (`anonymous-request-addresses`), so its own limits by address do not bind these fetches. A client may begin twenty times as many at once, and an IPv6 network of 64 bits is one client. Beyond that a stale response answers, if there is one; otherwise the client gets 429. Hits never count, nor do requests that wait for another client's fetch or that pass by a rule or a cookie. Addresses that may stand for many clients are not bound: a trusted proxy's own, and those of this machine and of private networks that connect directly.",
+            example: "100",
+            ..ROW
+        },
     ],
 };
 

@@ -99,6 +99,7 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
             response,
             reason @ (Reason::PageTextMissing
             | Reason::PersonalPage
+            | Reason::AddressInResponse
             | Reason::VaryUnseen
             | Reason::LeakGuard
             | Reason::LeakGuardToken

@@ -14,6 +14,7 @@ use crate::origin::sendfile::{self, SendfileOutcome};
 use crate::request::passes::part_passes;
 use crate::request::route::Routed;
 use crate::visitors::leak_guard::{self, FillStep, Waited};
+use crate::visitors::miss_limit;
 use kasoku_cache::course::{LostBodies, Outcome, Recalling, Step, Waiting};
 use kasoku_cache::disk::DISK_TIMEOUT;
 use kasoku_cache::shared::SharedHit;
@@ -176,6 +177,9 @@ async fn fill(
     has_waited: bool,
 ) -> Answer {
     let worker = &exchange.worker;
+    if !has_waited && !miss_limit::admits(exchange, routed) {
+        return declined(exchange, writer, miss);
+    }
     match leak_guard::before_fill(worker, routed, &exchange.request.head) {
         FillStep::Fill => fetch::fill(exchange, routed, writer, miss).await,
         FillStep::Beside(ticket) => fetch::pass_beside(exchange, routed, writer, ticket).await,
@@ -234,5 +238,23 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
 /// Asks the origin by a fill that no other request joins, and without waiting for another fill.
 async fn alone(exchange: &Exchange, routed: &Routed, request: &SharedRequest, miss: Reason) -> Answer {
     let writer = exchange.worker.cache.fill_alone(request, exchange.worker.now());
-    fetch::fill(exchange, routed, writer, miss).await
+    match miss_limit::admits(exchange, routed) {
+        true => fetch::fill(exchange, routed, writer, miss).await,
+        false => declined(exchange, writer, miss),
+    }
+}
+
+/// The answer for a client that may begin no fetch now: what is stored, if it may be served stale.
+fn declined(exchange: &Exchange, writer: FillWriter, miss: Reason) -> Answer {
+    let (why, now) = (Reason::ClientMisses, exchange.worker.now());
+    match writer.decline(why, now) {
+        Some(entry) => {
+            let status = CacheStatus::of_hit(why, entry.meta.freshness.remaining(now));
+            Answer::Stored(entry, status)
+        }
+        None => {
+            let status = CacheStatus { fwd: None, detail: Some(why), ..CacheStatus::forwarded(miss) };
+            Answer::Synthetic(Fault::ClientMisses, Some(status))
+        }
+    }
 }

@@ -36,7 +36,8 @@ pub(crate) fn page(head: HeadWriter, fault: &Fault, now: Now) -> (HeadWriter, St
     if code == StatusCode::METHOD_NOT_ALLOWED {
         head.field("Allow", ALLOWED);
     }
-    if code == StatusCode::SERVICE_UNAVAILABLE {
+    // A client that has begun too many fetches may begin the next one within a second.
+    if matches!(code, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
         head.number("Retry-After", 1);
     }
     let title = code.canonical_reason().unwrap_or("Error");

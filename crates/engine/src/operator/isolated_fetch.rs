@@ -11,18 +11,18 @@ use kasoku_programs::{ConnectionFacts, OpenFiles, Request};
 use kasoku_semantics::deleted_cookies::date_cookies;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
-/// Asks the origins of a route in turn, until one can be reached, on a connection that no other request uses. `remote`: the
+/// Asks the origins of a route in turn, until one can be reached, on a connection that no other request uses. `stand_in`: the
 /// client address that a program is told.
 pub(crate) async fn send_isolated(
     routed: &Routed,
     request: &RequestHead,
-    remote: Option<SocketAddr>,
+    stand_in: Option<IpAddr>,
     now: Now,
 ) -> Result<Response, Error> {
     let (client, route) = (Client::new(), &routed.route);
-    let connection = ConnectionFacts { is_https: routed.scheme == "https", remote, ..ConnectionFacts::default() };
+    let connection = ConnectionFacts { is_https: routed.scheme == "https", stand_in, ..ConnectionFacts::default() };
     let (gateway, limits) = (&route.gateway, &route.origin);
     let asked = Request { head: request, connection: &connection, gateway, limits, open_files: &OpenFiles::default() };
     let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &OriginRegistry::default(), 0);

@@ -20,7 +20,7 @@ use kasoku_semantics::suggestion::Suggestion;
 use kasoku_semantics::time::Now;
 use kasoku_visitors::leak_guard::{Comparison, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, plain, says_nothing};
 use kasoku_wire::RequestHead;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::{Builder, LocalOptions};
@@ -94,10 +94,10 @@ struct IsolatedFetcher<'a> {
 
 impl Fetcher for IsolatedFetcher<'_> {
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
+        let address = address.map_or_else(|| self.routed.route.draw_stand_in(), IpAddr::V4);
         let request = as_sent(request, self.routed.route.visitor_rules(), address);
-        let remote = address.map(|address| SocketAddr::new(IpAddr::V4(address), 0));
         let fetched = async {
-            let mut response = send_isolated(self.routed, &request, remote, self.handle.now()).await.ok()?;
+            let mut response = send_isolated(self.routed, &request, Some(address), self.handle.now()).await.ok()?;
             if says_nothing(response.head.status) {
                 return None;
             }

@@ -55,15 +55,15 @@ impl FetchContext {
         }
     }
 
-    /// The same for another request, whose answer no client gets. `address`: the client's address that the application is told, if any.
-    pub(crate) fn again(&self, address: Option<IpAddr>, begun_us: u64) -> Self {
-        let remote = address.map(|address| (address, 0).into());
+    /// The same for another request, whose answer no client gets. `stand_in`: the client's address that the application is told.
+    pub(crate) fn again(&self, stand_in: IpAddr, begun_us: u64) -> Self {
+        let stand_in = Some(stand_in);
         Self {
             key_hash: self.key_hash,
             uri: self.uri.clone(),
             site: self.site,
             settings: self.settings.clone(),
-            connection: ConnectionFacts { remote, ..self.connection.clone() },
+            connection: ConnectionFacts { remote: None, stand_in, ..self.connection.clone() },
             time: Rc::new(OriginTime::begin(begun_us)),
             asked: RequestHead::new(Method::GET, String::new()),
             share: self.share,
@@ -83,6 +83,7 @@ fn connection(exchange: &Exchange, routed: &Routed, audience: Audience) -> Conne
         is_https: routed.scheme == "https",
         local: exchange.door.local_address().filter(|_| is_told),
         remote: remote.filter(|_| is_told),
+        stand_in: (!is_told).then(|| routed.route.draw_stand_in()),
         request_id: String::from_utf8_lossy(exchange.id().text(&mut RequestIdDigits::default())).into_owned(),
     }
 }

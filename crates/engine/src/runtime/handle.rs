@@ -13,6 +13,7 @@ use kasoku_semantics::time::Now;
 use kasoku_visitors::cookie_setters::CookieSetters;
 use kasoku_visitors::counted::CountedVisitors;
 use kasoku_visitors::leak_guard::Guard;
+use kasoku_visitors::miss_limit::MissLimit;
 use kasoku_visitors::session::table::Sessions;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -24,6 +25,7 @@ pub struct EngineHandle {
     spool: Arc<Spool>,
     sessions: Arc<Sessions>,
     counted: Arc<CountedVisitors>,
+    miss_limit: Arc<MissLimit>,
     guard: Arc<Guard>,
     cookie_setters: Arc<CookieSetters>,
     metrics: Metrics,
@@ -49,12 +51,13 @@ impl EngineHandle {
         let tops = (0..workers).map(|_| Arc::new(TopTables::new(now_ms))).collect();
         let misses = MissTable::of_workers(workers, now_ms).into_iter().map(Arc::new).collect();
         let (spool, sessions, counted, origins) = Default::default();
-        let (guard, cookie_setters) = (Arc::new(Guard::default()), Arc::default());
+        let (guard, cookie_setters, miss_limit) = (Arc::new(Guard::default()), Arc::default(), Arc::default());
         Self {
             cache,
             spool,
             sessions,
             counted,
+            miss_limit,
             guard,
             cookie_setters,
             metrics,
@@ -86,6 +89,11 @@ impl EngineHandle {
     /// Which visitors the application has counted.
     pub(crate) fn counted(&self) -> &Arc<CountedVisitors> {
         &self.counted
+    }
+
+    /// How many fetches each client has begun.
+    pub(crate) fn miss_limit(&self) -> &Arc<MissLimit> {
+        &self.miss_limit
     }
 
     /// What the leak guard knows of URL patterns.

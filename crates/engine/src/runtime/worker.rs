@@ -1,6 +1,7 @@
 //! A worker: a thread with an event loop, which serves its share of the connections.
 //!
-//! The workers share the cache (sharded), what is known of visitors' sessions and which visitors were counted (sharded as well),
+//! The workers share the cache (sharded), what is known of visitors' sessions and which visitors were counted and how many fetches each
+//! client has begun (sharded as well),
 //! what was found of URL patterns (only misses ask), in which responses origins set cookies, how many bytes of request bodies are
 //! on disk, the metrics (one writer each), how many connections each worker has and fresh connections on their way to another
 //! worker, what is known of the origins, which URLs were missed and slow, full pages of the access log, and the clock. Everything
@@ -37,6 +38,7 @@ use kasoku_semantics::time::Now;
 use kasoku_visitors::cookie_setters::CookieSetters;
 use kasoku_visitors::counted::CountedVisitors;
 use kasoku_visitors::leak_guard::{Countdown, Guard};
+use kasoku_visitors::miss_limit::MissLimit;
 use kasoku_visitors::session::table::Sessions;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
@@ -72,6 +74,7 @@ pub(crate) struct Worker {
     /// Session probes that are running.
     pub(crate) probes: Cell<usize>,
     pub(crate) counted: Arc<CountedVisitors>,
+    pub(crate) miss_limit: Arc<MissLimit>,
     /// Tasks that no request waits for.
     pub(crate) background: Rc<Background>,
     pub(crate) client: Rc<Client>,
@@ -142,6 +145,7 @@ impl Worker {
             samples: Countdown::default(),
             probes: Cell::new(0),
             counted: handle.counted().clone(),
+            miss_limit: handle.miss_limit().clone(),
             background: Rc::default(),
             client: Rc::new(Client::new()),
             shared_access: handle.cache().shared_tier().map(SharedAccess::new),

@@ -1,5 +1,7 @@
 //! Makes the sites, rules and routes by which requests are served, out of those that the configuration declares.
 
+mod stand_in;
+
 use kasoku_cache::stable_hasher::StableHasher;
 use kasoku_options as options;
 use kasoku_options::{CodingRules, Glob, HostPattern};

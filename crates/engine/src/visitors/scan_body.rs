@@ -12,7 +12,6 @@ use kasoku_cache::HeldCharge;
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_semantics::charset::says_wide;
 use kasoku_semantics::media_type::is_endless;
-use kasoku_semantics::reason::Reason;
 pub(crate) use kasoku_visitors::scan::{ScanResult, ScanTargets};
 use kasoku_wire::{Fields, ResponseHead};
 use std::mem;
@@ -43,8 +42,11 @@ pub(crate) async fn look_through(
     body: &mut Body,
     charge: &mut HeldCharge,
 ) -> Result<ScanResult, Error> {
-    if targets.occur_in_head(head) {
-        return Ok(Reason::CookieValueInResponse.into());
+    if let Some(reason) = targets.judge_head(head) {
+        return Ok(reason.into());
+    }
+    if !targets.need_body() {
+        return Ok(ScanResult::default());
     }
     Ok(match read_or_why(head, body, charge).await? {
         Ok((body, trailers)) => ScanResult { body: body.clone(), ..targets.judge(&body, trailers.as_ref()) },

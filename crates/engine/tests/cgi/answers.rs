@@ -1,5 +1,5 @@
 use crate::programs::{KEPT, PAGE, Programs};
-use kasoku_testkit::{BOTH, Setup};
+use kasoku_testkit::{BOTH, Setup, is_stand_in};
 use std::fs;
 use std::sync::Arc;
 
@@ -75,11 +75,18 @@ fn a_program_of_the_kind_nph_can_be_kept_like_any_other() {
 
 #[test]
 fn a_program_whose_answer_is_shared_by_a_grant_is_not_told_who_asks() {
-    let who = format!("{PAGE} echo \"$REMOTE_ADDR $REMOTE_PORT $HTTP_X_FORWARDED_FOR $HTTP_PROXY\"");
-    let programs = Programs::with(&[("a.cgi", &who)]);
+    let who = "$REMOTE_ADDR $REMOTE_PORT $HTTP_X_FORWARDED_FOR $HTTP_PROXY";
+    let programs = Programs::with(&[
+        ("a.cgi", &format!("{PAGE} echo \"{who}\"")),
+        ("b.cgi", &format!("echo \"{who}\" > told; {PAGE} echo page")),
+    ]);
     let fields = ["X-Forwarded-For: 203.0.113.9", "Proxy: http://evil/"];
     let served = programs.serve(|route| Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60);
-    assert_eq!(served.client().get_with("/a.cgi", &fields).text(), "0.0.0.0  0.0.0.0 \n");
+    assert_eq!(served.client().get_with("/b.cgi", &fields).text(), "page\n");
+    let told = fs::read_to_string(programs.path("told")).unwrap();
+    let address = told.split(' ').next().unwrap();
+    assert!(is_stand_in(address), "{told}");
+    assert_eq!(told, format!("{address}  {address} \n"));
     for passes in [false, true] {
         let served = programs.serve(|route| route.pass = passes);
         let text = served.client().get_with("/a.cgi", &fields).text();

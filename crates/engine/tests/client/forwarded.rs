@@ -4,7 +4,8 @@
 use kasoku_options::AddressRange;
 use kasoku_semantics::grant::StatusTtl;
 use kasoku_semantics::policy::Policy;
-use kasoku_testkit::{BOTH, Received, Scenario, Setup, get, ok, on, post};
+use kasoku_semantics::stand_in::StandInRange;
+use kasoku_testkit::{BOTH, Received, Scenario, Setup, get, head, is_stand_in, ok, on, post};
 
 /// Trusts each client that connects from this machine.
 fn trusting(setup: Setup) -> Setup {
@@ -87,7 +88,14 @@ fn addresses(request: &Received) -> [String; 3] {
     ["x-forwarded-for", "x-real-ip", "forwarded"].map(|name| request.field(name).unwrap_or_default())
 }
 
-const ANONYMOUS_ADDRESSES: [&str; 3] = ["0.0.0.0", "0.0.0.0", "for=0.0.0.0;host=example.org;proto=http"];
+/// Checks that all fields tell the same stand-in, and returns it.
+#[track_caller]
+fn stand_in(told: [String; 3]) -> String {
+    let [address, ..] = told.clone();
+    assert!(is_stand_in(&address), "{told:?}");
+    assert_eq!(told, [address.clone(), address.clone(), format!("for={address};host=example.org;proto=http")]);
+    address
+}
 
 #[test]
 fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
@@ -108,7 +116,7 @@ fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
             |policy: &mut Policy| policy.negative_ttl_seconds = 60,
         ] {
             let granting = Setup::new(profile).policy(grant);
-            assert_eq!(told(granting, &["X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6"]), ANONYMOUS_ADDRESSES);
+            stand_in(told(granting, &["X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6"]));
             // The request passes, or the configuration grants no lifetime to its answer.
             let granting = Setup::new(profile).policy(grant);
             assert_eq!(told(granting, &["Cookie: a=b"]), own);
@@ -132,7 +140,36 @@ fn a_refresh_in_the_background_tells_no_clients_address() {
     scene.advance(70);
     assert!(scene.client().get("/").is_hit());
     scene.origin.done(2);
-    assert_eq!(addresses(&scene.origin.request(1)), ANONYMOUS_ADDRESSES);
+    stand_in(addresses(&scene.origin.request(1)));
+}
+
+#[test]
+fn each_anonymous_request_tells_an_address_of_its_own() {
+    let answer = |path: &str| get(path).answers(ok(&[], "a"));
+    let scene = Setup::safe().policy(|policy| policy.grant.ttl_seconds = 60).run(["/a", "/b"].map(answer));
+    ["/a", "/b"].map(|path| scene.client().get(path));
+    assert!(scene.client().get("/a").is_hit(), "the address does not choose the response");
+    let [one, other] = [0, 1].map(|number| stand_in(addresses(&scene.origin.request(number))));
+    // They are equal by chance once in 268 million runs.
+    assert_ne!(one, other);
+}
+
+#[test]
+fn the_addresses_come_from_the_range_of_the_configuration() {
+    let network = "2001:db8:7::".parse().unwrap();
+    let setup = Setup::safe().policy(|policy| policy.grant.ttl_seconds = 60);
+    let setup = setup.route(move |route| route.stand_ins = StandInRange::Ipv6 { network, prefix_bits: 48 });
+    let [address, real_ip, forwarded] = told(setup, &[]);
+    assert!(address.starts_with("2001:db8:7:") && address == real_ip, "{address}, {real_ip}");
+    assert_eq!(forwarded, format!("for=\"[{address}]\";host=example.org;proto=http"));
+}
+
+#[test]
+fn a_head_whose_answer_may_be_stored_for_all_tells_no_clients_address() {
+    let setup = Setup::safe().policy(|policy| policy.negative_ttl_seconds = 60);
+    let scene = setup.run([head("/").answers(ok(&["Content-Length: 1"], ""))]);
+    scene.client().head("/", &[]);
+    stand_in(addresses(&scene.origin.only_request()));
 }
 
 #[test]

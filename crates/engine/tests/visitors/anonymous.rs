@@ -18,9 +18,11 @@
 //! - `anonymous/beacon.rs`: how the application hears of visitors who are served from memory.
 //! - `anonymous/fresh_links.rs`: links on shared pages that an application makes for one visitor each.
 //! - `anonymous/request_cookies.rs`: an anonymous request is no visit.
+//! - `anonymous/addresses.rs`: an anonymous request has the address of no client.
 //! - `anonymous/guard.rs`: pages that the leak guard compares before they are shared.
 //! - `anonymous/doctor.rs`: what `kasoku doctor` proposes for misses, and what it never proposes.
 //! - `anonymous/leaks.rs`: leaks that other caches had, rebuilt.
+mod addresses;
 mod beacon;
 mod board;
 mod changes;

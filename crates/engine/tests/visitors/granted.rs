@@ -46,7 +46,7 @@ fn names(names: &[&str]) -> Vec<String> {
 /// Scripts that use parts of a request, and state no expiry:
 ///
 /// - `/greet` uses the cookie `name`, `/language` Accept-Language, `/address` the client's address, `/referer` Referer,
-/// - `/all` uses the whole request.
+/// - `/all` uses the whole request, except an address that is no client's.
 fn scripts() -> Application {
     Application::start(|asked| Does::Answer(ok(&["Content-Type: text/html"], page(asked))))
 }

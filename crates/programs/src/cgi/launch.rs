@@ -122,6 +122,7 @@ fn environment(script: &Script, root: &Path, request: &Request<'_>, body: BodyLe
         is_https: request.connection.is_https,
         local: request.connection.local,
         remote: request.connection.remote,
+        stand_in: request.connection.stand_in,
         body_bytes: content_length(body),
         passes_authorization: gateway.passes_authorization.unwrap_or(false),
         script_name: &script.script_name,

@@ -120,6 +120,7 @@ impl GatewayProgram {
             is_https: connection.is_https,
             local: connection.local,
             remote: connection.remote,
+            stand_in: connection.stand_in,
             body_bytes,
             // The variables travel through a socket, where no other user of the machine sees them.
             passes_authorization: request.gateway.passes_authorization.unwrap_or(true),

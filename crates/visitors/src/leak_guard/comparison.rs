@@ -26,7 +26,6 @@ use bytes::Bytes;
 use http::StatusCode;
 use kasoku_cache::HeldCharge;
 use kasoku_options::FreshLink;
-use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::{
     AnswerFacts, Difference, DifferencePlace, FoundPlace, LooksVerdict, Outline, Place, compare, compare_places, line,
 };
@@ -39,7 +38,7 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use memchr::memmem;
 use std::borrow::Cow;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// The longest time for one fetch.
@@ -281,9 +280,8 @@ pub fn says_nothing(status: StatusCode) -> bool {
 }
 
 /// The request as it goes out for the visitor at `address`, with the cookies that keep the application from counting a visit.
-pub fn as_sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: Option<Ipv4Addr>) -> Cow<'r, RequestHead> {
-    let address = address.map_or_else(|| ANONYMOUS_ADDRESS.to_owned(), |address| address.to_string());
-    anonymous_cookies::sent(request, route, &address)
+pub fn as_sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: IpAddr) -> Cow<'r, RequestHead> {
+    anonymous_cookies::sent(request, route, Some(address))
 }
 
 /// A page without the link parameters that differ for each visitor (`fresh-links`): a visitor who follows such a link gets a link

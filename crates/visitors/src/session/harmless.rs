@@ -72,10 +72,20 @@ pub fn names_a_session_at_most(request: &Fields, route: RouteRules<'_>) -> bool 
 
 /// Whether a request passes because the page is its visitor's, and not because the request may change something.
 fn reason_is_of_the_page(reason: Reason) -> bool {
-    use Reason::{LeakGuard, LeakGuardPending, LeakGuardToken, PageTextMissing, PassSession, PersonalPage, VaryUnseen};
+    use Reason::{
+        AddressInResponse, LeakGuard, LeakGuardPending, LeakGuardToken, PageTextMissing, PassSession, PersonalPage,
+        VaryUnseen,
+    };
     matches!(
         reason,
-        PassSession | PageTextMissing | PersonalPage | VaryUnseen | LeakGuard | LeakGuardToken | LeakGuardPending
+        PassSession
+            | PageTextMissing
+            | PersonalPage
+            | AddressInResponse
+            | VaryUnseen
+            | LeakGuard
+            | LeakGuardToken
+            | LeakGuardPending
     )
 }
 

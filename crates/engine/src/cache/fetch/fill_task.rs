@@ -24,7 +24,6 @@ use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{ExternalBody, FillWriter, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Error, Interim, NoUpload};
-use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::Markup;
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::freshness::freshness;
@@ -180,7 +179,7 @@ impl FillTask {
 
     async fn ask(&self, request: &RequestHead) -> OriginAnswer {
         let (mut no_upload, mut interim) = (Some(NoUpload), Relay(self));
-        let asks = anonymous_cookies::sent(request, self.route.visitor_rules(), ANONYMOUS_ADDRESS);
+        let asks = anonymous_cookies::sent(request, self.route.visitor_rules(), self.fetch_context.connection.stand_in);
         // Boxed, so that its memory is free again before the body comes: otherwise what is stored would lie behind it.
         Box::pin(send::send(&self.worker, &self.route, &self.fetch_context, &asks, &mut no_upload, &mut interim)).await
     }
@@ -258,6 +257,12 @@ impl FillTask {
         };
         let mut targets =
             ScanTargets::of(self.route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
+        // A file that Kasoku read itself knows no address.
+        if !is_file {
+            let stand_in = fetch_context.connection.stand_in;
+            let answer = (&**request, &response.head);
+            targets = targets.of_stand_in(stand_in, route.visitor_rules(), answer, unjudged.response_time);
+        }
         let is_text = Markup::of(exchange.response).is_some();
         if matches!(page_check, PageCheck::Compare(_)) || is_text && matches!(page_check, PageCheck::Review(_)) {
             targets = targets.compared();
@@ -304,8 +309,11 @@ impl FillTask {
                 },
             };
         } else if let PageCheck::Compare(ticket) = page_check {
-            // It could not be read.
-            ticket.failed(now.mono_ms);
+            match one_client {
+                // It could not be read.
+                Some(Reason::PageUnchecked) => ticket.failed(now.mono_ms),
+                _ => ticket.unneeded(now.mono_ms),
+            }
         }
         drop(charge);
         Ok(match (one_client, file) {

@@ -30,7 +30,7 @@ use kasoku_origin::{Error, Interim, NoUpload};
 use kasoku_programs::upload::invite;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::classes::Device;
-use kasoku_semantics::forward::measured;
+use kasoku_semantics::forward::{measured, tell_stand_in};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::storable::post_stores_for_get;
 use kasoku_semantics::time::Now;
@@ -71,6 +71,10 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     if reason == Reason::PassField {
         // Any client can ask for any page in this way, as often as it likes.
         fetch_context.share = Share::Quarter;
+    }
+    // The answer to a HEAD may be stored for all clients.
+    if let Some(stand_in) = fetch_context.connection.stand_in {
+        tell_stand_in(&mut outgoing.fields, stand_in);
     }
     // A request that may change something goes on when its client leaves: its answer says which stored responses are invalid now.
     let sent = if upload.is_some() || !request.head.method.is_safe() || changing.is_some() {

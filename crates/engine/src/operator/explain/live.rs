@@ -23,7 +23,6 @@ use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{Cache, ExternalBody, HeldCharge, SharedRequest};
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_programs::OpenFiles;
-use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::{AnswerFacts, Markup, Outline, compare_places};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
@@ -188,8 +187,9 @@ async fn exchange(
     mut charge: HeldCharge,
 ) -> Result<Live, Error> {
     let (request_time, route) = (clock.now(), &routed.route);
-    let asks = anonymous_cookies::sent(&request, route.visitor_rules(), ANONYMOUS_ADDRESS);
-    let mut response = send_isolated(routed, &asks, None, request_time).await?;
+    let stand_in = Some(route.draw_stand_in());
+    let asks = anonymous_cookies::sent(&request, route.visitor_rules(), stand_in);
+    let mut response = send_isolated(routed, &asks, stand_in, request_time).await?;
     if let Some(error) = sendfile::fault(route, &response.head) {
         return Err(error);
     }
@@ -197,7 +197,10 @@ async fn exchange(
     let names_a_file = sendfile::names_a_file(&response.head);
     let (is_file, is_too_long_to_store) = (response.body.is_file(), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
-    let targets = ScanTargets::of(route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
+    let mut targets = ScanTargets::of(route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
+    if !is_file {
+        targets = targets.of_stand_in(stand_in, route.visitor_rules(), (&request, &response.head), response_time);
+    }
     let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
     let page = match is_text && !names_a_file {
         true => scan_body::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),

@@ -137,8 +137,9 @@ impl CheckedFill<'_> {
             let is_again = ticket.is_found_again(&first);
             return Some((first, is_again));
         }
-        let page = fetcher.fetch(&plain(request), None).await?;
-        let second = check(self.subject(&fetcher, ticket, request), page, false).await?;
+        let again = fetcher.again();
+        let page = again.fetch(&plain(request), None).await?;
+        let second = check(self.subject(&again, ticket, request), page, false).await?;
         let is_again = second.finds_again(&first.things);
         Some((second, is_again))
     }
@@ -164,8 +165,7 @@ impl CheckedFill<'_> {
     }
 
     fn fetcher(&self) -> ByWorker<'_> {
-        let Self { worker, route, fetch_context, .. } = *self;
-        ByWorker { worker, route, fetch_context }
+        ByWorker::new(self.worker, self.route, self.fetch_context)
     }
 
     fn subject<'s>(

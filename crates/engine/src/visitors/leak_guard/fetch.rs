@@ -18,10 +18,26 @@ pub(crate) struct ByWorker<'w> {
     pub(crate) route: &'w ActiveRoute,
     /// The context of the fill.
     pub(crate) fetch_context: &'w FetchContext,
+    /// The address of anonymous looks.
+    stand_in: IpAddr,
+}
+
+impl<'w> ByWorker<'w> {
+    /// Looks beside a fill. Anonymous looks have the address that the fill's own fetch had.
+    pub(crate) fn new(worker: &'w Worker, route: &'w ActiveRoute, fetch_context: &'w FetchContext) -> Self {
+        let stand_in = fetch_context.connection.stand_in.unwrap_or_else(|| route.draw_stand_in());
+        Self { worker, route, fetch_context, stand_in }
+    }
+
+    /// The same for a comparison that is repeated, by an anonymous visitor that has not been seen.
+    pub(crate) fn again(&self) -> Self {
+        Self { stand_in: self.route.draw_stand_in(), ..*self }
+    }
 }
 
 impl Fetcher for ByWorker<'_> {
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
+        let address = address.map_or(self.stand_in, IpAddr::V4);
         fetch(self.worker, self.route, self.fetch_context, request, address).await
     }
 
@@ -38,15 +54,15 @@ impl Fetcher for ByWorker<'_> {
     }
 }
 
-/// Fetches a page that no client gets: as a visitor at `address`, or anonymously. `None`: no answer came that can be compared.
-pub(crate) async fn fetch(
+/// Fetches a page that no client gets, from that address. `None`: no answer came that can be compared.
+async fn fetch(
     worker: &Worker,
     route: &ActiveRoute,
     fetch_context: &FetchContext,
     request: &RequestHead,
-    address: Option<Ipv4Addr>,
+    address: IpAddr,
 ) -> Option<FetchedPage> {
-    let fetch_context = fetch_context.again(address.map(IpAddr::V4), worker.moment().mono_us);
+    let fetch_context = fetch_context.again(address, worker.moment().mono_us);
     let request = as_sent(request, route.visitor_rules(), address);
     let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
     let fetched = async {

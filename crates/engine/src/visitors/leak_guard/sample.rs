@@ -8,7 +8,7 @@ use crate::observe::timing::OriginTime;
 use crate::origin::fetch_context::FetchContext;
 use crate::request::forward::Audience;
 use crate::request::route::Routed;
-use crate::visitors::leak_guard::fetch::{ByWorker, fetch};
+use crate::visitors::leak_guard::fetch::ByWorker;
 use crate::visitors::leak_guard::{block, drop_all};
 use crate::visitors::scan_body::ScanTargets;
 use http::Method;
@@ -16,7 +16,7 @@ use kasoku_cache::SharedRequest;
 use kasoku_metrics::Counter;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_visitors::leak_guard::{
-    Comparison, ComparisonResult, FetchedPage, PageReview, PatternVerdict, check, is_to_be_compared, plain,
+    Comparison, ComparisonResult, FetchedPage, Fetcher, PageReview, PatternVerdict, check, is_to_be_compared, plain,
 };
 use kasoku_visitors::pattern::{Pattern, is_guarded};
 use kasoku_wire::RequestHead;
@@ -48,7 +48,8 @@ fn begin(exchange: &Exchange, routed: &Routed) {
     let route = routed.route.clone();
     tokio::task::spawn_local(async move {
         let _place = place;
-        let Some(page) = fetch(&worker, &route, &fetch_context, &request, None).await else { return };
+        let fetcher = ByWorker::new(&worker, &route, &fetch_context);
+        let Some(page) = fetcher.fetch(&request, None).await else { return };
         let secrets = Secrets::default();
         let found = ScanTargets::of(route.visitor_rules(), &request.target, &page.head, false, &secrets)
             .judge(&page.body, None);
@@ -57,13 +58,13 @@ fn begin(exchange: &Exchange, routed: &Routed) {
         {
             return;
         }
-        let fetcher = ByWorker { worker: &worker, route: &route, fetch_context: &fetch_context };
         let Some(first) = compare(&fetcher, &pattern, &request, page).await else { return };
         if first.report.differences.is_empty() {
             return;
         }
         // A second comparison tells what depends on who asks from chance.
-        let Some(page) = fetch(&worker, &route, &fetch_context, &request, None).await else { return };
+        let fetcher = fetcher.again();
+        let Some(page) = fetcher.fetch(&request, None).await else { return };
         let Some(second) = compare(&fetcher, &pattern, &request, page).await else { return };
         if second.finds_again(&first.things) {
             block(&worker, &route.policy.tags.site, &pattern, second.report);
@@ -78,7 +79,7 @@ async fn compare(
     request: &RequestHead,
     page: FetchedPage,
 ) -> Option<ComparisonResult> {
-    let ByWorker { worker, route, fetch_context } = fetcher;
+    let ByWorker { worker, route, fetch_context, .. } = fetcher;
     worker.cells.count(Counter::GuardChecks);
     let (uri, seed) = (&*fetch_context.uri, worker.guard.visitor_seed(pattern));
     let subject = Comparison { fetcher, route: route.visitor_rules(), uri, request, pattern: seed, countries: &[] };

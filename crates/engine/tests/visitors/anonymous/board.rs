@@ -6,7 +6,7 @@
 use crate::anonymous::application::{Application, Asked, Does};
 use kasoku_metrics::Counter;
 use kasoku_options::OriginAddress;
-use kasoku_testkit::{Gate, Scenario, Setup, reply};
+use kasoku_testkit::{Gate, Scenario, Setup, is_stand_in, reply};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -160,7 +160,8 @@ impl State {
             self.log_in(id, Some(&member));
         }
         let who = self.members.get(id).cloned().unwrap_or_else(|| "a guest".to_owned());
-        let field = |name: &str| asked.field(name).unwrap_or("nothing").to_owned();
+        // A page with an anonymous request's own address would not be stored.
+        let field = |name: &str| asked.field(name).filter(|told| !is_stand_in(told)).unwrap_or("nothing").to_owned();
         let seen = ["user-agent", "accept-language", "referer", "x-forwarded-for", "x-theme"].map(field).join(" | ");
         let text = match path {
             "/login.php" => "<form action=\"/login_check.php\">".to_owned(),

@@ -331,7 +331,7 @@ fn blocked_patterns_are_told_apart_with_their_lines() {
         route.guard = guard;
     });
     let setup = setup.site(&[HostPattern::Exact("example.org".to_owned())], |_| {});
-    let (_, scene) = behind(setup, |asked, _| html(&[], asked.field("x-forwarded-for").unwrap_or_default()));
+    let (_, scene) = behind(setup, |asked, _| html(&[], asked.field("user-agent").unwrap_or_default()));
     ["/page", "http://example.org:8080/page", "/page"].iter().for_each(|target| drop(scene.client().get(target)));
     scene.eventually(|| scene.engine.handle().diagnose(None).blocked.first().is_some_and(|one| one.requests == 3));
     let diagnosis = scene.engine.handle().diagnose(None);

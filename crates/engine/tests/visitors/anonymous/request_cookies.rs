@@ -5,14 +5,16 @@ use crate::anonymous::{grant, names, of_a_board};
 use kasoku_engine::explain::Question;
 use kasoku_options::{AnonymousCookie, OtherCookies, Route};
 use kasoku_testkit::application::{Application as Program, prints};
-use kasoku_testkit::{Folder, Scenario, Setup, reply};
+use kasoku_testkit::{Folder, Scenario, Setup, is_stand_in, reply};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// base64 of 0.0.0.0, as gnuboard's set_cookie() writes it.
-const COUNTED: &str = "ck_visit_ip=MC4wLjAuMA==";
+/// The cookie by which gnuboard knows that it has counted the address: its set_cookie() writes the address in base64.
+fn counted(asked: &Asked) -> String {
+    AnonymousCookie::parse("ck_visit_ip={address:base64}").unwrap().pair(asked.field("x-forwarded-for").unwrap())
+}
 
-/// An application that counts each request as a visit, except requests from 0.0.0.0 with the cookie [`COUNTED`].
+/// An application that counts each request as a visit, except those from an address of no client with the cookie of that address.
 struct Counting {
     application: Application,
     visits: Arc<AtomicUsize>,
@@ -35,6 +37,11 @@ impl Counting {
         self.visits.load(Ordering::SeqCst)
     }
 
+    /// The cookie of the address that each request had.
+    fn counted(&self) -> Vec<String> {
+        self.application.asked().iter().map(counted).collect()
+    }
+
     /// The cookies of each request so far.
     fn cookies(&self) -> Vec<Option<String>> {
         self.application.asked().iter().map(|asked| asked.field("cookie").map(str::to_owned)).collect()
@@ -43,8 +50,8 @@ impl Counting {
 
 fn answer(asked: &Asked, visits: &AtomicUsize, adds: &[&str]) -> Vec<u8> {
     let mut lines = vec!["Content-Type: text/html", "Cache-Control: no-store"];
-    if asked.field("x-forwarded-for") != Some("0.0.0.0") || !asked.field("cookie").unwrap_or_default().contains(COUNTED)
-    {
+    let is_anonymous = asked.field("x-forwarded-for").is_some_and(is_stand_in);
+    if !is_anonymous || !asked.field("cookie").unwrap_or_default().contains(&counted(asked)) {
         visits.fetch_add(1, Ordering::SeqCst);
         lines.push("Set-Cookie: ck_visit_ip=dGhlaXJz");
     }
@@ -75,7 +82,9 @@ fn an_anonymous_request_is_no_visit() {
     assert!(scene.client().get("/").is_hit());
     scene.eventually(|| counting.application.count() == 2);
     scene.eventually(|| scene.client().get("/").cache_status("detail").as_deref() == Some("hit"));
-    assert_eq!(counting.cookies(), vec![Some(COUNTED.to_owned()); 2]);
+    let counted: Vec<Option<String>> = counting.counted().into_iter().map(Some).collect();
+    assert_eq!(counting.cookies(), counted);
+    assert_ne!(counted[0], counted[1], "each fetch has an address of its own");
     assert_eq!(counting.visits(), 0);
 }
 
@@ -100,7 +109,9 @@ fn they_stand_beside_the_cookies_of_the_key() {
     for (cookies, is_hit) in [("lang=de; _ga=1", false), ("lang=en", false), ("_ga=2; lang=de; x=1", true)] {
         assert_eq!(scene.client().get_with("/", &[&format!("Cookie: {cookies}")]).is_hit(), is_hit, "{cookies}");
     }
-    let expected = ["lang=de", "lang=en"].map(|lang| Some(format!("{lang}; {COUNTED}")));
+    let counted = counting.counted();
+    let expected = ["lang=de", "lang=en"].iter().zip(counted).map(|(lang, counted)| Some(format!("{lang}; {counted}")));
+    let expected: Vec<Option<String>> = expected.collect();
     assert_eq!(counting.cookies(), expected);
 }
 
@@ -131,7 +142,9 @@ fn a_live_question_is_no_visit_either() {
     let explained = scene.engine.handle().explain(&question).unwrap();
     // A live explanation has no client address.
     assert_eq!(explained.answer.unwrap().unwrap().refusal, None);
-    assert_eq!(counting.cookies(), [Some(COUNTED.to_owned())]);
+    let counted: Vec<Option<String>> = counting.counted().into_iter().map(Some).collect();
+    assert_eq!(counted.len(), 1);
+    assert_eq!(counting.cookies(), counted);
 }
 
 #[test]
@@ -148,5 +161,10 @@ fn a_page_that_leads_to_another_rule_by_itself_is_for_everybody_all_the_same() {
     let scene = setup.rule("/inner*", |_| {}).run_before(&program.address().address);
     scene.client().get("/short.php");
     assert!(scene.client().get("/short.php").is_hit(), "the cookie of an anonymous request is no visitor's");
-    assert_eq!(program.call(1).param("HTTP_COOKIE"), COUNTED);
+    let call = program.call(1);
+    let address = call.param("REMOTE_ADDR");
+    assert!(is_stand_in(&address), "{address}");
+    let counted = AnonymousCookie::parse("ck_visit_ip={address:base64}").unwrap().pair(&address);
+    assert_eq!(call.param("HTTP_COOKIE"), counted);
+    assert_eq!(call.param("HTTP_X_FORWARDED_FOR"), address, "one fetch has one address");
 }

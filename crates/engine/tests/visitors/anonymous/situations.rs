@@ -27,7 +27,7 @@ use crate::anonymous::{of_a_board, told};
 use kasoku_engine::explain::Question;
 use kasoku_options::Route;
 use kasoku_semantics::policy::Profile;
-use kasoku_testkit::{Response, Scenario, Setup, reply};
+use kasoku_testkit::{Response, Scenario, Setup, is_stand_in, reply};
 
 /// One situation.
 pub(crate) struct Row {
@@ -315,8 +315,8 @@ impl Seen<'_> {
 
     fn are_anonymous(&self) -> bool {
         let names = ["cookie", "authorization", "referer", "accept-language"];
-        let address = if self.row.grants() { "0.0.0.0" } else { "127.0.0.1" };
-        let has_no_address = |asked: &Asked| asked.field("x-forwarded-for").is_none_or(|told| told == address);
+        let is_nobodys = |told: &str| if self.row.grants() { is_stand_in(told) } else { told == "127.0.0.1" };
+        let has_no_address = |asked: &Asked| asked.field("x-forwarded-for").is_none_or(is_nobodys);
         let is_clean = |asked: &Asked| names.iter().all(|name| asked.field(name).is_none()) && has_no_address(asked);
         self.asked.iter().all(is_clean)
     }

@@ -3,7 +3,7 @@
 //! The scripted origin of the testkit knows beforehand which requests come; an attack is about requests that should not come.
 
 use kasoku_options::OriginAddress;
-use kasoku_testkit::{Gate, WAIT_MAX};
+use kasoku_testkit::{Gate, WAIT_MAX, has_stand_in};
 use socket2::SockRef;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,7 +36,8 @@ impl Asked {
 
     /// The whole request in one line.
     pub(crate) fn all(&self) -> String {
-        format!("{} | {}", self.lines.join(" | "), self.body)
+        let told = self.lines.iter().filter(|line| !has_stand_in(line)).map(String::as_str);
+        format!("{} | {}", told.collect::<Vec<_>>().join(" | "), self.body)
     }
 }
 
