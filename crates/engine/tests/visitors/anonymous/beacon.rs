@@ -215,7 +215,7 @@ fn a_failed_answer_and_a_file_count_no_visitor() {
     let beacon = program.call(3);
     assert_eq!((beacon.param("REQUEST_URI"), beacon.param("REMOTE_ADDR")), ("/page.php?count", address(1).as_str()));
     assert_eq!((beacon.param("HTTP_REFERER"), beacon.param("HTTP_COOKIE")), ("http://x/", "-"));
-    assert!(is_stand_in(&program.call(2).param("REMOTE_ADDR")), "the page is for an anonymous request");
+    assert!(is_stand_in(program.call(2).param("REMOTE_ADDR")), "the page is for an anonymous request");
 }
 
 #[test]

@@ -163,8 +163,8 @@ fn a_page_that_leads_to_another_rule_by_itself_is_for_everybody_all_the_same() {
     assert!(scene.client().get("/short.php").is_hit(), "the cookie of an anonymous request is no visitor's");
     let call = program.call(1);
     let address = call.param("REMOTE_ADDR");
-    assert!(is_stand_in(&address), "{address}");
-    let counted = AnonymousCookie::parse("ck_visit_ip={address:base64}").unwrap().pair(&address);
+    assert!(is_stand_in(address), "{address}");
+    let counted = AnonymousCookie::parse("ck_visit_ip={address:base64}").unwrap().pair(address);
     assert_eq!(call.param("HTTP_COOKIE"), counted);
     assert_eq!(call.param("HTTP_X_FORWARDED_FOR"), address, "one fetch has one address");
 }
