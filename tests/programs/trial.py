@@ -1,0 +1,170 @@
+"""Asks a program's pages as three visitors, with Kasoku and without, and prints what came in a table.
+
+A page passes if it is a hit when it should be, and if each visitor got what the program says to this visitor's browser without Kasoku,
+but for the clocks that the program's file names.
+"""
+
+import difflib
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from program import without_clocks
+
+# How long a page may take to become a hit: what Kasoku compares first is over by then.
+SETTLED_SECONDS_MAX = 10
+# A page that is never shared is asked again for a shorter time.
+NEVER_SECONDS_MAX = 2
+# So many times the same decision to pass, which is not one to wait for a comparison, and the page is not asked again.
+SETTLED_DECISIONS = 3
+# Lines of a difference that are printed.
+DIFFERENCE_LINES_MAX = 6
+# A line of the configuration that explain proposes.
+PROPOSED = re.compile(r"^[a-z][a-z ]*? {2,}([a-z][a-z.-]* = .+)$")
+
+
+@dataclass
+class Row:
+    """What came for a page."""
+
+    page: object
+    came: list = field(default_factory=list)
+    without_seconds: float = 0.0
+    first_seconds: float = 0.0
+    with_seconds: float = 0.0
+    asked: int = 0
+    faults: list = field(default_factory=list)
+    explained: list = field(default_factory=list)
+
+    @property
+    def has_passed(self):
+        return not self.faults
+
+
+def pages(program):
+    """Asks all pages; returns their rows."""
+    return [row(program, page) for page in program.pages]
+
+
+def row(program, page):
+    row = Row(page)
+    wanted, seconds = [], []
+    for browser in range(3):
+        visitor = program.without.visitor(browser)
+        wanted.append(visitor.get(page.path, **page.fields))
+        seconds.append(visitor.seconds)
+    row.without_seconds = sorted(seconds)[1]
+    first, row.first_seconds = ask(program, page, 0)
+    answers = [first, second(program, page, row)]
+    third, row.with_seconds = ask(program, page, 2)
+    answers.append(third)
+    row.came = [status(answer) for answer in answers]
+    judge(program, row, answers, wanted)
+    if row.faults:
+        row.explained = explained(program, page)
+    return row
+
+
+def ask(program, page, browser):
+    visitor = program.through.visitor(browser)
+    return visitor.get(page.path, **page.fields), visitor.seconds
+
+
+def second(program, page, row):
+    """The second visitor's answer. While it is no hit, the visitor asks again: Kasoku may still compare."""
+    begun, pause = time.monotonic(), 0.2
+    patience = SETTLED_SECONDS_MAX if page.is_shared else NEVER_SECONDS_MAX
+    passes = []
+    while True:
+        time.sleep(pause)
+        answer, _ = ask(program, page, 1)
+        row.asked += 1
+        passes = passes + [answer.decision] if is_pass(answer) else []
+        is_settled = len(passes) >= SETTLED_DECISIONS and len(set(passes[-SETTLED_DECISIONS:])) == 1
+        if answer.is_hit or is_settled or time.monotonic() - begun > patience:
+            return answer
+        pause = min(pause * 2, 2)
+
+
+def is_pass(answer):
+    return "fwd=bypass" in answer.decision and "pending" not in answer.decision
+
+
+def status(answer):
+    """`Cache-Status` in short: hit, or the reason."""
+    text = answer.decision.removeprefix("kasoku; ")
+    if answer.is_hit:
+        return "hit"
+    detail = re.search(r"detail=([\w-]+)", text)
+    more = re.search(r'(?:cookie|field)="([^"]*)"', text)
+    words = [detail[1] if detail else text or "none", more[1] if more else "", "stored" if "; stored" in text else ""]
+    return " ".join(word for word in words if word)
+
+
+def judge(program, row, answers, wanted):
+    is_hit = answers[1].is_hit and answers[2].is_hit
+    if row.page.is_shared and not is_hit:
+        row.faults.append("no hit")
+    if not row.page.is_shared and any(answer.is_hit for answer in answers):
+        row.faults.append("shared")
+    others = [(number, differences(program, row.page, answer, own)) for number, (answer, own) in enumerate(zip(answers, wanted), 1)]
+    others = [(number, difference) for number, difference in others if difference]
+    if others:
+        who = ", ".join(str(number) for number, _ in others)
+        row.faults.append(f"visitor {who} gets something else than without Kasoku: {others[0][1]}")
+
+
+def differences(program, page, one, other):
+    """Where two answers differ, in a few lines; empty if they are equal but for clocks."""
+    heads = [(answer.status, answer.fields.get("content-type"), answer.fields.get("location")) for answer in (one, other)]
+    if heads[0] != heads[1]:
+        return f"{heads[0]} instead of {heads[1]}"
+    # Two answers for one visitor each differ in more than clocks: in tokens, for example.
+    if one.bytes == other.bytes or not page.is_shared:
+        return ""
+    texts = [without_clocks(answer.text, program.clocks).splitlines() for answer in (one, other)]
+    lines = [line for line in difflib.unified_diff(texts[1], texts[0], lineterm="", n=0) if not line.startswith(("---", "+++", "@@"))]
+    return "".join(f"\n          {line[:200]}" for line in lines[:DIFFERENCE_LINES_MAX])
+
+
+def explained(program, page):
+    """The lines of explain that matter here, and those with which it asks the application as well."""
+    words = [word for name, value in page.fields.items() for word in ("-H", f"{name}: {value}")]
+    said = program.explain(page.path, *words)
+    guard = [re.sub(r", found .*?: ", ": ", line) for line in said if line.startswith("guard")]
+    guard += [line for line in said if re.match(r" {10}\S+ +(anonymous|visitor|account) ", line)]
+    lived = program.explain(page.path, "--live", *words)
+    at = next((number for number, line in enumerate(lived) if line.startswith("verdict")), 0)
+    return guard + lived[at:]
+
+
+def proposed(rows):
+    """The line of the configuration that explain proposed for most of the pages that failed."""
+    lines = Counter()
+    for row in rows:
+        found = map(PROPOSED.match, row.explained)
+        lines.update({one[1] for one in found if one} if row.faults else ())
+    return lines.most_common(1)[0][0] if lines else None
+
+
+def table(rows):
+    width = max(len(row.page.path) for row in rows)
+    width = min(width, 72)
+    print(f"        {'URL':{width}}  expected  1st / 2nd (requests) / 3rd request; ms without Kasoku, 1st, 3rd")
+    said = None
+    for row in rows:
+        expected = "hit" if row.page.is_shared else "never"
+        first, second, third = row.came
+        again = f" ({row.asked})" if row.asked > 1 else ""
+        mark = "ok    " if row.has_passed else "FAILED"
+        print(f"{mark}  {row.page.path:{width}}  {expected:8}  {first} / {second}{again} / {third}; "
+              f"{row.without_seconds * 1000:.0f}, {row.first_seconds * 1000:.0f}, {row.with_seconds * 1000:.1f}")
+        if row.page.why:
+            print(f"          ({row.page.why})")
+        for fault in row.faults:
+            print(f"        - {fault}")
+        # What explain says of a pattern is printed once.
+        for line in row.explained if row.explained != said or not said else ["as above"]:
+            print(f"        | {line[:220]}")
+        said = row.explained or said
