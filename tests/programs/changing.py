@@ -1,7 +1,7 @@
 """Shows what of a program's pages changes without Kasoku: between two visitors that are alike, between two requests of one visitor with its
 cookies, and between two visitors whose browsers differ. It is how the clocks of a program's file are found. """
 
-import difflib
+from texts import changes
 
 LINES_MAX = 12
 FIELDS = ("cache-control", "expires", "pragma", "vary", "etag", "last-modified", "set-cookie", "content-type")
@@ -20,9 +20,5 @@ def show(program):
             for value in values:
                 print(f"   {name}: {value}")
         for what, answer in (("alike", alike), ("same cookies", two), ("other browser", other)):
-            lines = [line for line in difflib.unified_diff(one.text.splitlines(), answer.text.splitlines(), lineterm="", n=0)
-                     if not line.startswith(("---", "+++", "@@"))]
-            for line in lines[:LINES_MAX]:
-                print(f"   {what:13} {line[:240]}")
-            if len(lines) > LINES_MAX:
-                print(f"   {what:13} and {len(lines) - LINES_MAX} more lines")
+            for line in changes(one.text, answer.text, LINES_MAX):
+                print(f"   {what:13} {line}")

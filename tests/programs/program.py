@@ -5,7 +5,6 @@ program that is an HTTP server itself is asked directly instead.
 """
 
 import functools
-import re
 import shutil
 import subprocess
 
@@ -127,10 +126,3 @@ class Program(Servers):
     def _php(self):
         if self.wants_php:
             super()._php()
-
-
-def without_clocks(text, clocks):
-    """The text with everything that a clock changes taken out."""
-    for clock in clocks:
-        text = re.sub(clock, "⏲", text)
-    return text

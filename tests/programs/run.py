@@ -5,8 +5,9 @@
     tests/programs/run.py --changing [NAME ...]  what changes on their pages without Kasoku
 
 Each program's file in `under_test` lists ten URLs with what should come: a hit at the second request, or never a hit and why. Three visitors
-with different browsers ask them. Where pages are not as expected, the one line of the configuration that `kasoku explain` proposes for most of
-them is added, and all pages are asked once more. Then people log in, write, clone and download, first without Kasoku and then through it.
+with different browsers ask them. Where pages are not as expected, the line of the configuration that `kasoku explain` proposes for most of them
+is added, and all pages are asked once more; more lines than one count as a failure. Then people log in, write, clone and download, first
+without Kasoku and then through it.
 
 Prints a table for each program and `programs: N passed, N failed`; exits with 1 if anything failed. It installs what is missing.
 """
@@ -25,12 +26,15 @@ import trial  # noqa: E402
 from packages import NotInstallable  # noqa: E402
 from servers import PROGRAM  # noqa: E402
 
+# The lines that explain proposes and that are tried.
+LINES_MAX = 3
 NAMES = ["gitweb", "cgit", "hgweb", "datasette", "dokuwiki", "mediawiki", "dwww", "omega", "awstats", "smokeping", "redmine", "hyperkitty"]
 
 
 def main():
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--changing", action="store_true", help="show what changes on the pages without Kasoku")
+    words.add_argument("--also", action="append", default=[], metavar="LINE", help="a further line of the configuration, from the beginning")
     words.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     words = words.parse_args()
     if not PROGRAM.exists():
@@ -39,7 +43,7 @@ def main():
     for name in words.names or NAMES:
         print(f"\n== {name}", flush=True)
         try:
-            counts = program(name, words.changing)
+            counts = program(name, words)
         except NotInstallable as error:
             print(f"skipped {name}: {error}", flush=True)
             skipped += 1
@@ -52,34 +56,35 @@ def main():
     return 1 if failed else 0
 
 
-def program(name, is_changing):
+def program(name, words):
     """Runs one program; returns how many pages and scenarios passed, and how many failed."""
     kind = importlib.import_module(f"under_test.{name}").Program
     kind.name = name
     kind.get_ready()
     with kind() as running:
-        running.configure()
-        if is_changing:
+        running.configure(words.also)
+        if words.changing:
             changing.show(running)
             return 0, 0
-        rows = pages(running)
-        results = [row.has_passed for row in rows] + [scenario(running, one) for one in running.scenarios]
+        results = pages(running) + [scenario(running, one) for one in running.scenarios]
     return results.count(True), results.count(False)
 
 
 def pages(running):
-    """Asks the pages, and if some fail once more with the line that explain proposes."""
-    rows = trial.pages(running)
-    line = None if all(row.has_passed for row in rows) else trial.proposed(rows)
-    print(f"        with {running.line}")
-    trial.table(rows)
-    if line is None:
-        return rows
-    running.configure([line])
-    again = trial.pages(running)
-    print(f"        with the line that explain proposes, {line}")
-    trial.table(again)
-    return again
+    """Asks the pages, again with each line that explain proposes while some fail; returns which passed with all these lines."""
+    while True:
+        rows = trial.pages(running)
+        print("        with " + ", and ".join([running.line, *running.further]))
+        trial.table(rows)
+        lines = () if all(row.has_passed for row in rows) else trial.proposed(rows, running.further)
+        if not lines or len(running.further) >= LINES_MAX:
+            break
+        running.configure([*running.further, *lines])
+    results = [row.has_passed for row in rows]
+    if len(running.further) > 1:
+        print(f"FAILED  {len(running.further)} further lines, not one")
+        results.append(False)
+    return results
 
 
 def scenario(running, one):

@@ -4,24 +4,24 @@ A page passes if it is a hit when it should be, and if each visitor got what the
 but for the clocks that the program's file names.
 """
 
-import difflib
 import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from program import without_clocks
+from texts import changes, without_clocks
 
 # How long a page may take to become a hit: what Kasoku compares first is over by then.
 SETTLED_SECONDS_MAX = 10
 # A page that is never shared is asked again for a shorter time.
 NEVER_SECONDS_MAX = 2
-# So many times the same decision to pass, which is not one to wait for a comparison, and the page is not asked again.
+# So many times the same decision that it is not stored, and the page is not asked again.
 SETTLED_DECISIONS = 3
 # Lines of a difference that are printed.
 DIFFERENCE_LINES_MAX = 6
-# A line of the configuration that explain proposes.
-PROPOSED = re.compile(r"^[a-z][a-z ]*? {2,}([a-z][a-z.-]* = .+)$")
+# A line of explain's advice, and whether it is one of the configuration.
+ADVICE = re.compile(r"^([a-z][a-z ]*?) {2,}(\S.*)$")
+SETTING = re.compile(r"^[a-z][a-z.-]* = ")
 
 
 @dataclass
@@ -75,30 +75,34 @@ def second(program, page, row):
     """The second visitor's answer. While it is no hit, the visitor asks again: Kasoku may still compare."""
     begun, pause = time.monotonic(), 0.2
     patience = SETTLED_SECONDS_MAX if page.is_shared else NEVER_SECONDS_MAX
-    passes = []
+    refused = []
     while True:
         time.sleep(pause)
         answer, _ = ask(program, page, 1)
         row.asked += 1
-        passes = passes + [answer.decision] if is_pass(answer) else []
-        is_settled = len(passes) >= SETTLED_DECISIONS and len(set(passes[-SETTLED_DECISIONS:])) == 1
+        refused = refused + [answer.decision] if is_refused(answer) else []
+        is_settled = len(refused) >= SETTLED_DECISIONS and len(set(refused[-SETTLED_DECISIONS:])) == 1
         if answer.is_hit or is_settled or time.monotonic() - begun > patience:
             return answer
         pause = min(pause * 2, 2)
 
 
-def is_pass(answer):
-    return "fwd=bypass" in answer.decision and "pending" not in answer.decision
+def is_refused(answer):
+    """Whether the answer will not be stored, for a reason that is no running comparison."""
+    return "stored" not in answer.decision and "uri-miss" not in detail(answer) and "pending" not in answer.decision
+
+
+def detail(answer):
+    found = re.search(r"detail=([\w-]+)", answer.decision)
+    return found[1] if found else ""
 
 
 def status(answer):
     """`Cache-Status` in short: hit, or the reason."""
-    text = answer.decision.removeprefix("kasoku; ")
     if answer.is_hit:
         return "hit"
-    detail = re.search(r"detail=([\w-]+)", text)
-    more = re.search(r'(?:cookie|field)="([^"]*)"', text)
-    words = [detail[1] if detail else text or "none", more[1] if more else "", "stored" if "; stored" in text else ""]
+    more = re.search(r'(?:cookie|field)="([^"]*)"', answer.decision)
+    words = [detail(answer) or answer.decision or "none", more[1] if more else "", "stored" if "; stored" in answer.decision else ""]
     return " ".join(word for word in words if word)
 
 
@@ -123,9 +127,8 @@ def differences(program, page, one, other):
     # Two answers for one visitor each differ in more than clocks: in tokens, for example.
     if one.bytes == other.bytes or not page.is_shared:
         return ""
-    texts = [without_clocks(answer.text, program.clocks).splitlines() for answer in (one, other)]
-    lines = [line for line in difflib.unified_diff(texts[1], texts[0], lineterm="", n=0) if not line.startswith(("---", "+++", "@@"))]
-    return "".join(f"\n          {line[:200]}" for line in lines[:DIFFERENCE_LINES_MAX])
+    lines = changes(*(without_clocks(answer.text, program.clocks) for answer in (other, one)), DIFFERENCE_LINES_MAX)
+    return "".join(f"\n          {line}" for line in lines)
 
 
 def explained(program, page):
@@ -139,13 +142,28 @@ def explained(program, page):
     return guard + lived[at:]
 
 
-def proposed(rows):
-    """The line of the configuration that explain proposed for most of the pages that failed."""
-    lines = Counter()
-    for row in rows:
-        found = map(PROPOSED.match, row.explained)
-        lines.update({one[1] for one in found if one} if row.faults else ())
-    return lines.most_common(1)[0][0] if lines else None
+def proposed(rows, already):
+    """The lines of the configuration that explain proposed, together, for most of the pages that failed; empty if there are none."""
+    found = Counter(lines for row in rows if row.faults for lines in dict.fromkeys(proposals(row.explained)))
+    names = {name_of(line) for line in already}
+    return next((lines for lines, _ in found.most_common() if not names & set(map(name_of, lines))), ())
+
+
+def proposals(explained):
+    """The alternatives among explain's advice that are lines of the configuration alone: those after "and" belong to those before."""
+    alternatives = []
+    for label, text in (found.groups() for found in map(ADVICE.match, explained) if found):
+        if label in ("guard", "verdict", "header"):
+            continue
+        if label == "and" and alternatives:
+            alternatives[-1].append(text)
+        else:
+            alternatives.append([text])
+    return [tuple(lines) for lines in alternatives if all(map(SETTING.match, lines))]
+
+
+def name_of(line):
+    return line.partition(" = ")[0]
 
 
 def table(rows):

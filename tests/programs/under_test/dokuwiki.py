@@ -3,7 +3,7 @@
 - Each answer of a script opens a session: `Set-Cookie: DokuWiki=…; HttpOnly`, deletes the log-in cookie `DW<hash>`, and says `Vary: Cookie`,
   `no-store, no-cache, must-revalidate`, `Expires` in 1981 and `Pragma: no-cache` (PHP's session_start). So `ttl` alone yields to the application's word.
 - A guest's form has an empty `sectok`: only a member's is a token, and only a member's is checked. So a guest's form works from a shared page.
-- Clocks: `taskrunner.php?id=start&1795813351` in an image of each page, a parameter that is the time. Nothing else changes between two guests.
+- Clocks: `taskrunner.php?id=start&1795813351` in an image of each page, a parameter that is the time; ages ("7 seconds ago") in search results.
 - The log-in form has no token for guests either. A member's log-in cookie is `DW<hash>`: it must never be taken for noise, nor may `DokuWiki`, which
   keeps a member's session.
 - Images say `public, max-age=86400` beside the session's cookie.
@@ -36,7 +36,7 @@ index = ["doku.php"]
 no-programs = ["/data/*", "/conf/*", "/inc/*", "/bin/*"]
 {line}
 """
-    clocks = [r"taskrunner\.php\?id=[^&\"]*&amp;\d+"]
+    clocks = [r"taskrunner\.php\?id=[^&\"]*&amp;\d+", r"\d+ (?:second|minute|hour|day)s? ago", r"<dc:date>[^<]*"]
 
     def _install(self):
         shutil.copytree(SOURCES, self.root)

@@ -1,9 +1,9 @@
 """MediaWiki 1.39 of Debian, by php-fpm and MariaDB, with `application = "mediawiki"` as its one line.
 
 - Each page says `private, must-revalidate, max-age=0`, `Vary: Accept-Encoding, Cookie` and sets no cookie for readers. So `ttl` alone yields.
-- Clocks: `wgRequestId` and `wgBackendResponseTime` in a script of each page, comments with the time of the parser's cache, `generated` in feeds.
+- Clocks: `wgPageParseReport` (what a message cost, in lists and searches), `wgRequestId` and `wgBackendResponseTime` in a script of each page, comments with the time of the parser's cache, `generated` in feeds.
 - A guest's token is the same two characters, `+\\`. Log-in and account forms open a session and have tokens.
-- Special:RecentChanges and what api.php says of tokens change with each request or with who asks.
+- Special:RecentChanges (and each Special: page, which the policy passes) and what api.php says of tokens change with each request or with who asks.
 - Readers by telephones get the same page unless the MobileFrontend extension is there.
 """
 
@@ -35,6 +35,8 @@ symlinks = "anywhere"
     clocks = [
         r'"wgRequestId":"[^"]*"',
         r'"wgBackendResponseTime":\d+',
+        # What a system message cost to parse.
+        r'"wgPageParseReport":\{.*?\}\}',
         r"(?s)<!--\s*(?:NewPP|Transclusion|Saved in parser cache|Cached time).*?-->",
         r"<updated>[^<]*</updated>",
     ]
@@ -51,7 +53,7 @@ symlinks = "anywhere"
         hit("/index.php?title=Boats&oldid=2"),
         hit("/index.php?title=Boats&action=info"),
         hit("/index.php?search=berth&fulltext=1"),
-        hit("/index.php?title=Special:AllPages"),
+        hit("/index.php/Main_Page"),
         hit("/load.php?lang=en&modules=skins.vector.styles.legacy&only=styles&skin=vector"),
         never("/index.php?title=Special:UserLogin", "it opens a session, and its form has a token"),
         never("/api.php?action=query&meta=tokens&format=json", "it is about who asks"),
