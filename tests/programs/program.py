@@ -31,6 +31,8 @@ class Program(Servers):
     line = 'ttl = "1h"'
     # Regular expressions for what changes from one second to the next in what the program says: clocks, durations.
     clocks = ()
+    # The same for what is made for one visitor, on pages that are never shared.
+    tokens = ()
     # Ten pages with what should come; what people do besides reading them.
     pages = ()
     scenarios = ()

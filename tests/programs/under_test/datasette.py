@@ -26,6 +26,7 @@ class Program(program.Program):
 origin = "http://127.0.0.1:{application}"
 {line}
 """
+    tokens = [r'name="csrftoken" value="[^"]*"']
     clocks = [r"Queries took [\d.]+ms", r'"query_ms": [\d.e-]+']
 
     def _install(self):

@@ -46,6 +46,8 @@ symlinks = "anywhere"
         self.write_pages({f"Boats {number}" if number else "Boats": "\n".join(f"== Berth {berth} ==\nBoat {(berth * 7 + number) % 40} 舟, see [[Main Page]]."
                                                                              for berth in range(20)) for number in range(10)})
 
+    tokens = [r'(?:value=|"(?:login|csrf|create)token":)"[^"]*"', r'name="wpLoginToken"[^>]*>']
+
     pages = [
         hit("/index.php?title=Main_Page"),
         hit("/index.php/Boats"),
