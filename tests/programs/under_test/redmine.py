@@ -61,7 +61,7 @@ origin = "http://127.0.0.1:{application}"
     def _seed(self):
         # Bundler finds Debian's gems without the network.
         run(self._words("install", "--local"), cwd=self.root)
-        script = Path(__file__).with_name("redmine_data.rb")
+        script = Path(__file__).parent / "redmine_site" / "data.rb"
         shutil.copy(script, self.data)
         said = subprocess.run(self._words("bin/rails", "runner", self.data / script.name), cwd=self.root, capture_output=True, text=True, timeout=180)
         found = dict(line.split() for line in said.stdout.splitlines() if re.match(r"(key|file) \w+$", line))
