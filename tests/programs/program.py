@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from packages import NotInstallable, install
-from servers import PROGRAM, WEB_USER, Servers, can_connect, end, free_port, run, until
+from servers import PROGRAM, WEB_USER, Servers, can_connect, free_port, run, until
 from visitors import Way
 
 CONFIGURATION = """listen = ["127.0.0.1:{port}"]

@@ -42,7 +42,10 @@ origin = "http://127.0.0.1:{application}"
         metadata.write_text(json.dumps({
             "title": "Harbour office",
             "databases": {"harbour": {
-                "queries": {"sign": {"sql": "insert into guests (name) values (:name)", "write": True}, "by-berth": {"sql": "select * from boats where berth = :berth"}},
+                "queries": {
+                    "sign": {"sql": "insert into guests (name) values (:name)", "write": True},
+                    "by-berth": {"sql": "select * from boats where berth = :berth"},
+                },
                 "tables": {"guests": {"allow": {"id": ["ann", "robot"]}}},
             }},
             "plugins": {

@@ -49,7 +49,8 @@ wsgicgi.launch(hgweb(b"{self.directory}/hgweb.config"))
         (path / ".hg" / "hgrc").write_text(f"[web]\ndescription = The {name} of Example Bay\n")
         for number in range(commits):
             (path / "berths.txt").write_text("\n".join(f"Berth {berth}: boat {(berth * 7 + number) % 40}" for berth in range(40)))
-            hg("commit", "--quiet", "--addremove", "--message", f"berths: day {number}\n\nThe pier was swept.", "--date", f"{1_700_000_000 + number * 86400} 0", cwd=path)
+            hg("commit", "--quiet", "--addremove", "--message", f"berths: day {number}\n\nThe pier was swept.",
+               "--date", f"{1_700_000_000 + number * 86400} 0", cwd=path)
         hg("tag", "v1.0", cwd=path)
 
     @property

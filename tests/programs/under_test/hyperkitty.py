@@ -55,8 +55,8 @@ url-prefix = "/static"
                                     "django.core.wsgi:get_wsgi_application()"], self.application, env=self._variables(), cwd=self.data)
 
     def _variables(self):
-        return {**os.environ, "KASOKU_DATA": str(self.data), "PYTHONPATH": str(Path(__file__).resolve().parent / "hyperkitty_site"), "DJANGO_SETTINGS_MODULE": "hyperkitty_settings",
-                "DJANGO_SUPERUSER_PASSWORD": PASSWORD, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(self.data)}
+        return {**os.environ, "KASOKU_DATA": str(self.data), "PYTHONPATH": str(Path(__file__).resolve().parent / "hyperkitty_site"),
+                "DJANGO_SETTINGS_MODULE": "hyperkitty_settings", "DJANGO_SUPERUSER_PASSWORD": PASSWORD, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(self.data)}
 
     def _manage(self, *words):
         done = subprocess.run([PYTHON, "-m", "django", *map(str, words)], env=self._variables(), cwd=self.data, capture_output=True, text=True, timeout=180)

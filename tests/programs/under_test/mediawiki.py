@@ -1,7 +1,8 @@
 """MediaWiki 1.39 of Debian, by php-fpm and MariaDB, with `application = "mediawiki"` as its one line.
 
 - Each page says `private, must-revalidate, max-age=0`, `Vary: Accept-Encoding, Cookie` and sets no cookie for readers. So `ttl` alone yields.
-- Clocks: `wgPageParseReport` (what a message cost, in lists and searches), `wgRequestId` and `wgBackendResponseTime` in a script of each page, comments with the time of the parser's cache, `generated` in feeds.
+- Clocks: `wgRequestId` and `wgBackendResponseTime` in a script of each page, `wgPageParseReport` (what a message cost) in lists and searches, comments
+  with the time of the parser's cache, `generated` in feeds.
 - A guest's token is the same two characters, `+\\`. Log-in and account forms open a session and have tokens.
 - Special:RecentChanges (and each Special: page, which the policy passes) and what api.php says of tokens change with each request or with who asks.
 - Readers by telephones get the same page unless the MobileFrontend extension is there.

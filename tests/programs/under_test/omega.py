@@ -31,7 +31,8 @@ origin = "cgi:///usr/lib/cgi-bin"
 
     def _install(self):
         self.documents()
-        (self.directory / "omega.conf").write_text(f"database_dir {self.data}\ntemplate_dir /var/lib/xapian-omega/templates\nlog_dir {self.data}\ncdb_dir {self.data}\n")
+        (self.directory / "omega.conf").write_text(f"database_dir {self.data}\ntemplate_dir /var/lib/xapian-omega/templates\n"
+                                                   f"log_dir {self.data}\ncdb_dir {self.data}\n")
         run(["omindex", "--db", self.data / "docs", "--url", "/", self.directory / "documents"])
         self.owned_by_web_user()
 
