@@ -32,6 +32,8 @@ NAMES = ["gitweb", "cgit", "hgweb", "datasette", "dokuwiki", "mediawiki", "dwww"
 
 
 def main():
+    # A line is there when it is true, also in a file.
+    sys.stdout.reconfigure(line_buffering=True)
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--changing", action="store_true", help="show what changes on the pages without Kasoku")
     words.add_argument("--also", action="append", default=[], metavar="LINE", help="a further line of the configuration, from the beginning")

@@ -1,7 +1,7 @@
 """AWStats 7.8, by CGI, with two months of a log.
 
-- It sends no cookie, no token and no `Vary`, but `Cache-Control: public` with `Expires` and `Last-Modified` of now, in a form that is no date of HTTP
-  (`Fri Nov 27 21:05:54 2026`): by RFC 9111 section 5.3 it has expired, so `ttl` alone yields.
+- It sends no cookie, no token and no `Vary`, but `Cache-Control: public` with `Expires` and `Last-Modified` of now (in asctime's form): its setting
+  `Expires=0`, Debian's default, states a lifetime of 0. So `ttl` alone yields to it; without that setting it states none.
 - Rows with equal counts come in any order, and where a list is cut (the ten hosts) even other rows: Perl's hashes.
 - **The page is in the browser's language** (`Lang="auto"`, by `Accept-Language`, without `Vary`): without `key-languages` all visitors get one.
 - "Last Update: 27 Nov 2026 - 21:04" is the time of the data, not of the page. There is no clock.

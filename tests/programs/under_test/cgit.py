@@ -34,10 +34,11 @@ url-prefix = "/cgit-css"
     ]
 
     def _install(self):
-        self.repository = make(self.data, "harbour")
+        # A log of 1,200 commits on a page takes longer than the second that its clock shows.
+        self.repository = make(self.data, "harbour", 1500)
         make(self.data, "lighthouse", 5)
         settings = ["css=/cgit-css/cgit.css", "logo=/cgit-css/cgit.png", "virtual-root=/", "enable-http-clone=1", "enable-log-filecount=1",
-                    "enable-log-linecount=1", "enable-blame=1", "snapshots=tar.gz", "max-repo-count=50", "max-stats=year", "root-title=Example Bay",
+                    "enable-log-linecount=1", "enable-blame=1", "snapshots=tar.gz", "max-repo-count=50", "max-stats=year", "max-commit-count=1200", "root-title=Example Bay",
                     f"scan-path={self.data}"]
         (self.directory / "cgitrc").write_text("\n".join(settings) + "\n")
         git(None, "config", "--file", self.data / ".gitconfig", "safe.directory", "*")

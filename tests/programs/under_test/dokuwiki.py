@@ -1,7 +1,8 @@
 """DokuWiki 2022-07-31 ("Igor") of Debian, by php-fpm, with its search index and access rights.
 
 - Each answer of a script opens a session: `Set-Cookie: DokuWiki=…; HttpOnly`, deletes the log-in cookie `DW<hash>`, and says `Vary: Cookie`,
-  `no-store, no-cache, must-revalidate`, `Expires` in 1981 and `Pragma: no-cache` (PHP's session_start). So `ttl` alone yields to the application's word.
+  `no-store, no-cache, must-revalidate`, `Expires` in 1981 and `Pragma: no-cache` (PHP's session_start). So `ttl` alone yields to the application's word; beside it,
+  `ignore = ["no-store", "no-cache", "expires", "set-cookie"]` makes all ten pages hits, and log-in, forms and access rights work.
 - A guest's form has an empty `sectok`: only a member's is a token, and only a member's is checked. So a guest's form works from a shared page.
 - Clocks: `taskrunner.php?id=start&1795813351` in an image of each page, a parameter that is the time; ages ("7 seconds ago") in search results.
 - The log-in form has no token for guests either. A member's log-in cookie is `DW<hash>`: it must never be taken for noise, nor may `DokuWiki`, which
