@@ -1,7 +1,7 @@
 """HyperKitty 1.3.7, Mailman's archive, by Django 3.2 and gunicorn, with SQLite; Mailman itself does not run.
 
-- All pages say `Vary: Accept-Language, Cookie` (Django's LocaleMiddleware): the language is the browser's, so hits need `key-languages = ["en", "de", "ja"]`. None states a
-  lifetime, except `recent-activity` (`max-age=43200`).
+- All pages say `Vary: Accept-Language, Cookie` (Django's LocaleMiddleware): the language is the browser's, so hits need one more line,
+  `key-languages = ["en", "de", "ja"]`. None states a lifetime, except `recent-activity` (`max-age=43200`).
 - Pages with a form (threads, messages, lists of a month, searches) set `csrftoken` and have `csrfmiddlewaretoken`, masked anew each time, also within
   a session. So they are each visitor's own. The list of lists and a list's overview have none.
 - Nothing else changes between two guests. Ages ("19 days") change with the day.
