@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,10 @@ origin = "http://127.0.0.1:{application}"
             (instance / name).mkdir(parents=True)
         database = self.data / "redmine.sqlite"
         shutil.copy(DATABASE, database)
+        with sqlite3.connect(database) as connection:
+            # Readers do not hold up writers.
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.close()
         settings = instance / "config" / "database.yml"
         settings.write_text(f"production:\n  adapter: sqlite3\n  database: {database}\n  encoding: utf8\n  timeout: 10000\n")
         (instance / "config" / "secret_key.txt").write_text("0123456789abcdef" * 4)

@@ -1,5 +1,8 @@
 # Fills Redmine with a public project, a private one, a member of both, and a file; prints the member's API key and the file's number.
 
+# Mails would be sent by threads beside, which hold SQLite's lock.
+ActiveJob::Base.queue_adapter = :inline
+Setting.notified_events = []
 { 'rest_api_enabled' => '1', 'app_title' => 'Harbour', 'default_language' => 'en' }.each { |name, value| Setting[name] = value }
 ann = User.new(firstname: 'Ann', lastname: 'Pier', mail: 'ann@harbour.example', language: 'en')
 ann.login = 'ann'
