@@ -55,6 +55,10 @@ soak-shared: build ## the shared tier with three front ends: 2,000 requests for 
 		KASOKU_SHARED_PURGES=$${KASOKU_SHARED_PURGES:-1000} KASOKU_PEERS_PURGES=$${KASOKU_PEERS_PURGES:-1000} \
 		cargo test --workspace --test shared_tier --test peers --locked --quiet $(ARGS)
 
+.PHONY: programs
+programs: build ## twelve real programs behind one line each, from gitweb to Redmine: which pages become hits, and whether all else works (ARGS="cgit hgweb": these)
+	@python3 -B tests/programs/run.py $(ARGS)
+
 .PHONY: conformance
 conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md; SUITE=DIR: another edition)
 	@scripts/install-test-deps --only conformance
