@@ -8,6 +8,7 @@ Version 3.35 is of 2007. `_mend_for_todays_perl` names what has to give way for 
 """
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -31,6 +32,15 @@ StaticWebPath {url}/mt-static/
 TempDir {scratch}
 {database}
 """
+
+
+# The name in the environment is read once, since a FastCGI process has another environment for each request.
+EXPIRES_PATCH = """
+    if ($Expires && $app->isa('MT::App::Search')) {
+        delete @{$app->{cgi_headers}}{grep { /cache.control/i } keys %{$app->{cgi_headers}}};
+        delete $app->{query}{cache};
+        $app->{cgi_headers}{-expires} = $Expires;
+    }"""
 
 
 def archive(version):
@@ -73,6 +83,17 @@ class Installed:
         """Writes the configuration as it was installed, with these lines added."""
         self.config.write_text(CONFIG.format(url=self._url, scratch=self.data, database=self._database_lines()) + more)
         self.config.chmod(0o644)
+
+    def patch_expires(self):
+        """Adds the lines that people put into Movable Type around 2009, without which no cache in front may store a search. They count in a
+        process with SEARCH_EXPIRES in its environment, so that the same copy also runs as it is."""
+        path = self.programs / "lib" / "MT" / "App.pm"
+        text = path.read_text(encoding="latin-1")
+        patched, count = re.subn(r"(\n +\$app->\{cgi_headers\}\{-type\} += \$type;)", lambda found: found[0] + EXPIRES_PATCH, text)
+        patched, count_read = re.subn(r"\nsub send_http_header \{", lambda found: "\nour $Expires = $ENV{SEARCH_EXPIRES};" + found[0], patched)
+        if (count, count_read) != (1, 1):
+            raise RuntimeError(f"{path} has {count} and {count_read} places for the patch")
+        path.write_text(patched, encoding="latin-1")
 
     def run_perl(self, script, *words, stdin=None):
         """Runs a Perl script with Movable Type's modules, as the user who runs its programs; returns its output."""
