@@ -94,7 +94,9 @@ fn an_entry_that_is_deleted_drops_searches_and_a_preview_drops_none() {
 fn an_error_page_and_an_outage_are_not_stored() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);
-    for (words, text, detail) in [("template", ERROR_PAGE, "personal-page"), ("outage", "Got an error: Can't connect, search", "outage")] {
+    for (words, text, detail) in
+        [("template", ERROR_PAGE, "personal-page"), ("outage", "Got an error: Can't connect, search", "outage")]
+    {
         for host in [11, 12] {
             let answer = Visitor::new(host).get(&scene, &format!("/mt/mt-search.cgi?search={words}"));
             assert!(answer.text().starts_with(text) && answer.cache_status("stored").is_none(), "{answer:?}");
