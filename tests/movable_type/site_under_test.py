@@ -33,7 +33,7 @@ PUBLISHED = "".join(f"""
 [[site.rule]]
 path = "{path}"
 origin = "file://{{root}}"
-url-prefix = ""
+url-prefix = "/"
 """ for path in ("*/", "*.html", "*.css", "*.js", "*.xml"))
 
 # The lines of docs/expiry.md: no policy, and a lifetime for the search alone.
