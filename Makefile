@@ -112,7 +112,7 @@ bench-memory: build ## what is resident of a tier of 256 MiB under an hour of ch
 
 .PHONY: bench-mt-search
 bench-mt-search: build ## a slow CGI search without a cache, behind Apache's and behind Kasoku; writes bench/reports/mt-search.md
-	@scripts/install-test-deps --only mt-search
+	@scripts/install-test-deps --only mt-search,movable-type
 	@python3 -B bench/seeds/mt-search/run.py $(ARGS)
 
 .PHONY: bench-xsendfile

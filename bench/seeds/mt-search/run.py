@@ -4,10 +4,11 @@
     make bench-mt-search                       everything, some 6 minutes; writes bench/reports/mt-search.md and its charts
     make bench-mt-search ARGS="--rounds 2 --no-write"
     make bench-mt-search ARGS=--only-restarts
+    make bench-mt-search ARGS=--only-real
 
 A Perl program searches 3,000 entries for a tag. It runs as CGI and as FastCGI: without a cache; behind Apache with mod_cache and
 mod_cache_disk, patched to send Expires, since no cache may store it otherwise; and unpatched behind Kasoku, with a rule that grants it an
-hour. Then both are started anew, and the kernel's page cache is emptied (restarts.py). README.md says what is measured and what is not.
+hour. The same is done with the real Movable Type, where its archives are (real.py). Then both are started anew, and the kernel's page cache is emptied (restarts.py). README.md says what is measured and what is not.
 """
 
 import argparse
@@ -25,6 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
 import client  # noqa: E402
 import experiment  # noqa: E402
+import real  # noqa: E402
 import restarts  # noqa: E402
 import setups  # noqa: E402
 import shown  # noqa: E402
@@ -67,6 +69,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="make bench-mt-search", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds, in each of which every set-up has its turn (%(default)s)")
     parser.add_argument("--only-restarts", action="store_true", help="only what is left after a restart, and only that table is written")
+    parser.add_argument("--only-real", action="store_true", help="only the real Movable Type, and only that table is written")
     parser.add_argument("--no-write", action="store_true", help="print only")
     return parser.parse_args()
 
@@ -81,6 +84,10 @@ def measure(wanted):
         restarts={name: restarts.Restarts(name) for name in setups.RESTARTED},
     )
     with Programs() as programs, ExitStack() as groups:
+        results.real = real.measure(programs, wanted.rounds, server, ours) if not wanted.only_restarts else {}
+        if wanted.only_real:
+            progress("")
+            return results
         entries = programs.scratch / "entries.txt"
         entries.write_bytes(subprocess.run([HERE / "blog" / "make-entries"], check=True, capture_output=True).stdout)
         results.body_bytes = len(page_of(HERE / "blog" / "mt-search.cgi", entries))

@@ -1,10 +1,11 @@
 """Writes the results of the mt-search bench as tables for the terminal and for bench/reports/mt-search.md, and as charts beside it."""
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import charts
 import document
+import real
 import restarts
 from native import ROOT
 from setups import ALL, CACHED_APACHE, CACHED_KASOKU, MISS_PAIRS
@@ -24,6 +25,8 @@ class Results:
     restarts: dict
     body_bytes: int = 0
     remark: str = ""
+    # By version and set-up; empty where no archive is there.
+    real: dict = field(default_factory=dict)
 
 
 def as_text(results):
@@ -42,9 +45,12 @@ def tables(results):
         f"each of {restarts.PAGES} pages once, one after the other, over one connection", RESTARTS_HEADER, restarts_lines(results)
     )  # fmt: skip
     rounds = len(next(iter(results.alone.values())).rates)
+    of_real = {"real": ("the real Movable Type", REAL_HEADER, real_lines(results.real))} if results.real else {}
     if rounds == 0:
-        return {"restarts": restarted}
+        is_restarted = any(row.hits["hit"] for row in results.restarts.values())
+        return of_real | ({"restarts": restarted} if is_restarted else {})
     return {
+        **of_real,
         "restarts": restarted,
         "alone": (f"ab -n 100 -c 1, medians of {rounds} rounds", ALONE_HEADER, alone(results)),
         "hits": (f"hits by 32 connections that stay open, {results.body_bytes:,} bytes", HITS_HEADER, hits(results.hits)),
@@ -59,6 +65,23 @@ MISSES_HEADER = ("", "CPU ms, script and server", "of Apache's")
 
 
 RESTARTS_HEADER = ("", "hit, p50 ms", "p99", "hits after a restart", "p50 ms", "p99", "hits, page cache empty as well", "p50 ms", "p99")
+
+
+REAL_HEADER = ("", "page, bytes", "requests/s, one after the other", "of its CGI's", "CPU µs of a hit", "hits of a CPU second, to Apache's")
+
+
+def real_lines(versions):
+    def line(version, rows, name, row):
+        of_cgi = f"{median(ratio(row.rates, rows['apache-cgi'].rates)):,.0f} times" if real.ALL[name].caches else ""
+        cpu, of_apache = "", ""
+        if row.cpu:
+            cpu = f"{median(row.cpu):.1f}"
+        if row.cpu and name.startswith("kasoku"):
+            best = min(real.CACHED_APACHE, key=lambda other: median(rows[other].cpu))
+            of_apache = f"{median(ratio(rows[best].cpu, row.cpu)):.2f} times"
+        return (f"{version}: {real.ALL[name].label}", f"{row.body_bytes:,}", f"{median(row.rates):,.1f}", of_cgi, cpu, of_apache)
+
+    return [line(version, rows, name, row) for version, rows in versions.items() for name, row in rows.items()]
 
 
 def restarts_lines(results):

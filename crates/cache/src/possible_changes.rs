@@ -4,6 +4,8 @@
 //! request invalidated, a client could keep a site out of the cache. So the first request drops the tags at once, and the requests of the
 //! following second cause one drop at the end of that second. The caller waits for that time ([`DeferredDrop`]): nothing here has a
 //! clock.
+//!
+//! In the same way, the tags of a change may be dropped once more some time later, since the application itself still shows old results.
 
 use crate::Cache;
 use crate::invalidated::Invalidated;
@@ -12,6 +14,7 @@ use crate::tags::{TagHash, Tags};
 use kasoku_semantics::tags::Tagged;
 use kasoku_semantics::time::Now;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// The least time between two drops of a tag for possible changes, in milliseconds.
 const APART_MS: u64 = 1_000;
@@ -19,12 +22,19 @@ const APART_MS: u64 = 1_000;
 /// The most tags whose last drop is remembered.
 const TAGS_MAX: usize = 16 << 10;
 
+/// The most tags that wait to be dropped again. Beyond that, all tagged responses of a site are dropped again.
+const AGAIN_TAGS_MAX: usize = 1 << 10;
+
 /// How long after its due time a deferred drop still counts as pending, in milliseconds.
 const PATIENCE_MS: u64 = 1_000;
 
 /// The last drops by tag, or by the hash of a site for a drop of all its tagged responses.
 #[derive(Default)]
-pub(crate) struct PossibleChanges(Mutex<HashMap<TagHash, DroppedTag>>);
+pub(crate) struct PossibleChanges {
+    dropped: Mutex<HashMap<TagHash, DroppedTag>>,
+    /// When tags are dropped again, after [`Cache::drop_again`].
+    again: Mutex<HashMap<TagHash, u64>>,
+}
 
 #[derive(Clone, Copy)]
 struct DroppedTag {
@@ -45,7 +55,30 @@ pub struct DeferredDrop {
 impl PossibleChanges {
     fn known(&self) -> MutexGuard<'_, HashMap<TagHash, DroppedTag>> {
         // Each change under the lock is complete in itself, so a panic elsewhere leaves a table that can be read.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which of these tags are to be dropped again `after_ms` from now at the earliest; without those that are dropped soon after that
+    /// anyway.
+    fn again(&self, tags: &Tags, after_ms: u64, now_ms: u64) -> Option<DeferredDrop> {
+        let mut waiting = self.again.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|_, at_ms| now_ms < *at_ms);
+        let earliest_ms = now_ms.saturating_add(after_ms);
+        // Later than needed, so that the changes of the following second wait for the same drop.
+        let at_ms = earliest_ms.saturating_add(APART_MS);
+        let is_full = waiting.len() + tags.each.len() > AGAIN_TAGS_MAX;
+        let mut waits = |tag: &TagHash| {
+            let is_awaited = waiting.get(tag).is_some_and(|at_ms| earliest_ms <= *at_ms);
+            if !is_awaited {
+                waiting.insert(*tag, at_ms);
+            }
+            !is_awaited
+        };
+        let each: Vec<TagHash> =
+            if is_full { Vec::new() } else { tags.each.iter().copied().filter(&mut waits).collect() };
+        let has_unknown = (is_full || tags.has_unknown) && waits(&tags.site);
+        let has_any = !each.is_empty() || has_unknown;
+        has_any.then(|| DeferredDrop { tags: Tags::of_hashes(tags.site, each.into(), has_unknown), at_ms })
     }
 
     /// Notes that these tags are dropped now, and that no deferred drop of them is pending.
@@ -115,6 +148,12 @@ impl Cache {
         (self.drop_tags(&at_once, now), later)
     }
 
+    /// The tags of a change, to be dropped again `after` from now; `None`: they will be anyway. The caller must wait for the result.
+    pub fn drop_again(&self, site: &str, changed: &Tagged, after: Duration, now: Now) -> Option<DeferredDrop> {
+        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        self.0.possible_changes.again(&Tags::new(site, changed), after_ms, now.mono_ms)
+    }
+
     /// Drops the tags of a deferred drop.
     pub fn drop_later(&self, later: &DeferredDrop, now: Now) -> Invalidated {
         self.0.possible_changes.are_dropped(&later.tags, now.mono_ms);
@@ -164,6 +203,32 @@ mod tests {
         let _ = possible_changes.sort(&tags(&[5], false), 0);
         assert_eq!(sorted(&possible_changes, &tags(&[5], false), 500).1, [5]);
         assert_eq!(sorted(&possible_changes, &tags(&[5], false), 1_500).0, [5], "its time is over");
+    }
+
+    #[test]
+    fn changes_of_a_second_are_dropped_again_together() {
+        let possible_changes = PossibleChanges::default();
+        let again = |each: &[TagHash], now_ms| {
+            let later = possible_changes.again(&tags(each, false), 20_000, now_ms);
+            later.map(|later| (later.tags.each.to_vec(), later.at_ms))
+        };
+        assert_eq!(again(&[5], 100), Some((vec![5], 21_100)));
+        assert_eq!(again(&[5, 6], 1_100), Some((vec![6], 22_100)), "that drop is late enough for tag 5");
+        assert_eq!(again(&[5], 1_101), Some((vec![5], 22_101)), "that drop would be too early");
+        assert_eq!(again(&[], 1_200), None);
+    }
+
+    #[test]
+    fn where_too_many_tags_wait_the_site_is_dropped_again() {
+        let possible_changes = PossibleChanges::default();
+        for number in 0..AGAIN_TAGS_MAX as u64 {
+            let later = possible_changes.again(&tags(&[1_000 + number], false), 20_000, 0).unwrap();
+            assert!(!later.tags.has_unknown);
+        }
+        let site = possible_changes.again(&tags(&[5], false), 20_000, 1).unwrap();
+        assert!(site.tags.has_unknown && site.tags.each.is_empty(), "{site:?}");
+        assert!(possible_changes.again(&tags(&[6], false), 20_000, 2).is_none(), "the site waits already");
+        assert!(!possible_changes.again(&tags(&[5], false), 20_000, 30_000).unwrap().tags.has_unknown, "all are done");
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn beside(setting: &Setting) -> &'static str {
         | "view-beacon"
         | "guard-noise"
         | "guard-cookie" => "ttl = \"1s\"\n",
-        "no-change-redirects" => "changes = [\"/x => *\"]\n",
+        "no-change-redirects" | "changes-again" => "changes = [\"/x => *\"]\n",
         "outage-text" => "page-text = [\"x\"]\n",
         "disk.path" => "disk.size = \"1GiB\"\n",
         path if path.starts_with("disk.") => "disk.path = \"/cache\"\n",

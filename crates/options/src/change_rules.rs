@@ -3,6 +3,7 @@
 use crate::url_pattern::UrlPattern;
 use http::{Method, StatusCode};
 use kasoku_semantics::tags::TagTemplate;
+use std::time::Duration;
 
 /// Which requests change stored pages, and which pages: those with the rule's tags are dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +12,9 @@ pub struct ChangeRules {
     pub list: Vec<ChangeRule>,
     /// Redirections to these URLs mean that the request changed nothing: a form for logging in, for example.
     pub no_change_redirects: Vec<UrlPattern>,
+    /// After this time, what a request has changed is dropped once more: the application itself may show old results for as long. Zero: it
+    /// is not.
+    pub again: Duration,
 }
 
 /// Requests that change something.

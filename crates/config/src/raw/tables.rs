@@ -202,6 +202,7 @@ tables! {
         tags: texts("tags"),
         changes: texts("changes"),
         no_change_redirects: texts("no-change-redirects"),
+        again: duration("changes-again"),
     }
 
     /// The keys that keep the application's own counters counting. They stand in no table of their own.

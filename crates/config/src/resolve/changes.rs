@@ -33,6 +33,7 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawChanges
     if let Some(urls) = &raw.no_change_redirects {
         rules.no_change_redirects = urls_after(urls, &rules.no_change_redirects);
     }
+    super::set(&mut rules.again, &raw.again);
     if rules != *route.changes {
         route.changes = Arc::new(rules);
     }
@@ -148,10 +149,14 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 
 /// Warns of keys that have no effect where they are written.
 pub(super) fn warn(raw: &RawChanges, route: &Route, issues: &mut Vec<Issue>) {
-    if route.changes.list.is_empty()
-        && let Some(urls) = raw.no_change_redirects.as_ref().filter(|urls| !urls.value.is_empty())
-    {
-        let issue = Issue::warning("`no-change-redirects` has no effect without `changes`").at(&urls.place);
+    if !route.changes.list.is_empty() {
+        return;
+    }
+    let urls = raw.no_change_redirects.as_ref().filter(|urls| !urls.value.is_empty()).map(|urls| &urls.place);
+    let again = raw.again.as_ref().filter(|again| !again.value.is_zero()).map(|again| &again.place);
+    for (key, place) in [("no-change-redirects", urls), ("changes-again", again)] {
+        let Some(place) = place else { continue };
+        let issue = Issue::warning(format!("`{key}` has no effect without `changes`")).at(place);
         issues.push(issue.help("say which requests change which pages: `changes = [\"POST /save => page-{id}\"]`"));
     }
 }

@@ -1,6 +1,7 @@
 //! Table rows for tags, and for the requests that change stored pages.
 
-use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
+use super::{DAY, Default, EVERYWHERE, Section, Setting, SettingKind};
+use std::time::Duration;
 
 /// A list of texts that is empty by default.
 const TEXTS: Setting = Setting { default: Default::Value("[]"), ..EVERYWHERE };
@@ -32,6 +33,15 @@ pub(super) static CHANGES: Section = Section {
             details: "Patterns as in `pass-urls`.",
             example: "[\"*/login.php\"]",
             ..TEXTS
+        },
+        Setting {
+            path: "changes-again",
+            kind: SettingKind::Duration { min: Duration::ZERO, max: Duration::from_secs(DAY) },
+            default: Default::Value("\"0s\""),
+            summary: "After this time, and a second, Kasoku drops the pages that a request has changed once more. For an application that itself keeps results for a while, and shows the old ones after a write (Movable Type's SearchCacheTTL): what is stored of them meanwhile would live for the whole lifetime.",
+            details: "Changes of the same tags within a second share a drop. If tags of more than 1,024 kinds wait for it, all tagged responses of their site are dropped. A restart forgets it. 0 turns it off.",
+            example: "\"20s\"",
+            ..EVERYWHERE
         },
     ],
 };

@@ -1,18 +1,24 @@
 //! Tests the policy of Movable Type, whose search is slow and says `no-cache`, and whose other programs answer logged-in visitors.
+//! `tests/movable_type` tests it with the real program.
 
 use super::application::{Application, Asked};
 use super::site;
 use super::stand_in::{Answer, Reads, stand_in};
 use super::visitor::{Visitor, is_made, is_own, is_shared};
 
+/// What the real program answers with status 200 where a template or a site is unknown, or a search took too long.
+const ERROR_PAGE: &str = "<div id=\"generic-error\" class=\"alert\">No alternate template</div></html>";
 const SEARCH: &str = "/mt/mt-search.cgi?search=cache&IncludeBlogs=1";
 
 fn movable_type() -> Application {
     stand_in(0, |searches, asked: &Asked| {
         if asked.path() == "/mt/mt-search.cgi" {
             *searches += 1;
-            return Answer::page(format!("{} entries, search {searches}", asked.parameter("search").unwrap()))
-                .field("Pragma: no-cache");
+            return match asked.parameter("search").unwrap() {
+                "template" => Answer::page(ERROR_PAGE),
+                "outage" => Answer::page(format!("Got an error: Can't connect, search {searches}")),
+                words => Answer::page(format!("{words} entries, search {searches}</html>")).field("Pragma: no-cache"),
+            };
         }
         if asked.path() == "/mt/mt.cgi" && asked.parameter("__mode") == Some("save_entry") {
             return Answer::to("/mt/mt.cgi?__mode=view&saved_changes=1");
@@ -26,15 +32,15 @@ fn movable_type() -> Application {
 fn visitors_share_a_search() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);
-    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
-    is_shared(&Visitor::new(12).get(&scene, SEARCH), "cache entries, search 1");
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
+    is_shared(&Visitor::new(12).get(&scene, SEARCH), "cache entries, search 1</html>");
     let mut greeted = Visitor::new(13).with("mt_blog_user", "%7B%22name%22%3A%22ann%22%7D").with("mtcmtauth", "ann");
-    is_shared(&greeted.get(&scene, SEARCH), "cache entries, search 1");
+    is_shared(&greeted.get(&scene, SEARCH), "cache entries, search 1</html>");
     scene.advance(301);
     // Stale, but within its grace: the cache answers with it once more and refreshes it in the background.
-    is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
     mt.arrived(2);
-    scene.eventually(|| Visitor::new(11).get(&scene, SEARCH).text() == "cache entries, search 2");
+    scene.eventually(|| Visitor::new(11).get(&scene, SEARCH).text() == "cache entries, search 2</html>");
 }
 
 #[test]
@@ -63,9 +69,9 @@ fn a_search_is_shared_whatever_the_version_says_against_it() {
 fn a_visitor_who_is_logged_in_passes() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);
-    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
     let mut author = Visitor::new(12).with("mt_user", "ann");
-    is_own(&author.get(&scene, SEARCH), "cache entries, search 2", "pass-cookie");
+    is_own(&author.get(&scene, SEARCH), "cache entries, search 2</html>", "pass-cookie");
 }
 
 #[test]
@@ -87,11 +93,38 @@ fn all_other_programs_pass() {
 fn an_entry_that_is_saved_drops_searches_and_a_form_that_is_refused_drops_none() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);
-    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
     Visitor::new(12).post(&scene, "/mt/mt.cgi", "username=ann&password=x");
-    is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
     assert_eq!(Visitor::new(12).post(&scene, "/mt/mt.cgi", "__mode=save_entry&title=x").status, 302);
-    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 2");
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 2</html>");
+}
+
+/// Version 6 and later answer a deletion with the page that publishes the rest anew.
+#[test]
+fn an_entry_that_is_deleted_drops_searches_and_a_preview_drops_none() {
+    let mt = movable_type();
+    let scene = site("movable-type", "", &mt);
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
+    Visitor::new(12).post(&scene, "/mt/mt.cgi", "__mode=preview_entry&_type=entry&magic_token=x&title=x");
+    is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
+    assert_eq!(Visitor::new(12).post(&scene, "/mt/mt.cgi", "__mode=delete&_type=entry&magic_token=x&id=7").status, 200);
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 2</html>");
+}
+
+#[test]
+fn an_error_page_and_an_outage_are_not_stored() {
+    let mt = movable_type();
+    let scene = site("movable-type", "", &mt);
+    for (words, text, detail) in
+        [("template", ERROR_PAGE, "personal-page"), ("outage", "Got an error: Can't connect, search", "outage")]
+    {
+        for host in [11, 12] {
+            let answer = Visitor::new(host).get(&scene, &format!("/mt/mt-search.cgi?search={words}"));
+            assert!(answer.text().starts_with(text) && answer.cache_status("stored").is_none(), "{answer:?}");
+            assert_eq!(answer.detail(), detail, "{answer:?}");
+        }
+    }
 }
 
 #[test]
@@ -99,5 +132,5 @@ fn an_unknown_parameter_passes() {
     let mt = movable_type();
     let scene = site("movable-type", "", &mt);
     let own = Visitor::new(11).get(&scene, "/mt/mt-search.cgi?search=cache&member=7");
-    is_own(&own, "cache entries, search 1", "pass-parameter");
+    is_own(&own, "cache entries, search 1</html>", "pass-parameter");
 }

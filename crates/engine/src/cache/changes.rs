@@ -16,6 +16,8 @@
 //! Where a change may have been made, each tag is dropped at most once a second; otherwise failing posts would empty the cache. The
 //! tags are dropped again behind the answer, since the answer may have begun before the work was done.
 //!
+//! Some applications show old results for a while after a write (`changes-again`): then the tags are dropped once more when that is over.
+//!
 //! A line of `changes` may be limited to some answers: an administration that answers with a page has mostly refused the request.
 //!
 //! Where a parameter can't be told (the form is too long or of another type, a value is not plain), all that has tags in the site
@@ -23,7 +25,7 @@
 
 use crate::exchange::Exchange;
 use crate::exchange::form_body::FormBuffer;
-use crate::exchange::possible_change::PossibleChange;
+use crate::exchange::possible_change::{PossibleChange, drop_later};
 use crate::request::changing::about;
 use crate::request::route::{RedirectTarget, Routed};
 use crate::runtime::worker::Worker;
@@ -101,6 +103,11 @@ impl Changing {
         let Some(outcome) = self.outcome(exchange, routed, answer) else { return };
         let ChangeOutcome { tagged, is_made, is_all } = outcome;
         let (worker, site) = (&exchange.worker, &routed.route.policy.tags.site);
+        let again = routed.route.changes.again;
+        if !again.is_zero() && (is_all || !tagged.is_all_known || !tagged.tags.is_empty()) {
+            let changed = Tagged { tags: tagged.tags.clone(), is_all_known: tagged.is_all_known && !is_all };
+            drop_later(worker, worker.cache.drop_again(site, &changed, again, worker.now()));
+        }
         let doubtful = match is_made {
             true => {
                 worker.cells.count(Counter::Changes);

@@ -1,7 +1,7 @@
 //! A change that a request may have made: the answer does not tell whether it did.
 
 use crate::runtime::worker::Worker;
-use kasoku_cache::Invalidated;
+use kasoku_cache::{DeferredDrop, Invalidated};
 use kasoku_semantics::tags::Tagged;
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,14 +16,18 @@ impl PossibleChange {
     /// Drops what has these tags, each tag at most once a second: a tag that was dropped less than a second ago is dropped again later.
     pub(crate) fn drop_tags(&self, worker: &Rc<Worker>) -> Invalidated {
         let (invalidated, later) = worker.cache.drop_possibly_changed_tags(&self.site, &self.tagged, worker.now());
-        if let Some(later) = later {
-            let worker = worker.clone();
-            tokio::task::spawn_local(async move {
-                let wait_ms = later.at_ms.saturating_sub(worker.now().mono_ms);
-                tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-                let _ = worker.cache.drop_later(&later, worker.now());
-            });
-        }
+        drop_later(worker, later);
         invalidated
     }
+}
+
+/// Drops the tags of a deferred drop when its time has come.
+pub(crate) fn drop_later(worker: &Rc<Worker>, later: Option<DeferredDrop>) {
+    let Some(later) = later else { return };
+    let worker = worker.clone();
+    tokio::task::spawn_local(async move {
+        let wait_ms = later.at_ms.saturating_sub(worker.now().mono_ms);
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        let _ = worker.cache.drop_later(&later, worker.now());
+    });
 }

@@ -355,7 +355,7 @@ fn nothing_follows_from_a_beacon() {
             tags: Vec::new(),
             is_all: true,
         };
-        route.changes = Arc::new(ChangeRules { list: vec![all], no_change_redirects: Vec::new() });
+        route.changes = Arc::new(ChangeRules { list: vec![all], ..ChangeRules::default() });
     }));
     let cookies = "PHPSESSID=0123456789abcdef0123456789abcdef";
     scene.engine.handle().explain(&kasoku_engine::explain::Question::get("http://example.org/")).unwrap();

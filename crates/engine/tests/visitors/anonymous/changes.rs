@@ -11,6 +11,7 @@ use kasoku_options::{AnswerStatus, ChangeRule, ChangeRules, Rewrite, Route, TagT
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 
@@ -74,7 +75,8 @@ fn rules(route: &mut Route) {
         "POST /sure.php 3xx => board-{b}",
     ];
     let list = list.map(change).to_vec();
-    route.changes = Arc::new(ChangeRules { list, no_change_redirects: urls(&["*/login.php"]) });
+    route.changes =
+        Arc::new(ChangeRules { list, no_change_redirects: urls(&["*/login.php"]), ..ChangeRules::default() });
     route.gateway.rewrites = vec![Rewrite::parse("/{b:word}/{id:digits} => /board.php?b={b}&id={id}").unwrap()];
 }
 
@@ -209,6 +211,26 @@ fn a_get_that_changes_something_passes_and_drops() {
     let scene = scene(&board);
     warm(&scene);
     assert_eq!(scene.client().get("/comment.php?b=free&id=5").detail(), "not-cacheable");
+    assert_eq!(stored(&scene), PAGES);
+}
+
+/// Movable Type keeps results itself, and no write drops them: what is fetched just after a write is the old result.
+#[test]
+fn what_an_application_still_shows_after_a_change_is_dropped_again() {
+    let board = board();
+    let again = |route: &mut Route| {
+        rules(route);
+        Arc::make_mut(&mut route.changes).again = Duration::from_millis(100);
+    };
+    let scene = Setup::safe().route(again).run_before(&board.address());
+    warm(&scene);
+    posts(&scene, "/write.php", "b=free");
+    assert_eq!(stored(&scene), [OTHER_BOARD]);
+    warm(&scene);
+    scene.eventually(|| stored(&scene) == [OTHER_BOARD]);
+    // A request that is refused drops nothing, now or later.
+    posts(&scene, "/write.php?does=refuses", "b=free");
+    warm(&scene);
     assert_eq!(stored(&scene), PAGES);
 }
 
