@@ -70,6 +70,7 @@ pub mod reason;
 pub mod request;
 pub mod reuse;
 pub mod secrets;
+mod set_cookie_line;
 pub mod set_cookies;
 pub mod storable;
 pub mod stored_fields;
