@@ -9,9 +9,8 @@
 //!
 //! A cookie that the request brought to the application is not dropped: it is in the key, and the client needs the deletion.
 
-use crate::set_cookies::{is_set_cookie, pair, sets_cookie};
-use crate::stored_fields::add_missing_date;
-use crate::{Now, Policy, cookies};
+use crate::set_cookie_line::{is_set_cookie, pair};
+use crate::{Policy, cookies};
 use kasoku_wire::field::date;
 use kasoku_wire::field::list::{is_token, trim};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -50,14 +49,6 @@ pub fn deletes(line: &[u8], response: &Fields) -> bool {
         }
     }
     max_age.unwrap_or_else(|| expires.is_some_and(|time| time <= sent_at(response)))
-}
-
-/// Gives a response that sets cookies and has no Date the time at which it came, so that an `Expires` in the past is known as such. Programs
-/// send no Date.
-pub fn date_cookies(response: &mut ResponseHead, response_time: Now) {
-    if sets_cookie(&response.fields) {
-        add_missing_date(&mut response.fields, response_time);
-    }
 }
 
 /// Whether a value of Max-Age ends the cookie at once; `None`: it is no value.
@@ -191,6 +182,7 @@ pub fn brought<'r>(nominated: &[String], received: &'r Fields) -> Option<&'r [u8
 mod tests {
     use super::*;
     use crate::effective::nominated;
+    use crate::stored_fields::date_cookies;
     use crate::testing::{NOW, at, get, ok, safe};
     use crate::vary::variant_key;
     use crate::{Reason, freshness, storable};

@@ -71,6 +71,7 @@ pub mod request;
 pub mod request_fields;
 pub mod reuse;
 pub mod secrets;
+mod set_cookie_line;
 pub mod set_cookies;
 pub mod stand_in;
 pub mod storable;

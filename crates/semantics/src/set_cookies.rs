@@ -14,37 +14,14 @@ use crate::Policy;
 use crate::cookies;
 use crate::deleted_cookies::DeletedCookies;
 use crate::grant::Ignored;
+pub(crate) use crate::set_cookie_line::is_set_cookie;
+pub use crate::set_cookie_line::{pair, sets_cookie};
 use kasoku_wire::field::list::trim;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
-
-/// Whether `name` is Set-Cookie or the obsolete Set-Cookie2.
-pub(crate) fn is_set_cookie(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"set-cookie") || name.eq_ignore_ascii_case(b"set-cookie2")
-}
 
 /// Whether the field of that name is removed from a response that is stored: a cookie is one visitor's.
 pub(crate) fn is_stripped(name: &[u8], policy: &Policy) -> bool {
     policy.protects_visitors() && is_set_cookie(name)
-}
-
-/// Whether a response sets a cookie.
-pub fn sets_cookie(response: &Fields) -> bool {
-    response.iter().any(|(name, _)| is_set_cookie(name))
-}
-
-/// The name and the value of the cookie that a Set-Cookie line sets (RFC 6265 section 5.2).
-pub fn pair(line: &[u8]) -> (&[u8], &[u8]) {
-    let pair = line.split(|byte| *byte == b';').next().unwrap_or_default();
-    match pair.iter().position(|byte| *byte == b'=') {
-        Some(equals) => {
-            (trim(pair.get(..equals).unwrap_or_default()), unquoted(trim(pair.get(equals + 1..).unwrap_or_default())))
-        }
-        None => (b"", trim(pair)),
-    }
-}
-
-fn unquoted(value: &[u8]) -> &[u8] {
-    value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value)
 }
 
 /// The names of the cookies that a response sets.

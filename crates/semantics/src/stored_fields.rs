@@ -7,7 +7,7 @@
 use crate::directives::directives;
 use crate::hop_by_hop::{HOP_BY_HOP, is_hop_by_hop, listed};
 use crate::our_fields::is_any;
-use crate::set_cookies::is_stripped;
+use crate::set_cookies::{is_stripped, sets_cookie};
 use crate::unkeyed::is_same;
 use crate::{Now, Policy};
 use kasoku_wire::field::date;
@@ -71,6 +71,14 @@ pub(crate) fn add_missing_date(fields: &mut Fields, response_time: Now) {
     let now = response_time.unix_seconds();
     if fields.only("date").and_then(|value| date::parse(value, now)).is_none() {
         fields.set("Date", date::format(now));
+    }
+}
+
+/// Gives a response that sets cookies and has no Date the time at which it came, so that an `Expires` in the past is known as such. Programs
+/// send no Date.
+pub fn date_cookies(response: &mut ResponseHead, response_time: Now) {
+    if sets_cookie(&response.fields) {
+        add_missing_date(&mut response.fields, response_time);
     }
 }
 

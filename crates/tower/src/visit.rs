@@ -13,8 +13,9 @@ use http_body::Body;
 use kasoku_cache::course::{LostBodies, Outcome, Recalling, Step, settled};
 use kasoku_cache::disk::{DISK_TIMEOUT, Unreadable};
 use kasoku_cache::timer::{NotInTime, in_time};
-use kasoku_cache::{Entry, FillWriter, Joined, SharedRequest};
+use kasoku_cache::{Entry, FillWriter, Joined, Meta, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::deleted_cookies::brought;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use std::marker::PhantomData;
@@ -108,6 +109,9 @@ where
     ) -> Answer<R, S::Error> {
         let is_set_aside = self.missed.is_set_aside;
         match self.course(request).await {
+            // Only the application's own answer deletes a cookie.
+            Outcome::Stored(entry, _) if self.brings_deleted(&entry.meta) => Answer::Pass(Reason::PassCookie),
+            Outcome::Filling(meta, ..) if self.brings_deleted(&meta) => Answer::Pass(Reason::PassCookie),
             Outcome::Stored(entry, status) => {
                 let count = if status.collapsed { Count::Collapsed } else { Count::Hits };
                 Answer::Stored(entry, status, Some(count))
@@ -136,6 +140,11 @@ where
             Outcome::Failed(_, status) => Answer::Response(self.responder().failed(status)),
             Outcome::Unavailable(_, status) => Answer::Response(self.responder().unavailable(&status)),
         }
+    }
+
+    /// Whether the request, as it was received, has a cookie that the shared response deletes.
+    fn brings_deleted(&self, meta: &Meta) -> bool {
+        brought(&meta.nominated, &self.missed.asked.received.fields).is_some()
     }
 
     /// Takes the steps that the cache names until the outcome is decided.

@@ -28,8 +28,8 @@ fn hidden<'r>(rule: &RawRule, path: &str, further: &'r [RawRule]) -> Option<(&'r
     let paths = further.iter().filter_map(|one| Some((one, one.path.as_ref()?.value.as_str())));
     let mut meeting = paths.filter(|(_, other)| glob::covers(other, path) || glob::covers(path, other));
     meeting.find_map(|(other, other_path)| {
-        let has = |key: &str| rule.route.written.iter().any(|(own, _)| *own == key);
-        let keys = other.route.written.iter().map(|(key, _)| *key);
+        let has = |key: &str| rule.route.written.contains_key(key);
+        let keys = other.route.written.keys().copied();
         let lost: Vec<&'static str> = keys.filter(|key| !has(key)).collect();
         (!lost.is_empty()).then_some((other_path, lost))
     })

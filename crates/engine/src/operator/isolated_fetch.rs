@@ -8,7 +8,7 @@ use kasoku_origin::group::{Attempts, Group, NextOrigin};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{Error, NoInterim, NoUpload, OriginRegistry};
 use kasoku_programs::{ConnectionFacts, OpenFiles, Request};
-use kasoku_semantics::deleted_cookies::date_cookies;
+use kasoku_semantics::stored_fields::date_cookies;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::net::IpAddr;
