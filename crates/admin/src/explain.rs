@@ -137,11 +137,12 @@ pub(crate) fn guarded(it: &Guarded) -> Value {
     let (pattern, state) = (&it.pattern, it.state.word());
     match &it.state {
         GuardState::Pending => json!({ "pattern": pattern, "state": state }),
-        GuardState::Verified { seconds_ago, account_is_logged_out } => json!({
+        GuardState::Verified { seconds_ago, account_is_logged_out, token } => json!({
             "pattern": pattern,
             "state": state,
             "seconds_ago": seconds_ago,
             "account_is_logged_out": account_is_logged_out,
+            "token": token.as_ref().map(difference),
         }),
         GuardState::Blocked { seconds_ago, again_in_seconds, report } => json!({
             "pattern": pattern,

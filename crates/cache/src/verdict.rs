@@ -589,7 +589,9 @@ impl FillWriter {
                 | Reason::VaryUnseen
                 | Reason::LeakGuardToken
         );
-        if is_stream || is_no_page || self.passes_if_private && is_news {
+        // The leak guard knows by itself which requests pass.
+        let passes_if_private = self.passes_if_private && reason != Reason::LeakGuard;
+        if is_stream || is_no_page || passes_if_private && is_news {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
             known.remember_no_page(self.asked_key(), reason, self.epoch(), now);
         }

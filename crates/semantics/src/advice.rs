@@ -60,7 +60,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
             "the answer to an anonymous request lacks the text of `page-text`, so the application answers each visitor itself; if that answer is a page to be shared, list a text of it in `page-text`"
         }
         Reason::PageUnchecked => {
-            "Kasoku can search and compare only pages that are shorter than 8 MiB and not compressed by the application"
+            "Kasoku can search and compare only pages that are shorter than 4 MiB and not compressed by the application"
         }
         Reason::LeakGuard => {
             "the page depends on who asks: if by language or device, set `key-languages` or `key-device`; otherwise take out of the page what differs"

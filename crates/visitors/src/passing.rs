@@ -2,7 +2,7 @@
 //!
 //! A granted lifetime is right only where the answer does not depend on the visitor (see `semantics::grant`). A request identifies
 //! its visitor by Authorization, or by a cookie that is neither in the route's key nor noise. A request may also ask for something
-//! else than the page, by a field that only its application knows ([`request_fields`](kasoku_semantics::request_fields)). Such a
+//! else than the page, by a field that only its application knows ([`kasoku_semantics::request_fields`]). Such a
 //! request passes: it goes to the origin unchanged, and neither reads nor changes what is stored. Any other request is sent to the
 //! origin with only those client fields that are in the key. This is a list of what is sent, not of what is removed (as `unkeyed`
 //! is), so no other field can change an answer.

@@ -152,7 +152,9 @@ fn has_long_number(text: &str) -> bool {
 
 /// The names of parameters, sorted, each once.
 fn names(query: &str) -> Vec<String> {
-    let mut names: Vec<String> = pairs(query).filter(|pair| !pair.is_empty()).map(name).collect();
+    // Some programs, such as gitweb, write `;` between parameters.
+    let all = pairs(query).flat_map(|pair| pair.split(';'));
+    let mut names: Vec<String> = all.filter(|pair| !pair.is_empty()).map(name).collect();
     names.sort_unstable();
     names.dedup();
     if names.len() > PARAMETERS_MAX {

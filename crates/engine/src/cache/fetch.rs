@@ -29,6 +29,7 @@ use kasoku_origin::Interim;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::ComparisonTicket;
+use kasoku_visitors::pattern::is_guarded;
 use kasoku_wire::ResponseHead;
 pub(crate) use pass::pass;
 use std::rc::Rc;
@@ -119,10 +120,7 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
             drop(response);
             retry_as_visitor(exchange, routed, Reason::PassSession).await
         }
-        // Where an anonymous request is sent to need not be where this visitor's request is sent to: by language, by device.
-        FirstClientEvent::Private(response, reason)
-            if response.head.status.is_redirection() && routed.route.policy.grant.is_granting() =>
-        {
+        FirstClientEvent::Private(response, reason) if is_for_no_client(routed, &response, reason) => {
             drop(response);
             retry_as_visitor(exchange, routed, reason).await
         }
@@ -149,6 +147,18 @@ fn is_for_the_session(exchange: &Exchange, routed: &Routed, response: &ResponseH
     let status = response.status;
     let sends_away = status.is_redirection() || matches!(status.as_u16(), 401 | 403);
     session::is_set_aside(exchange) && sends_away || session::opens_another(exchange, routed, &response.fields)
+}
+
+/// Whether an answer that is not shared is for no client: the request was anonymous, so the answer may be in another language, or lead
+/// elsewhere, than the client's own request would have. An error says the same to all, and a file is the same for all.
+fn is_for_no_client(routed: &Routed, response: &Response, reason: Reason) -> bool {
+    let is_the_same = is_error(response.head.status) || response.body.is_file();
+    let is_of_storage = matches!(reason, Reason::ObjectTooLarge | Reason::MemoryFull | Reason::PassRule);
+    is_guarded(routed.route.visitor_rules()) && !is_the_same && !is_of_storage
+}
+
+fn is_error(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
 }
 
 /// Whether a client that wants a part got the whole of a file, which was requested to be stored, and can't be.

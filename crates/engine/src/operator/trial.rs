@@ -58,7 +58,7 @@ async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> 
     routed.route = Arc::new(ActiveRoute::of(changed, tagged_as, 0));
     let route = routed.route.clone();
     let request = plain(routed.shared(&head(url), &Peer::UNKNOWN).head());
-    let fetcher = IsolatedFetcher { handle, routed: &routed };
+    let fetcher = IsolatedFetcher { handle, routed: &routed, stand_in: route.draw_stand_in() };
     let Some(page) = fetcher.fetch(&request, None).await else { return TrialOutcome::Unknown };
     if let Some(reason) = refusal(&route, &request, &page) {
         return TrialOutcome::Refused(changes, reason);
@@ -90,11 +90,13 @@ fn refusal(route: &ActiveRoute, request: &RequestHead, page: &FetchedPage) -> Op
 struct IsolatedFetcher<'a> {
     handle: &'a EngineHandle,
     routed: &'a Routed,
+    /// The address of anonymous looks.
+    stand_in: IpAddr,
 }
 
 impl Fetcher for IsolatedFetcher<'_> {
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
-        let address = address.map_or_else(|| self.routed.route.draw_stand_in(), IpAddr::V4);
+        let address = address.map_or(self.stand_in, IpAddr::V4);
         let request = as_sent(request, self.routed.route.visitor_rules(), address);
         let fetched = async {
             let mut response = send_isolated(self.routed, &request, Some(address), self.handle.now()).await.ok()?;

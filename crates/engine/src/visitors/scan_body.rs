@@ -19,7 +19,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 /// The longest body that is scanned, in bytes.
-const HELD_BYTES_MAX: usize = 8 << 20;
+const HELD_BYTES_MAX: usize = 4 << 20;
 
 /// How long a body may take after its head, if it is to be scanned.
 const HELD_MAX: Duration = Duration::from_secs(30);

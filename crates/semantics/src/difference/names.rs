@@ -152,7 +152,7 @@ pub(super) fn token_word(text: &str) -> Option<String> {
 
 /// What a name says of its value. A word for a token outweighs one for time.
 pub(super) fn meaning(name: &[u8]) -> NameMeaning {
-    if HARMLESS_NAMES.iter().any(|one| one.as_bytes() == name) || name == b"_" {
+    if is_harmless(name) || name == b"_" {
         return NameMeaning::Time;
     }
     let mut found = NameMeaning::Plain;
@@ -175,6 +175,11 @@ pub(super) fn meaning(name: &[u8]) -> NameMeaning {
 /// Where the case does not change, words run together: `PHPSESSID`.
 fn names_session(word: &str) -> bool {
     word.ends_with("sessid") || word.ends_with("sessionid")
+}
+
+/// Whether a program makes values of that name anew for each page although nobody checks them.
+pub(super) fn is_harmless(name: &[u8]) -> bool {
+    HARMLESS_NAMES.iter().any(|one| one.as_bytes() == name)
 }
 
 fn is_token(word: &str) -> bool {

@@ -14,6 +14,7 @@ use super::{AnswerFacts, DifferencePlace, Markup, PagePart};
 use kasoku_wire::ResponseHead;
 use memchr::memmem;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The most units of a page. What is behind them is one more unit.
@@ -149,6 +150,15 @@ impl<'b> Outline<'b> {
     fn part_at(&self, at: usize) -> PagePart {
         let number = self.parts.partition_point(|(end, _)| *end <= at);
         self.parts.get(number).or(self.parts.last()).map_or(PagePart::Page, |(_, part)| *part)
+    }
+
+    /// Whether at least half of the units of another look are here as well: the answer is the same page, with differences.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let own: HashSet<u64> = self.units.iter().map(|unit| unit.skeleton).collect();
+        let common = other.units.iter().filter(|unit| own.contains(&unit.skeleton)).count();
+        // The status and the type stand in most answers.
+        let lines = other.head.split(|byte| *byte == b'\n').count();
+        2 * common.saturating_sub(lines) >= other.units.len().saturating_sub(lines)
     }
 
     /// Whether the unit at a place is the tag of a link or a form, which says where a request goes.

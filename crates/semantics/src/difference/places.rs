@@ -8,7 +8,7 @@
 
 use super::AnswerFacts;
 use super::hashing::{hash, hash_of};
-use super::names::{NameMeaning, meaning};
+use super::names::{NameMeaning, is_harmless, meaning};
 use super::nested::{unescaped, with_entities};
 use super::regions::{FormMethod, PagePart, Piece, PieceKind, Pieces, attributes, read};
 use super::value_form::{ValueForm, form, is_public};
@@ -409,20 +409,21 @@ impl<'f> PlaceFinder<'f> {
         }
         let (meaning, form) = (meaning(name), form(value, self.facts.now_s));
         let is_named = meaning >= NameMeaning::Token;
+        // A hidden field is sent back, whatever time its name speaks of.
+        let is_hidden = matches!(kind, PlaceKind::Field { is_hidden: true });
+        let is_time = if is_hidden { is_harmless(name) } else { meaning == NameMeaning::Time };
         let is_text = value.len() < 4 || value.iter().any(u8::is_ascii_whitespace) || is_url(value);
         let is_it = match form {
             ValueForm::Empty => false,
-            _ if is_public(value) || meaning == NameMeaning::Time => false,
+            _ if is_public(value) || is_time => false,
             ValueForm::Clock => meaning == NameMeaning::SentBack,
             ValueForm::Digits(digits) => match kind {
-                PlaceKind::Field { is_hidden: true } => true,
+                _ if is_hidden => true,
                 PlaceKind::GetField => is_named,
                 _ => is_named && digits > 1 || digits >= TOKEN_DIGITS_MIN,
             },
             ValueForm::Random => is_named || kind != PlaceKind::GetField,
-            ValueForm::Other if matches!(kind, PlaceKind::Field { is_hidden: true }) => {
-                !is_text && value.iter().any(u8::is_ascii_digit)
-            }
+            ValueForm::Other if is_hidden && !is_text && is_odd(value) => true,
             ValueForm::Other => is_named && !is_text && !is_literal(value),
         };
         if !is_it {
@@ -483,6 +484,14 @@ fn spelled(name: &[u8]) -> Vec<u8> {
     spelled.dedup_by(|one, before| *one == b'#' && *before == b'#');
     spelled
 }
+
+/// Whether a value of a hidden field is more than a word: it has a digit, or is long.
+fn is_odd(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_digit) || value.len() >= LETTERS_MIN && value.iter().all(u8::is_ascii_alphabetic)
+}
+
+/// The shortest row of letters that may be a token, in bytes.
+const LETTERS_MIN: usize = 16;
 
 /// Words that no token is.
 fn is_literal(value: &[u8]) -> bool {

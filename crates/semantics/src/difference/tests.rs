@@ -145,7 +145,8 @@ fn what_changes_with_time_is_shared() {
 
 #[test]
 fn what_a_request_sends_back_is_a_token_wherever_it_stands() {
-    let all: [(&str, fn(&str) -> String); 14] = [
+    type In = fn(&str) -> String;
+    let all: [(&str, In); 14] = [
         ("field", |t| format!("<form method=post><input type=hidden name=csrf value={t}></form>")),
         ("unnamed field", |t| format!("<form method=post><input type=hidden name=q1 value={t}></form>")),
         ("action", |t| format!("<form method=post action='/post?token={t}'></form>")),
@@ -202,7 +203,7 @@ fn heads_are_compared_like_pages() {
             .iter()
             .zip(0..)
             .map(|((is_other, is_second), count)| {
-                ok().with("Location", &makes(Fetch { is_other: *is_other, is_second: *is_second, count }))
+                ok().with("Location", makes(Fetch { is_other: *is_other, is_second: *is_second, count }))
             })
             .collect();
         let looks: Vec<Outline<'_>> =
@@ -274,4 +275,15 @@ fn a_body_is_read_by_its_type() {
         assert_eq!(Markup::of(&ok().with("Content-Type", media_type)), markup, "{media_type}");
     }
     assert_eq!(Markup::of(&ok()), Some(Markup::Html), "browsers may take it for a page");
+}
+
+#[test]
+fn a_token_of_letters_alone_is_found_by_its_name_or_its_length() {
+    let field =
+        |name: &str, value: &str| format!("<form method=post><input type=hidden name={name} value={value}></form>");
+    let letters = ["Qwertyuiopasdfgh", "Zxcvbnmlkjhgfdsa", "Poiuytrewqlkjhgf", "Mnbvcxzasdfghjkl"];
+    for name in ["form_key", "q1"] {
+        is_token(name, |fetch| field(name, letters[fetch.count as usize % 4]));
+    }
+    is_shared("a choice", |fetch| field("sort", ["name", "date", "size"][fetch.count as usize % 3]));
 }

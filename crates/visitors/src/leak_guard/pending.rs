@@ -9,7 +9,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 /// How many requests of a pattern pass at a time while its first page is compared.
 const PASSES_MAX: usize = 4;
 
-/// See the [module](self).
+/// How long the requests wait that come while the first page of a pattern is compared, and how many pass.
 #[derive(Debug)]
 pub struct Pending {
     /// How long the page took, in milliseconds; 0: the page has not come yet.

@@ -28,16 +28,10 @@ const DESKTOP: [&str; 3] = [
 ];
 
 /// A robot that looks at pages as a telephone does, as Google's does.
-const ROBOT: &str = "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Mobile Safari/537.36 (compatible; Kasokubot/1.0)";
+const ROBOT: &str = "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Mobile Safari/537.36 (compatible; Pagebot/1.0)";
 
-/// Languages that browsers ask for. A visitor asks for one that the page is not in.
-const LANGUAGES: [&str; 5] = [
-    "fr-FR,fr;q=0.9,de;q=0.4",
-    "ja-JP,ja;q=0.9,zh;q=0.4",
-    "de-AT,de;q=0.9,es;q=0.4",
-    "ko-KR,ko;q=0.9,ja;q=0.4",
-    "en-GB,en;q=0.9,fr;q=0.4",
-];
+/// Languages to ask for, best first: all but the page's own, so that a page which has any of them comes in another language.
+const LANGUAGES: [&str; 10] = ["en", "de", "ja", "ko", "fr", "es", "zh", "pt", "it", "ru"];
 
 /// How far into a page its language is looked for, in bytes.
 const LANGUAGE_BYTES: usize = 2048;
@@ -104,7 +98,7 @@ impl SyntheticVisitor {
         };
         let agents = *pick(devices, number >> 8).unwrap_or(&&MOBILE[..]);
         let languages = match grant.key_languages.is_empty() {
-            true => other_language(number >> 16, page).to_owned(),
+            true => other_languages(page),
             false => {
                 let class = classes::language(&anonymous.fields, &grant.key_languages);
                 format!("{class};q=0.9, {class};q=0.8")
@@ -191,18 +185,15 @@ fn replaced(value: &[u8], address: &str) -> Vec<u8> {
     }
 }
 
-/// Languages to ask for that the page, by its `lang`, is not in.
-fn other_language(number: u64, page: &[u8]) -> &'static str {
+/// Languages to ask for that the page, by its `lang`, is not in. A page that names none counts as English.
+fn other_languages(page: &[u8]) -> String {
     let begin = page.get(..LANGUAGE_BYTES).unwrap_or(page);
     let at = memmem::find(begin, b"lang=").map(|at| at + b"lang=".len());
-    let said = at.and_then(|at| begin.get(at..)).map(|text| text.trim_ascii_start()).unwrap_or_default();
+    let said = at.and_then(|at| begin.get(at..)).map(|text| text.trim_ascii_start()).unwrap_or(b"en");
     let said = said.strip_prefix(b"\"").or_else(|| said.strip_prefix(b"'")).unwrap_or(said);
-    let is_other = |language: &&&str| {
-        let own = language.get(..2).unwrap_or_default();
-        !said.get(..2).is_some_and(|said| said.eq_ignore_ascii_case(own.as_bytes()))
-    };
-    let others: Vec<&&'static str> = LANGUAGES.iter().filter(is_other).collect();
-    pick(&others, number).map_or(LANGUAGES[0], |language| **language)
+    let is_other = |language: &&&str| !said.get(..2).is_some_and(|said| said.eq_ignore_ascii_case(language.as_bytes()));
+    let others = LANGUAGES.iter().filter(is_other).zip((1..10).rev());
+    others.map(|(language, weight)| format!("{language};q=0.{weight}")).collect::<Vec<_>>().join(",")
 }
 
 /// The anonymous request without the fields that would change the answer: conditions, ranges, and cache directives.

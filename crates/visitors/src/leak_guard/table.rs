@@ -303,33 +303,32 @@ impl ComparisonTicket {
     /// Something seems to depend on who asks: a second comparison decides.
     pub fn suspects(mut self, things: Vec<u64>, now_ms: u64) {
         self.is_done = true;
-        self.postpone(things, now_ms);
+        self.postpone(things, Some(now_ms));
     }
 
     /// The comparison had no result.
     pub fn failed(mut self, now_ms: u64) {
         self.is_done = true;
         let suspects = std::mem::take(&mut self.suspects);
-        self.postpone(suspects, now_ms);
+        self.postpone(suspects, Some(now_ms));
     }
 
-    fn postpone(&self, suspects: Vec<u64>, now_ms: u64) {
-        if !self.has_place {
-            return;
-        }
+    /// Postpones the comparison, unless the pattern was forgotten meanwhile. `now_ms`: `None` if the comparison was cut off, by a worker
+    /// that ends; then the next page is compared.
+    fn postpone(&self, suspects: Vec<u64>, now_ms: Option<u64>) {
         let mut table = self.guard.table();
         let before = match table.known.state(self.pattern.key()) {
-            Some(PatternState::Checking(_, before)) => before.clone(),
-            _ => None,
+            Some(PatternState::Checking(_, before)) if self.has_place => before.clone(),
+            _ => return,
         };
         let period_ms = match before.as_deref() {
             Some(PatternState::Postponed(before)) => before.period_ms.saturating_mul(2).min(POSTPONED_MAX_MS),
             _ => POSTPONED_FIRST_MS,
         };
         let blocked = before.as_ref().and_then(|state| state.blocked()).cloned();
-        let until_ms = now_ms.saturating_add(period_ms);
+        let until_ms = now_ms.map_or(0, |now_ms| now_ms.saturating_add(period_ms));
         let state = PatternState::Postponed(Postponed { until_ms, period_ms, suspects, blocked });
-        table.known.set(self.pattern.key(), &self.pattern, state, now_ms);
+        table.known.set(self.pattern.key(), &self.pattern, state, now_ms.unwrap_or(0));
     }
 
     /// The page differs by visitor. Returns the tag of the responses that the caller must drop.
@@ -342,8 +341,7 @@ impl ComparisonTicket {
 impl Drop for ComparisonTicket {
     fn drop(&mut self) {
         if !self.is_done {
-            // Without a clock: the comparison was cut off, by a worker that ends.
-            self.postpone(Vec::new(), 0);
+            self.postpone(Vec::new(), None);
         }
         let mut table = self.guard.table();
         table.checks = table.checks.saturating_sub(1);

@@ -148,7 +148,10 @@ impl EngineHandle {
         let is_of = |pattern: &str, host: &str| purge::is_of_host(&sites, pattern, &host.to_ascii_lowercase());
         let blocked = blocked.filter(|one| host.is_none_or(|host| is_of(&one.pattern, host)));
         let blocked: Vec<BlockedPattern> = blocked.map(|guarded| with_cost(guarded, &sites, &cases)).collect();
-        let told = cases.into_iter().filter(|(key, _)| key.reason != Reason::LeakGuard).take(FINDINGS_MAX);
+        let told = cases
+            .into_iter()
+            .filter(|(key, _)| !matches!(key.reason, Reason::LeakGuard | Reason::LeakGuardPending))
+            .take(FINDINGS_MAX);
         Diagnosis { seconds, blocked, findings: self.findings(&sites, &seen, told.collect(), seconds) }
     }
 

@@ -165,7 +165,7 @@ impl Live {
     /// Whether its page has places in which tokens may be.
     fn may_have_tokens(&self) -> bool {
         let Some(page) = &self.page else { return false };
-        !Outline::places(&self.head, &**page, &AnswerFacts::default(), &[]).0.is_empty()
+        !Outline::places(&self.head, page, &AnswerFacts::default(), &[]).0.is_empty()
     }
 }
 
