@@ -1,27 +1,32 @@
-//! Fuzz target for the comparison of two pages in the leak guard. Input: lines of `guard-noise`, an empty line, one page, a line
+//! Fuzz target for the comparison of looks at a page in the leak guard. Input: lines of `guard-noise`, an empty line, one page, a line
 //! `====`, the other page.
 
-use kasoku_semantics::difference::{DIFFERENCES_MAX, LINE_BYTES_MAX, Markup, NOISE_MAX, Noise, differences};
+use http::StatusCode;
+use kasoku_semantics::difference::{
+    AnswerFacts, DIFFERENCES_MAX, Difference, LINE_BYTES_MAX, LooksVerdict, NOISE_MAX, Noise, Outline, compare,
+    compare_places,
+};
+use kasoku_wire::ResponseHead;
 
 /// The line between the two pages.
 const BETWEEN: &[u8] = b"\n====\n";
 
-/// Two values that a pattern takes for the same only by a placeholder.
-const VALUES: [&str; 2] = ["0a1b", "9f8e77"];
+/// Two tokens of one form.
+const TOKENS: [&str; 2] = ["0a1b9f8e77c2d4e6f80a1b2c", "9f8e770a1b6d5c4b3a291807"];
 
-const MARKUPS: [Markup; 4] = [Markup::Html, Markup::Xml, Markup::Script, Markup::Text];
+const TYPES: [&str; 5] = ["text/html", "application/xml", "application/json", "text/plain", "image/png"];
 
 pub(crate) fn run(data: &[u8]) {
     let (noise, pages) = split(data, b"\n\n");
     let (one, other) = split(pages, BETWEEN);
     let lines = noise.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     let noise: Vec<Noise> = lines.filter_map(pattern).take(NOISE_MAX).collect();
-    for markup in MARKUPS {
-        two(one, other, markup, &noise);
+    for media_type in TYPES {
+        two(&head(media_type), one, other, &noise);
     }
-    fields_differ(one, &noise);
+    tokens_are_found(one, &noise);
     let plain: Vec<u8> = one.iter().copied().filter(|byte| !b"<>&\"'".contains(byte)).collect();
-    no_text_ends_a_form(&plain, &noise);
+    no_text_hides_a_form(&plain, &noise);
 }
 
 fn split<'d>(data: &'d [u8], at: &[u8]) -> (&'d [u8], &'d [u8]) {
@@ -37,38 +42,64 @@ fn pattern(text: &str) -> Option<Noise> {
     Some(noise)
 }
 
-fn two(one: &[u8], other: &[u8], markup: Markup, noise: &[Noise]) {
-    let found = differences(one, other, markup, noise);
-    assert!(differences(one, one, markup, noise).is_empty(), "a page differs from itself");
-    let back = differences(other, one, markup, noise);
-    assert_eq!(found.is_empty(), back.is_empty(), "it matters which page comes first");
-    assert!(found.len() <= DIFFERENCES_MAX);
-    for one in &found {
-        // Each byte that is not UTF-8 is written as U+FFFD, which has three bytes.
-        assert!([&one.anonymous, &one.visitors].iter().all(|line| line.len() <= 3 * LINE_BYTES_MAX + 6), "{one:?}");
-    }
-    if found.is_empty() {
-        let strict = differences(one, other, markup, &[]);
-        assert!(strict.is_empty() == (one == other), "bytes that differ are told without noise");
-        assert!(one == other || !noise.is_empty());
-    }
+fn head(media_type: &str) -> ResponseHead {
+    let mut head = ResponseHead::new(StatusCode::OK);
+    head.fields.push("Content-Type", media_type);
+    head
 }
 
-/// A value in a form or in a `<meta>` is never noise, whatever page follows.
-fn fields_differ(page: &[u8], noise: &[Noise]) {
-    for tag in ["<input value=VALUE>", "<meta content='VALUE'>", "<form><b>VALUE</b></form>", "<form a=VALUE>"] {
+/// What looks at these pages say, each as often as it is named.
+fn looks(head: &ResponseHead, bodies: &[&[u8]], noise: &[Noise]) -> LooksVerdict {
+    let outline = |body: &&'_ [u8]| Outline::of(head, body.to_vec(), &AnswerFacts::default(), noise);
+    let all: Vec<Outline<'_>> = bodies.iter().map(outline).collect();
+    let verdict = compare(&all, false);
+    let tokens = verdict.places.iter().filter_map(|place| place.difference.as_ref());
+    verdict.differences.iter().chain(tokens).for_each(is_short);
+    assert!(verdict.differences.len() <= DIFFERENCES_MAX);
+    verdict
+}
+
+/// Each byte that is not UTF-8 is written as U+FFFD, which has three bytes.
+fn is_short(one: &Difference) {
+    assert!([&one.anonymous, &one.visitors].iter().all(|line| line.len() <= 3 * LINE_BYTES_MAX + 6), "{one:?}");
+}
+
+fn two(head: &ResponseHead, one: &[u8], other: &[u8], noise: &[Noise]) {
+    for same in [&[one, one, one][..], &[one, one, one, one]] {
+        let verdict = looks(head, same, noise);
+        assert!(verdict.differences.is_empty() && !verdict.is_undecided, "a page differs from itself");
+        assert!(verdict.places.iter().all(|place| place.difference.is_none()), "a token where nothing changes");
+    }
+    let visitors = looks(head, &[one, other, one, other], noise);
+    assert!(!visitors.is_undecided, "four looks decide");
+    looks(head, &[one, one, other, other], noise);
+    looks(head, &[one, other, one], noise);
+}
+
+/// A token that changes is found, whatever page follows.
+fn tokens_are_found(page: &[u8], noise: &[Noise]) {
+    let tags = [
+        "<input type=hidden name=csrf value=VALUE>",
+        "<meta name=csrf-token content='VALUE'>",
+        "<form action='/a?token=VALUE'>",
+    ];
+    for tag in tags {
         let with = |value| [tag.replace("VALUE", value).as_bytes(), page].concat();
-        let [one, other] = VALUES.map(with);
-        assert!(!differences(&one, &other, Markup::Html, noise).is_empty(), "{tag}");
+        assert!(has_token(&TOKENS.map(with), noise), "{tag}");
     }
 }
 
 /// A visitor's text without markup characters, which a page contains as applications write it, hides no form from the comparison.
-fn no_text_ends_a_form(text: &[u8], noise: &[Noise]) {
+fn no_text_hides_a_form(text: &[u8], noise: &[Noise]) {
     let page = |value: &str| {
-        let [before, behind] = [format!("<b>a</b><form a='{value}'>"), format!("<b>{value}</b></form>")];
-        [b"<p title=\"", text, b"\">", text, before.as_bytes(), text, behind.as_bytes()].concat()
+        let field = format!("<b>a</b><form><input type=hidden name=csrf value='{value}'>");
+        [b"<p title=\"", text, b"\">", text, field.as_bytes(), text, b"</form>"].concat()
     };
-    let [one, other] = VALUES.map(page);
-    assert!(!differences(&one, &other, Markup::Html, noise).is_empty());
+    assert!(has_token(&TOKENS.map(page), noise));
+}
+
+fn has_token([one, other]: &[Vec<u8>; 2], noise: &[Noise]) -> bool {
+    let (head, facts) = (head("text/html"), AnswerFacts::default());
+    let [one, other] = [one, other].map(|body| Outline::of(&head, &body[..], &facts, noise));
+    compare_places(&one, &other, |_| true).iter().any(|place| place.difference.is_some())
 }
