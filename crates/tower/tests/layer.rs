@@ -562,11 +562,11 @@ async fn a_granted_lifetime_keeps_from_the_application_what_is_not_in_the_key() 
         },
         |asked| {
             let seen = |name| asked.headers.get(name).map(|value: &http::HeaderValue| value.to_str().unwrap());
-            support::plain(&format!("{:?} {:?} {:?}", seen("cookie"), seen("x-device"), seen("x-other")))
+            support::plain(&format!("{:?} {:?} {:?}", seen("cookie"), seen("x-device"), seen("dnt")))
         },
     );
     let visit = async |cookie: &str, device: &str, other: &str| {
-        let asked = request("/").header(COOKIE, cookie).header("X-Device", device).header("X-Other", other);
+        let asked = request("/").header(COOKIE, cookie).header("X-Device", device).header("DNT", other);
         let got = site.send(asked).await.body;
         site.settled().await;
         got

@@ -52,14 +52,14 @@ fn a_search_is_shared_whatever_the_version_says_against_it() {
     ] {
         let mt = stand_in(0, move |searches, _: &Asked| {
             *searches += 1;
-            Answer::page(format!("search {searches}")).field(said)
+            Answer::page(format!("search {searches}</html>")).field(said)
         });
         let scene = site("movable-type", "", &mt);
-        is_made(&Visitor::new(11).get(&scene, SEARCH), "search 1");
-        is_shared(&Visitor::new(12).get(&scene, SEARCH), "search 1");
+        is_made(&Visitor::new(11).get(&scene, SEARCH), "search 1</html>");
+        is_shared(&Visitor::new(12).get(&scene, SEARCH), "search 1</html>");
         if version == "3.35" {
             let commenter = Visitor::new(13).with("commenter_id", "ann").get(&scene, SEARCH);
-            is_own(&commenter, "search 2", "pass-cookie");
+            is_own(&commenter, "search 2</html>", "pass-cookie");
             assert!(commenter.has("set-cookie"), "{commenter:?}");
         }
     }

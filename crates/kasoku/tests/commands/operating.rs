@@ -37,7 +37,7 @@ fn temporary(name: &str) -> PathBuf {
     path
 }
 
-fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !attempt() {
         assert!(begun.elapsed() < PATIENCE, "{what}: it never happens");

@@ -144,7 +144,7 @@ impl Visitor {
             format!("User-Agent: Mozilla/5.0 ({device}) visitor-{number}"),
             format!("Accept-Language: {language},de;q=0.5"),
             format!("Referer: http://visitor-{number}.test/"),
-            format!("X-Device-Id: visitor-{number}"),
+            format!("X-ATT-DeviceId: visitor-{number}"),
         ];
         if self.habit == Habit::Basic {
             fields.push(format!("Authorization: Basic user-{number}"));

@@ -253,7 +253,7 @@ fn explain_tells_a_page_an_outage_and_anything_else_apart() {
     assert!(asks().contains("detail=outage"), "{}", asks());
     program.says(ALERT);
     assert!(asks().contains("detail=page-text-missing"), "{}", asks());
-    program.says("<html>".to_owned() + &"x".repeat(1 << 20));
+    program.says("<html>".to_owned() + &"x".repeat(4 << 20));
     assert!(asks().contains("detail=cookie-value-unchecked"), "{}", asks());
 }
 

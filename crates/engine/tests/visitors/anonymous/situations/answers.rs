@@ -118,11 +118,11 @@ fn what_is_no_session_does_not_make_a_page_its_visitors() {
 #[test]
 fn what_cannot_be_looked_through_is_its_visitors() {
     const UNSEEN: &str = "cookie-value-unchecked";
-    let long = " ".repeat(MIB + 1);
+    let long = " ".repeat(4 * MIB + 1);
     let pieces = [&*long];
     hold(vec![
-        opens("longer than a mebibyte").body(&long).own(UNSEEN),
-        chunked("longer than a mebibyte, as it turns out", &pieces, "").own(UNSEEN),
+        opens("longer than 4 mebibytes").body(&long).own(UNSEEN),
+        chunked("longer than 4 mebibytes, as it turns out", &pieces, "").own(UNSEEN),
         opens("gzip").line("Content-Encoding: gzip").body([0x1f, 0x8b, 8, 0]).own(UNSEEN),
         opens("br").line("Content-Encoding: br").body([0x0b]).own(UNSEEN),
         opens("two codings").line("Content-Encoding: identity, gzip").body([0x1f, 0x8b]).own(UNSEEN),
