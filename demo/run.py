@@ -5,7 +5,7 @@
 
 Two sites run the same program: one as it is, and one with `ttl = "1m"`, since the program says nothing about caching. One client
 asks each for the same search over one kept connection, one request after another. The first request of each row is shown
-apart, since the first one with the rule is a miss and costs what the program costs. The pages say when they were made, and the script in them whether
+apart, since the first one with the rule costs what the program costs; Kasoku then looks at the page, and the next ones are hits. The pages say when they were made, and the script in them whether
 that was before their visitor asked. With DEMO_ONCE=1 in the environment it
 ends after the table, with 1 if the last answer was no hit; else it serves until Ctrl-C.
 """
@@ -23,6 +23,8 @@ import sys
 import tempfile
 import time
 
+# How long Kasoku may look at the page: three or four runs of the program.
+COMPARED_SECONDS_MAX = 20
 REQUESTS = 100
 START_SECONDS_MAX = 30
 PATH = "/search?tag=boats"
@@ -116,11 +118,6 @@ origin = "cgi://{directory}/blog.cgi"
 [[site]]
 origin = "cgi://{directory}/blog.cgi"
 ttl = "1m"                              # granted: the program says nothing about caching
-# What differs from page to page and not from visitor to visitor; anything else that differed would keep a page from being shared.
-guard-noise = [
-  '<time id="made">{{time}}</time>',
-  "in {{number}} ms.",
-]
 """)
     return path
 
@@ -194,6 +191,8 @@ def measure(port, host):
         response = connection.getresponse()
         body = response.read()
         times.append(time.perf_counter() - begin)
+        if len(times) == 1 and host == CACHED:
+            until_compared(connection, f"{host}:{port}")
         if response.status != 200 or b"Entries about boats" not in body:
             raise SystemExit(f"{host} answered {response.status}: {body[:200]!r}")
         made.update(re.findall(rb'id="made">([^<]+)', body))
@@ -201,6 +200,17 @@ def measure(port, host):
     if sys.stdout.isatty():
         print("\r\033[K", end="")
     return times, len(made), response.headers.get("Cache-Status")
+
+
+def until_compared(connection, host):
+    """Waits until Kasoku has looked at the page as two visitors, beside the first request: from then on it is a hit."""
+    end = time.monotonic() + COMPARED_SECONDS_MAX
+    while time.monotonic() < end:
+        connection.request("GET", PATH, headers={"Host": host})
+        response = connection.getresponse()
+        response.read()
+        if "hit" in response.headers.get("Cache-Status", ""):
+            return
 
 
 def print_table(without, with_rule):
