@@ -55,6 +55,10 @@ soak-shared: build ## the shared tier with three front ends: 2,000 requests for 
 		KASOKU_SHARED_PURGES=$${KASOKU_SHARED_PURGES:-1000} KASOKU_PEERS_PURGES=$${KASOKU_PEERS_PURGES:-1000} \
 		cargo test --workspace --test shared_tier --test peers --locked --quiet $(ARGS)
 
+.PHONY: movable-type
+movable-type: build ## the real Movable Type 3.35, 6.8.8 and 9.2.1, where their archives are (KASOKU_TEST_APPS): searched, written with, and without a database
+	@python3 -B tests/movable_type/run.py $(ARGS)
+
 .PHONY: programs
 programs: build ## twelve real programs behind one line each, from gitweb to Redmine: which pages become hits, and whether all else works (ARGS="cgit hgweb": these)
 	@python3 -B tests/programs/run.py $(ARGS)
