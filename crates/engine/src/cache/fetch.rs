@@ -9,6 +9,7 @@ mod fill_body;
 mod fill_task;
 mod fresh_link;
 mod pass;
+mod review;
 mod to_client;
 
 use crate::error::Fault;

@@ -2,7 +2,8 @@
 //! the body in.
 
 use crate::cache::fetch::fill_body::{finish_empty, pump};
-use crate::cache::fetch::to_client::FirstClientEvent;
+use crate::cache::fetch::review::{Review, Ruling};
+use crate::cache::fetch::to_client::{FirstClient, FirstClientEvent};
 use crate::cache::shared_tier;
 use crate::error::reason;
 use crate::exchange::Exchange;
@@ -14,24 +15,21 @@ use crate::request::notes::DroppedCookies;
 use crate::request::route::Routed;
 use crate::runtime::worker::Worker;
 use crate::sites::ActiveRoute;
-use crate::visitors::leak_guard::{CheckedFill, PageCheck, Reviewed};
-use crate::visitors::scan_body::{self, ScanTargets};
+use crate::visitors::leak_guard::CheckedFill;
 use crate::visitors::session;
-use bytes::Bytes;
 use http::StatusCode;
 use kasoku_cache::shared::{Asked, HeldLease};
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{ExternalBody, FillWriter, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Error, Interim, NoUpload};
-use kasoku_semantics::difference::Markup;
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_visitors::anonymous_cookies;
-use kasoku_visitors::leak_guard::{ComparisonTicket, CountryField, FetchedPage, countries};
+use kasoku_visitors::leak_guard::{ComparisonTicket, CountryField, countries};
 use kasoku_visitors::pattern::Pattern;
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -82,16 +80,15 @@ impl FillTask {
     pub(super) fn spawn(self, exchange: &Exchange, writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
         // Boxed, since the runtime moves what it is given several times, and these are some thousand bytes.
         match session::note_fill_with_cookies(exchange, &writer.request().head().fields) {
-            None => tokio::task::spawn_local(Box::pin(self.run(writer, events))),
+            None => tokio::task::spawn_local(Box::pin(self.run(writer, FirstClient::new(events)))),
             Some(passing) => tokio::task::spawn_local(Box::pin(async move {
-                self.run(writer, events).await;
+                self.run(writer, FirstClient::new(events)).await;
                 drop(passing);
             })),
         };
     }
 
-    async fn run(mut self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
-        let mut events = Some(events);
+    async fn run(mut self, mut writer: FillWriter, mut client: FirstClient) {
         let found = match self.asks_the_shared_tier {
             true => shared_tier::ask(&self.worker, writer).await,
             false => Asked::Nothing(writer, None),
@@ -99,7 +96,7 @@ impl FillTask {
         let lease = match found {
             Asked::Response(entry, reason) => {
                 self.fetch_context.time.has_ended(self.worker.moment().mono_us);
-                tell_first(&mut events, FirstClientEvent::Stored(entry, reason));
+                client.tell(FirstClientEvent::Stored(entry, reason));
                 return;
             }
             Asked::Nothing(unanswered, lease) => {
@@ -114,14 +111,14 @@ impl FillTask {
             let OriginAnswer { response, one_client, replaced, said } = self.ask(&request).await;
             let response = match response {
                 Ok(response) => response,
-                Err(error) => return self.fail(writer, error, replaced.is_some(), events),
+                Err(error) => return self.fail(writer, error, replaced.is_some(), client),
             };
             let mut unjudged = self.unjudged(&writer, (request, request_time), response, one_client, (replaced, said));
-            let verdict = match self.judge(writer, &mut unjudged, &mut events).await {
+            let verdict = match self.judge(writer, &mut unjudged, &mut client).await {
                 Ok(verdict) => verdict,
                 Err((writer, error)) => {
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
-                    return self.fail(writer, error, replaced.is_some(), events);
+                    return self.fail(writer, error, replaced.is_some(), client);
                 }
             };
             let UnjudgedResponse { request, mut response, is_too_long_to_store, .. } = unjudged;
@@ -130,7 +127,7 @@ impl FillTask {
                     // The client that began the fill may have left; others may wait, and the response is worth storing.
                     let dropped = DroppedCookies::of(&request, &response.head, &body.meta().freshness, &self.route);
                     let head = body.first_head(&request, &response.head);
-                    tell_first(&mut events, FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
+                    client.tell(FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
                     return pump(self.worker, response, body, self.fetch_context.time, lease).await;
                 }
                 Verdict::Settled(entry, reason) => {
@@ -139,7 +136,7 @@ impl FillTask {
                         shared_tier::share(&self.worker, asked, entry.clone(), None);
                     }
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
-                    tell_first(&mut events, FirstClientEvent::Stored(entry, reason));
+                    client.tell(FirstClientEvent::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
                 Verdict::External { is_stored } => {
@@ -148,7 +145,7 @@ impl FillTask {
                         self.worker.cells.count(Counter::Stored);
                     }
                     let response = Box::new(self.for_the_first(response));
-                    tell_first(&mut events, FirstClientEvent::PrivateWithStoredCopy(response, is_stored));
+                    client.tell(FirstClientEvent::PrivateWithStoredCopy(response, is_stored));
                     return;
                 }
                 // The response goes through piece by piece, and nothing of it is kept.
@@ -168,7 +165,7 @@ impl FillTask {
                         let freshness = freshness(&request, &response.head, request_time, now, policy);
                         announce_lifetime(&request, &mut response.head, &freshness, policy);
                     }
-                    tell_first(&mut events, FirstClientEvent::Private(Box::new(response), reason));
+                    client.tell(FirstClientEvent::Private(Box::new(response), reason));
                     return;
                 }
                 Verdict::AskAgain(again) => writer = again,
@@ -225,7 +222,7 @@ impl FillTask {
         &mut self,
         mut writer: FillWriter,
         unjudged: &mut UnjudgedResponse,
-        events: &mut Option<oneshot::Sender<FirstClientEvent>>,
+        client: &mut FirstClient,
     ) -> Result<Verdict, (FillWriter, Error)> {
         let UnjudgedResponse { request, response, said, file, .. } = unjudged;
         let mut one_client = unjudged.one_client;
@@ -249,93 +246,30 @@ impl FillTask {
             one_client = Some(Reason::CookieValueInResponse);
         }
         let file = file.take().filter(|_| !is_in_head);
-        let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
         let ticket = self.ticket.take();
-        let Self { worker, route, fetch_context, countries, .. } = &*self;
-        let fill = CheckedFill { worker, route, fetch_context, countries };
-        let page_check = match may_be_stored {
-            true => fill.decide(self.pattern.as_ref(), ticket, request, exchange.response, is_file),
-            false => {
+        let ruling = match one_client {
+            None if writer.would_store(&exchange) => {
+                let Self { worker, route, fetch_context, countries, .. } = &*self;
+                let fill = CheckedFill { worker, route, fetch_context, countries };
+                let (pattern, head) = (self.pattern.as_ref(), &response.head);
+                let review = Review { fill, pattern, request, head, exchange: &exchange, secrets: &secrets };
+                match review.rule(ticket, &mut writer, &mut response.body, client).await {
+                    Ok(ruling) => ruling,
+                    Err(error) => return Err((writer, error)),
+                }
+            }
+            _ => {
                 ticket.into_iter().for_each(|ticket| ticket.unneeded(self.worker.now().mono_ms));
-                PageCheck::Share
+                one_client.map_or(Ruling::Share, Ruling::OneClient)
             }
         };
-        let mut targets =
-            ScanTargets::of(self.route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
-        // A file that Kasoku read itself knows no address.
-        if !is_file {
-            let stand_in = fetch_context.connection.stand_in;
-            let answer = (&**request, &response.head);
-            targets = targets.of_stand_in(stand_in, route.visitor_rules(), answer, unjudged.response_time);
-        }
-        let is_text = Markup::of(exchange.response).is_some();
-        if matches!(page_check, PageCheck::Compare(_)) || is_text && matches!(page_check, PageCheck::Review(_)) {
-            targets = targets.compared();
-        }
-        let (mut is_outage, mut is_late) = (false, false);
-        let (mut body, mut charge) = (Bytes::new(), self.worker.cache.hold());
-        if !targets.is_empty() && may_be_stored {
-            match scan_body::look_through(&targets, &response.head, &mut response.body, &mut charge).await {
-                Ok(found) => {
-                    self.count(found.reason);
-                    (is_outage, is_late) = (found.reason == Some(Reason::Outage), found.is_late);
-                    writer.set_excepted_tags(found.excepted);
-                    (one_client, body) = (found.reason, found.body);
-                }
-                Err(error) => return Err((writer, error)),
-            }
-        }
-        let now = self.worker.now();
-        if let PageCheck::Compare(ticket) = &page_check {
-            ticket.page_took(now.mono_ms.saturating_sub(unjudged.request_time.mono_ms));
-        }
-        if one_client.is_none() {
-            // `charge` has the body.
-            let page = |body| FetchedPage::new(exchange.response.clone(), body, self.worker.cache.hold());
-            one_client = match page_check {
-                PageCheck::Share => None,
-                PageCheck::Refuse(reason) => Some(reason),
-                PageCheck::Compare(ticket) => {
-                    tell_first(events, FirstClientEvent::Unverified);
-                    Box::pin(fill.compare(ticket, request, page(body))).await
-                }
-                PageCheck::Review(_) if !is_text => None,
-                PageCheck::Review(pattern) => match fill.review(&pattern, exchange.response, &body) {
-                    Reviewed::Share => None,
-                    Reviewed::Refuse(reason) => Some(reason),
-                    Reviewed::Compare(ticket) => {
-                        tell_first(events, FirstClientEvent::Unverified);
-                        Box::pin(fill.compare(ticket, request, page(body))).await
-                    }
-                    Reviewed::Look(ticket, keys) => {
-                        tell_first(events, FirstClientEvent::Unverified);
-                        Box::pin(fill.look(ticket, request, page(body), &keys)).await
-                    }
-                },
-            };
-        } else if let PageCheck::Compare(ticket) = page_check {
-            match one_client {
-                // It could not be read.
-                Some(Reason::PageUnchecked) => ticket.failed(now.mono_ms),
-                _ => ticket.unneeded(now.mono_ms),
-            }
-        }
-        drop(charge);
-        Ok(match (one_client, file) {
-            (Some(_), Some(file)) => writer.on_external_body(&exchange, file),
-            (Some(_), None) if is_outage => writer.on_outage(&exchange),
-            (Some(reason), None) if is_late => writer.on_late(&exchange, reason),
-            (Some(reason), None) => writer.for_one_client(&exchange, reason),
-            (None, _) => writer.on_response(&exchange),
+        Ok(match (ruling, file) {
+            (Ruling::Share, _) => writer.on_response(&exchange),
+            (_, Some(file)) => writer.on_external_body(&exchange, file),
+            (Ruling::OneClient(reason), None) => writer.for_one_client(&exchange, reason),
+            (Ruling::Outage, None) => writer.on_outage(&exchange),
+            (Ruling::Late(reason), None) => writer.on_late(&exchange, reason),
         })
-    }
-
-    fn count(&self, found: Option<Reason>) {
-        match found {
-            Some(Reason::PageTextMissing) => self.worker.cells.count(Counter::PageTextMissing),
-            Some(Reason::Outage) => self.worker.cells.count(Counter::Outages),
-            _ => {}
-        }
     }
 
     /// The answer for the client that began the fill, where other clients get what is kept of it. Where a lifetime is granted, this
@@ -349,17 +283,11 @@ impl FillTask {
     }
 
     /// Ends the fill without a response. `is_answered`: the application has answered, but what it names can't be sent.
-    fn fail(
-        &self,
-        writer: FillWriter,
-        error: Error,
-        is_answered: bool,
-        mut events: Option<oneshot::Sender<FirstClientEvent>>,
-    ) {
+    fn fail(&self, writer: FillWriter, error: Error, is_answered: bool, mut client: FirstClient) {
         // No stored response may answer instead.
         if is_answered {
             writer.release(reason(&error));
-            tell_first(&mut events, FirstClientEvent::Failed(error));
+            client.tell(FirstClientEvent::Failed(error));
             return;
         }
         let stale = writer.on_failure(reason(&error), self.worker.now());
@@ -367,14 +295,7 @@ impl FillTask {
             Ok((entry, reason)) => FirstClientEvent::Stored(entry, reason),
             Err(_) => FirstClientEvent::Failed(error),
         };
-        tell_first(&mut events, event);
-    }
-}
-
-/// Tells the client that began the fill, unless it has been told before, or is gone.
-fn tell_first(events: &mut Option<oneshot::Sender<FirstClientEvent>>, event: FirstClientEvent) {
-    if let Some(events) = events.take() {
-        let _ = events.send(event);
+        client.tell(event);
     }
 }
 

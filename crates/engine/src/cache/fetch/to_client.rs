@@ -13,6 +13,7 @@ use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::ResponseHead;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// What the fill's task tells the client that began it.
 pub(super) enum FirstClientEvent {
@@ -29,6 +30,22 @@ pub(super) enum FirstClientEvent {
     Unverified,
     /// There is no response.
     Failed(Error),
+}
+
+/// The client that began a fill, until it has been told what it gets.
+pub(super) struct FirstClient(Option<oneshot::Sender<FirstClientEvent>>);
+
+impl FirstClient {
+    pub(super) fn new(events: oneshot::Sender<FirstClientEvent>) -> Self {
+        Self(Some(events))
+    }
+
+    /// Tells the client, unless it has been told before, or is gone.
+    pub(super) fn tell(&mut self, event: FirstClientEvent) {
+        if let Some(events) = self.0.take() {
+            let _ = events.send(event);
+        }
+    }
 }
 
 /// Writes interim responses to the exchange's client.
