@@ -286,10 +286,14 @@ impl OutlineReader<'_, '_> {
     /// Adds the word that begins at `at` to the skeleton, or to the values if it has a digit. Returns where it ends.
     fn word(&mut self, at: usize, end: usize, skeleton: &mut RunningHash) -> usize {
         let rest = self.text.get(at..end).unwrap_or_default();
-        let length = rest.iter().position(|byte| !is_of_word(*byte)).unwrap_or(rest.len());
+        let (mut length, mut has_digit) = (0, false);
+        while let Some(byte) = rest.get(length).filter(|byte| is_of_word(**byte)) {
+            has_digit |= byte.is_ascii_digit();
+            length += 1;
+        }
         let word = rest.get(..length).unwrap_or_default();
-        if !word.iter().any(u8::is_ascii_digit) {
-            word.iter().for_each(|byte| skeleton.add(*byte));
+        if !has_digit {
+            skeleton.add_word(word);
             return at + length;
         }
         skeleton.add(VALUE);
@@ -332,5 +336,14 @@ fn is_measured(value: &[u8], behind: &[u8]) -> bool {
 }
 
 fn is_of_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+    static OF_WORD: [bool; 256] = {
+        let mut of_word = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            of_word[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_' || byte >= 128;
+            byte += 1;
+        }
+        of_word
+    };
+    OF_WORD.get(usize::from(byte)).copied().unwrap_or_default()
 }

@@ -75,6 +75,9 @@ pub(super) struct PlaceFinder<'f> {
     pub(super) masked: Vec<Range<usize>>,
     /// The kinds of elements: their names and classes.
     kinds: Vec<u64>,
+    /// Elements and names that were read before: their kinds are known.
+    seen: Seen,
+    meanings: Meanings,
     /// The ids of elements: a value that refers to one is no token.
     ids: Vec<u64>,
     /// The part of the page that is being read.
@@ -95,6 +98,8 @@ impl<'f> PlaceFinder<'f> {
             places: Vec::new(),
             masked: Vec::new(),
             kinds: Vec::new(),
+            seen: Seen::default(),
+            meanings: Meanings::default(),
             ids: Vec::new(),
             part: DifferencePlace::Head,
             within: None,
@@ -182,7 +187,9 @@ impl<'f> PlaceFinder<'f> {
                 self.attribute(key, value, one.value.start);
             }
         }
-        self.kinds.push(hash_of(&(name.to_ascii_lowercase(), spelled(class))));
+        if self.seen.is_new(hash_of(&(name, class))) {
+            self.kinds.push(hash_of(&(name.to_ascii_lowercase(), spelled(class))));
+        }
         let Some(place) = own_value else { return };
         let kind = match piece.form {
             _ if is_meta => PlaceKind::Named,
@@ -283,12 +290,18 @@ impl<'f> PlaceFinder<'f> {
                     match text.get(i..).unwrap_or_default().trim_ascii_start().first() {
                         Some(b':') => {
                             name = content;
-                            self.kinds.push(hash_of(&spelled(name)));
+                            if self.seen.is_new(hash(name)) {
+                                self.kinds.push(hash_of(&spelled(name)));
+                            }
                         }
                         next => {
-                            self.string(called(name, &parents), content, at + start);
+                            let called = self.called(name, &parents);
+                            self.string(called, content, at + start);
                             // `set('csrf', '…')`: what stands before a value may name it.
-                            if next == Some(&b',') && content.len() <= 32 && meaning(content) >= NameMeaning::Token {
+                            if next == Some(&b',')
+                                && content.len() <= 32
+                                && self.meanings.of(content) >= NameMeaning::Token
+                            {
                                 name = content;
                             }
                         }
@@ -310,7 +323,8 @@ impl<'f> PlaceFinder<'f> {
                 b'0'..=b'9' => {
                     let end = end_of(text, i, |byte| byte.is_ascii_alphanumeric() || byte == b'.');
                     let value = text.get(i..end).unwrap_or_default();
-                    self.value(PlaceKind::Script, called(name, &parents), value, at + i);
+                    let called = self.called(name, &parents);
+                    self.value(PlaceKind::Script, called, value, at + i);
                     i = end;
                 }
                 b'/' if text.get(i + 1) == Some(&b'*') => {
@@ -336,6 +350,15 @@ impl<'f> PlaceFinder<'f> {
                 _ => i += 1,
             }
         }
+    }
+
+    /// The name of a value, or that of an object around it if that one speaks of a token.
+    fn called<'n>(&mut self, name: &'n [u8], parents: &[&'n [u8]]) -> &'n [u8] {
+        if self.meanings.of(name) != NameMeaning::Plain {
+            return name;
+        }
+        let is_of_token = |parent: &&&[u8]| self.meanings.of(parent) >= NameMeaning::Token;
+        parents.iter().rev().take(2).find(is_of_token).copied().unwrap_or(name)
     }
 
     /// Reads a string of a script.
@@ -396,7 +419,7 @@ impl<'f> PlaceFinder<'f> {
         let pair = pair.get(pair_start..).unwrap_or_default();
         let Some(equals) = memchr(b'=', pair) else { return };
         let (name, value) = (pair.get(..equals).unwrap_or_default(), pair.get(equals + 1..).unwrap_or_default());
-        if !is_static || meaning(name) >= NameMeaning::Token {
+        if !is_static || self.meanings.of(name) >= NameMeaning::Token {
             self.value(PlaceKind::Parameter, name, value, at + pair_start + equals + 1);
         }
     }
@@ -407,15 +430,21 @@ impl<'f> PlaceFinder<'f> {
         if self.facts.nonces.iter().any(|nonce| nonce == value) {
             return self.mask(value, at);
         }
-        let (meaning, form) = (meaning(name), form(value, self.facts.now_s));
+        let form = form(value, self.facts.now_s);
+        let is_text = value.len() < 4 || value.iter().any(u8::is_ascii_whitespace) || is_url(value);
+        // Most values are no tokens, whatever they are called.
+        let is_hidden = matches!(kind, PlaceKind::Field { is_hidden: true });
+        let is_plain = form == ValueForm::Other && (is_text || !is_hidden && is_literal(value));
+        if is_plain || form == ValueForm::Empty || is_public(value) {
+            return;
+        }
+        let meaning = self.meanings.of(name);
         let is_named = meaning >= NameMeaning::Token;
         // A hidden field is sent back, whatever time its name speaks of.
-        let is_hidden = matches!(kind, PlaceKind::Field { is_hidden: true });
         let is_time = if is_hidden { is_harmless(name) } else { meaning == NameMeaning::Time };
-        let is_text = value.len() < 4 || value.iter().any(u8::is_ascii_whitespace) || is_url(value);
         let is_it = match form {
             ValueForm::Empty => false,
-            _ if is_public(value) || is_time => false,
+            _ if is_time => false,
             ValueForm::Clock => meaning == NameMeaning::SentBack,
             ValueForm::Digits(digits) => match kind {
                 _ if is_hidden => true,
@@ -423,8 +452,8 @@ impl<'f> PlaceFinder<'f> {
                 _ => is_named && digits > 1 || digits >= TOKEN_DIGITS_MIN,
             },
             ValueForm::Random => is_named || kind != PlaceKind::GetField,
-            ValueForm::Other if is_hidden && !is_text && is_odd(value) => true,
-            ValueForm::Other => is_named && !is_text && !is_literal(value),
+            ValueForm::Other if is_hidden && is_odd(value) => true,
+            ValueForm::Other => is_named && !is_literal(value),
         };
         if !is_it {
             return;
@@ -467,11 +496,47 @@ impl<'f> PlaceFinder<'f> {
     }
 }
 
-/// The name of a value, or that of an object around it if that one speaks of a token.
-fn called<'n>(name: &'n [u8], parents: &[&'n [u8]]) -> &'n [u8] {
-    let is_plain = meaning(name) == NameMeaning::Plain;
-    let of_token = parents.iter().rev().take(2).find(|parent| is_plain && meaning(parent) >= NameMeaning::Token);
-    of_token.copied().unwrap_or(name)
+/// How many names are remembered, of elements and of values: pages repeat them.
+const SEEN_MAX: usize = 1024;
+
+/// Hashes of what was read lately.
+struct Seen(Vec<u64>);
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self(vec![0; SEEN_MAX])
+    }
+}
+
+/// What the names of values mean that were read lately, by their hashes.
+struct Meanings(Vec<(u64, NameMeaning)>);
+
+impl Default for Meanings {
+    fn default() -> Self {
+        Self(vec![(0, NameMeaning::Plain); SEEN_MAX])
+    }
+}
+
+impl Meanings {
+    fn of(&mut self, name: &[u8]) -> NameMeaning {
+        if name.is_empty() {
+            return NameMeaning::Plain;
+        }
+        let own = hash(name);
+        let Some(known) = self.0.get_mut(own as usize % SEEN_MAX) else { return meaning(name) };
+        if known.0 != own {
+            *known = (own, meaning(name));
+        }
+        known.1
+    }
+}
+
+impl Seen {
+    /// Whether it was not read lately.
+    fn is_new(&mut self, one: u64) -> bool {
+        let Some(place) = self.0.get_mut(one as usize % SEEN_MAX) else { return true };
+        std::mem::replace(place, one) != one
+    }
 }
 
 /// Names whose digits number an item are one name, and a name that was drawn at random is any name.

@@ -346,23 +346,20 @@ pub(super) struct Attribute {
 
 /// Reads the attribute whose name begins at `start`.
 fn attribute(body: &[u8], start: usize) -> Option<Attribute> {
-    let first_at = |from: usize, is_it: &dyn Fn(u8) -> bool| {
-        body.get(from..)?.iter().position(|byte| is_it(*byte)).map(|offset| from + offset)
-    };
     // The name of an attribute may begin with `=`.
-    let name_end = first_at(start + 1, &|byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='))?;
-    let equals = first_at(name_end, &|byte| !is_space(byte))?;
+    let name_end = first_at(body, start + 1, |byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='))?;
+    let equals = first_at(body, name_end, |byte| !is_space(byte))?;
     if body.get(equals) != Some(&b'=') {
         return Some(Attribute { name: start..name_end, value: name_end..name_end, end: name_end });
     }
-    let value = first_at(equals + 1, &|byte| !is_space(byte))?;
+    let value = first_at(body, equals + 1, |byte| !is_space(byte))?;
     let (value, end) = match *body.get(value)? {
         quote @ (b'"' | b'\'') => {
             let end = value + 1 + memchr(quote, body.get(value + 1..)?)?;
             (value + 1..end, end + 1)
         }
         _ => {
-            let end = first_at(value, &|byte| is_space(byte) || byte == b'>')?;
+            let end = first_at(body, value, |byte| is_space(byte) || byte == b'>')?;
             (value..end, end)
         }
     };
@@ -370,8 +367,12 @@ fn attribute(body: &[u8], start: usize) -> Option<Attribute> {
 }
 
 fn end_of_name(body: &[u8], start: usize) -> Option<usize> {
-    let is_end = |byte: &u8| is_space(*byte) || matches!(byte, b'/' | b'>');
-    body.get(start..)?.iter().position(is_end).map(|offset| start + offset)
+    first_at(body, start, |byte| is_space(byte) || matches!(byte, b'/' | b'>'))
+}
+
+/// The place of the first byte from `from` on that `is_it` accepts.
+fn first_at(body: &[u8], from: usize, is_it: impl Fn(u8) -> bool) -> Option<usize> {
+    body.get(from..)?.iter().position(|byte| is_it(*byte)).map(|offset| from + offset)
 }
 
 /// The name of the tag that begins at `open`, and its attributes. Empty for a closing tag.

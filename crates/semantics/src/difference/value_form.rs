@@ -59,9 +59,40 @@ fn is_clock(digits: &[u8], now_s: u64) -> bool {
 /// Whether a value looks as if it was drawn at random: one of its words is a long hexadecimal number, or mixes digits, small and
 /// capital letters. What is longer than a name, and without spaces, counts as well where most of it is such words.
 fn is_random(value: &[u8]) -> bool {
-    let has_room = value.len() <= RANDOM_BYTES_MAX;
-    let is_word = value.iter().all(|byte| byte.is_ascii_graphic() && !b"<>\"'(){}[],;".contains(byte));
-    has_room && is_word && (is_uuid(value) || value.split(|byte| b"-_.:/|~+=%$@!*".contains(byte)).any(is_random_word))
+    let has_room = (WORD_BYTES_MIN..=RANDOM_BYTES_MAX).contains(&value.len());
+    has_room
+        && value.iter().all(|byte| !matches!(kind(*byte), ByteKind::Other))
+        && (is_uuid(value) || value.split(|byte| matches!(kind(*byte), ByteKind::Divider)).any(is_random_word))
+}
+
+/// What a byte is in a value.
+#[derive(Clone, Copy)]
+enum ByteKind {
+    Word,
+    /// Divides the words of a value.
+    Divider,
+    /// Stands in no value that was drawn at random.
+    Other,
+}
+
+fn kind(byte: u8) -> ByteKind {
+    static KINDS: [ByteKind; 256] = {
+        let mut kinds = [ByteKind::Other; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            kinds[byte] = match byte as u8 {
+                b'<' | b'>' | b'"' | b'\'' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b',' | b';' => ByteKind::Other,
+                b'-' | b'_' | b'.' | b':' | b'/' | b'|' | b'~' | b'+' | b'=' | b'%' | b'$' | b'@' | b'!' | b'*' => {
+                    ByteKind::Divider
+                }
+                byte if byte.is_ascii_graphic() => ByteKind::Word,
+                _ => ByteKind::Other,
+            };
+            byte += 1;
+        }
+        kinds
+    };
+    KINDS.get(usize::from(byte)).copied().unwrap_or(ByteKind::Other)
 }
 
 /// Whether a value is a hexadecimal number in groups (RFC 9562 section 4).
@@ -78,7 +109,7 @@ fn is_random_word(word: &[u8]) -> bool {
     if word.len() < WORD_BYTES_MIN {
         return false;
     }
-    let kind = |byte: &u8| match byte {
+    let case = |byte: &u8| match byte {
         b'0'..=b'9' => 0,
         b'a'..=b'z' => 1,
         _ => 2,
@@ -87,7 +118,7 @@ fn is_random_word(word: &[u8]) -> bool {
     if is_hex && word.len() >= HEX_BYTES_MIN {
         return true;
     }
-    let changes = word.windows(2).filter(|pair| matches!(pair, [one, other] if kind(one) != kind(other))).count();
+    let changes = word.windows(2).filter(|pair| matches!(pair, [one, other] if case(one) != case(other))).count();
     match word.iter().any(u8::is_ascii_digit) {
         true => changes >= CHANGES_MIN.max(word.len() / 6),
         // Names such as `getElementsByClassName` have a capital letter here and there, Base64 has one as often as not.
