@@ -23,7 +23,7 @@ use kasoku_semantics::anonymous_request::{remove_cache_directives, remove_client
 use kasoku_semantics::credentials::{has_unkeyed_credentials, may_share};
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::effective::nominated;
-use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::freshness::{Freshness, freshness};
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::partial::{PartialContent, combinable, part, range_value};
 use kasoku_semantics::policy::Policy;
@@ -60,6 +60,8 @@ pub struct FillWriter {
     excepted: Excepted,
     /// See [`FillWriter::pass_if_private`].
     passes_if_private: bool,
+    /// See [`FillWriter::on_soft_error`].
+    lives_seconds: Option<u64>,
 }
 
 /// Why the fill asks the origin.
@@ -115,7 +117,8 @@ impl FillWriter {
         purpose: FetchPurpose,
     ) -> Self {
         let (fill, kept, excepted) = (Some(fill), Vec::new(), Excepted::default());
-        Self { cache, fill, request, sent: None, base, purpose, kept, excepted, passes_if_private: false }
+        let (passes_if_private, lives_seconds) = (false, None);
+        Self { cache, fill, request, sent: None, base, purpose, kept, excepted, passes_if_private, lives_seconds }
     }
 
     /// Makes it a probe: of the client's fields it sends only `kept`.
@@ -233,6 +236,22 @@ impl FillWriter {
         self.remember_refusal(exchange, Reason::Outage);
         self.end(|fill| fill.release(Reason::Outage));
         Verdict::Private(Reason::Outage)
+    }
+
+    /// The answer may be an error that says 200. If it is stored, it lives `seconds`. `is_outage`: the application has failed, so a stored
+    /// response goes first, as after a server error.
+    pub fn on_soft_error(mut self, exchange: &OriginExchange<'_>, seconds: u64, is_outage: bool) -> Verdict {
+        let failure = OriginFailure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
+        if is_outage && let Some(settled) = self.settle_stale(failure, Reason::HitStaleError, exchange.response_time) {
+            return settled;
+        }
+        self.lives_seconds = Some(seconds);
+        self.on_response(exchange)
+    }
+
+    /// The stored response that the answer may replace.
+    pub fn replaces(&self) -> Option<&Entry> {
+        self.base.as_deref().filter(|base| base.body.is_complete())
     }
 
     /// The body came too slowly to be scanned, or there was no memory for the scan. A stored response may answer, and stays stored.
@@ -537,7 +556,12 @@ impl FillWriter {
     /// The same, wherever there may be a place for it.
     fn storable_meta(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {
         let tags = self.tags().map(|tags| tags.of_page(self.excepted));
-        let meta = Meta { tags, ..meta(self.sent(), exchange, self.policy(), self.epoch()) };
+        let OriginExchange { response, request_time, response_time, .. } = *exchange;
+        let mut freshness = freshness(self.sent(), response, request_time, response_time, self.policy());
+        if let Some(seconds) = self.lives_seconds.filter(|_| freshness.is_granted()) {
+            freshness = freshness.of_soft_error(seconds);
+        }
+        let meta = Meta { tags, ..meta_of(self.sent(), exchange, freshness, self.policy(), self.epoch()) };
         storable(self.sent(), exchange.response, &meta.freshness, self.policy())?;
         Ok(meta)
     }
@@ -646,6 +670,18 @@ impl FillWriter {
 pub(crate) fn meta(request: &RequestHead, exchange: &OriginExchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
     let OriginExchange { response, request_time, response_time, .. } = *exchange;
     let freshness = freshness(request, response, request_time, response_time, policy);
+    meta_of(request, exchange, freshness, policy, epoch)
+}
+
+/// The same, of a response with this freshness.
+fn meta_of(
+    request: &RequestHead,
+    exchange: &OriginExchange<'_>,
+    freshness: Freshness,
+    policy: &Policy,
+    epoch: Epoch,
+) -> Meta {
+    let OriginExchange { response, response_time, .. } = *exchange;
     let nominated = nominated(request, response, policy);
     let mut variant = Vec::new();
     variant_key(&nominated, &request.fields, policy, &mut variant);

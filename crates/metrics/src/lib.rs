@@ -83,6 +83,7 @@ counters! {
     BeaconsDropped "beacons_dropped" "Beacons that were not sent: too many waited already, or the origin was down.";
     PageTextMissing "page_text_missing" "Answers that were not stored because they lack the text of a page (page-text).";
     Outages "outages" "Answers that were not stored because they say that the application is out of order (outage-text).";
+    SoftErrors "soft_errors" "Answers that may be errors although they say 200, and were stored for seconds or replaced by stale responses.";
     MissesRefused "misses_refused" "Requests that began no fetch, because their client's address has begun too many (limits.client-misses-max): answered 429, or by a stale response.";
     GuardChecks "guard_checks" "Pages that the leak guard compared with a test visitor's (guard).";
     GuardBlocked "guard_blocked" "Times that the leak guard blocked a URL pattern, since its pages differ by visitor (guard).";

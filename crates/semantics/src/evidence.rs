@@ -167,7 +167,9 @@ pub fn of_response<'m>(
             Ground::Shared,
         ));
     }
-    if policy.grace_seconds > 0 && !freshness.must_revalidate && !freshness.no_cache && freshness.lifetime > 0 {
+    let may_be_stale =
+        !freshness.must_revalidate && !freshness.no_cache && freshness.source != LifetimeSource::SoftError;
+    if policy.grace_seconds > 0 && may_be_stale && freshness.lifetime > 0 {
         all.push(Evidence { line: EvidenceLine::Absent, side: Side::For, because: Because::Ground(Ground::Grace) });
     }
     all.extend(of_staleness(response, field, control, freshness));
@@ -237,6 +239,7 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         LifetimeSource::Ttl => ("", &[][..], Ground::Ttl),
         LifetimeSource::Override => ("", &[][..], Ground::TtlOverride),
         LifetimeSource::Status => ("", &[][..], Ground::TtlStatus),
+        LifetimeSource::SoftError => ("", &[][..], Ground::SoftError),
     };
     let has_ended = !freshness.is_fresh(now);
     let mark = |line| match has_ended {
@@ -250,7 +253,9 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         LifetimeSource::Negative | LifetimeSource::Status => {
             all.push(mark(EvidenceLine::Status(response.status.as_u16())))
         }
-        LifetimeSource::Ttl | LifetimeSource::Override => all.push(mark(EvidenceLine::Absent)),
+        LifetimeSource::Ttl | LifetimeSource::Override | LifetimeSource::SoftError => {
+            all.push(mark(EvidenceLine::Absent))
+        }
         _ => {}
     }
     let is_bounded = policy.ttl_max_seconds > 0 && freshness.lifetime == policy.ttl_max_seconds;

@@ -38,6 +38,8 @@ pub enum LifetimeSource {
     Override,
     /// The grant's `ttl_status`.
     Status,
+    /// The response may be an error that says 200: of the lifetime that was granted to it, some seconds remain.
+    SoftError,
     /// Nothing: the response can only be used when validated.
     None,
 }
@@ -98,6 +100,12 @@ impl Freshness {
         Self { lifetime: self.lifetime.min(self.age(at)), ..*self }
     }
 
+    /// The same, where the response may be an error that says 200: it lives these seconds, and is not served afterwards.
+    pub fn of_soft_error(&self, seconds: u64) -> Self {
+        let lifetime = self.lifetime.min(self.initial_age.saturating_add(seconds));
+        Self { lifetime, source: LifetimeSource::SoftError, stale_while_revalidate: 0, stale_if_error: 0, ..*self }
+    }
+
     /// The response's age at `now`, in seconds.
     pub fn age(&self, now: Now) -> u64 {
         current_age(self.initial_age, self.response_time, now)
@@ -142,8 +150,8 @@ impl Freshness {
 
     /// Whether the operator has granted the lifetime (see [`grant`](crate::grant)).
     pub fn is_granted(&self) -> bool {
-        use LifetimeSource::{Override, Status, Ttl};
-        matches!(self.source, Ttl | Override | Status)
+        use LifetimeSource::{Override, SoftError, Status, Ttl};
+        matches!(self.source, Ttl | Override | Status | SoftError)
     }
 
     /// Whether the response is too old to be of any use ([`Policy::keep_seconds`]).

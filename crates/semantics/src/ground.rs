@@ -47,6 +47,7 @@ grounds! {
     Ttl, "configuration", "The response states no expiry, and the configuration grants it a lifetime.";
     TtlOverride, "configuration", "The configuration grants a lifetime in place of what the response states.";
     TtlStatus, "configuration", "The configuration grants a lifetime to this status.";
+    SoftError, "Kasoku: soft errors", "The response is unlike the good ones of its URL pattern, or has the words of a failing program. It may be an error that says 200, so it lives for seconds.";
     TtlMax, "configuration", "The lifetime is cut to the configuration's limit for all lifetimes.";
     Ignored, "configuration", "The configuration says that this does not count.";
     Announced, "configuration", "Clients are told the lifetime that the configuration grants.";

@@ -54,6 +54,11 @@ const STATIC: [&str; 36] = [
 /// Types of scripts that begin with `text/`. They are compared as a whole.
 const SCRIPTS: [&str; 2] = ["text/javascript", "text/ecmascript"];
 
+/// The media type of a response without its parameters; empty where it has none.
+pub fn of(head: &ResponseHead) -> &[u8] {
+    head.fields.first("content-type").map(media_type).unwrap_or_default()
+}
+
 /// Whether applications do not make responses of this type anew for each visitor. A response without a type may be anything, so it
 /// does not count as static.
 pub fn is_static(head: &ResponseHead) -> bool {

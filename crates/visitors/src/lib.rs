@@ -13,6 +13,7 @@
 //! | [`scan`] | searches a response before it is shared: for values of dropped cookies, texts of pages, the address that the request had |
 //! | [`pattern`] | groups the URLs that the leak guard judges together |
 //! | [`leak_guard`] | whether the pages of a URL pattern are the same for all visitors |
+//! | [`soft_errors`] | which answers may be errors although they say 200 |
 //! | [`anonymous_cookies`] | the address and the cookies with which an anonymous request is sent |
 //! | [`cookie_setters`] | in which responses the application sets a cookie: whether the cookie may be noise |
 //! | [`counted`] | which visitors the application has counted |
@@ -30,6 +31,7 @@ pub mod pattern;
 pub mod route_rules;
 pub mod scan;
 pub mod session;
+pub mod soft_errors;
 
 use fact_table::{FactId, FactTable};
 pub use route_rules::RouteRules;

@@ -66,7 +66,7 @@ struct StoredTags {
 }
 
 /// The sources of a lifetime, in the order of their numbers. Numbers that were written must keep their meaning.
-const SOURCES: [LifetimeSource; 11] = [
+const SOURCES: [LifetimeSource; 12] = [
     LifetimeSource::Targeted,
     LifetimeSource::SMaxage,
     LifetimeSource::MaxAge,
@@ -78,6 +78,7 @@ const SOURCES: [LifetimeSource; 11] = [
     LifetimeSource::Override,
     LifetimeSource::Status,
     LifetimeSource::None,
+    LifetimeSource::SoftError,
 ];
 
 /// The number by which the disk tier tells the variants of a key apart.

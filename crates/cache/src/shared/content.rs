@@ -41,7 +41,7 @@ const TAGS_MAX: usize = 1024;
 /// How far the clock of the front end that received a response may be ahead, in milliseconds.
 pub(super) const AHEAD_MS_MAX: i64 = 60_000;
 /// The words for the sources of a lifetime. A word that was written must keep its meaning.
-const SOURCES: [(LifetimeSource, &str); 11] = [
+const SOURCES: [(LifetimeSource, &str); 12] = [
     (LifetimeSource::Targeted, "targeted"),
     (LifetimeSource::SMaxage, "s-maxage"),
     (LifetimeSource::MaxAge, "max-age"),
@@ -53,6 +53,7 @@ const SOURCES: [(LifetimeSource, &str); 11] = [
     (LifetimeSource::Override, "ttl-override"),
     (LifetimeSource::Status, "ttl-status"),
     (LifetimeSource::None, "none"),
+    (LifetimeSource::SoftError, "soft-error"),
 ];
 
 /// What the content of an item says.

@@ -20,6 +20,7 @@
 //! - `anonymous/request_cookies.rs`: an anonymous request is no visit.
 //! - `anonymous/addresses.rs`: an anonymous request has the address of no client.
 //! - `anonymous/guard.rs`: pages that the leak guard compares before they are shared.
+//! - `anonymous/soft_errors.rs`: answers that say 200 and are errors.
 //! - `anonymous/doctor.rs`: what `kasoku doctor` proposes for misses, and what it never proposes.
 //! - `anonymous/leaks.rs`: leaks that other caches had, rebuilt.
 mod addresses;
@@ -39,6 +40,7 @@ mod refreshing;
 mod request_cookies;
 mod session_scope;
 mod situations;
+mod soft_errors;
 mod states;
 mod validators;
 

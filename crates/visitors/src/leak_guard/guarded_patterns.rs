@@ -10,6 +10,7 @@ use crate::leak_guard::known_places::KnownPlaces;
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
 use crate::leak_guard::{PatternVerdict, Pending};
 use crate::pattern::Pattern;
+use crate::soft_errors::GoodPages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ pub(crate) struct GuardEntry {
     pub(crate) state: PatternState,
     /// What is known of the places of its pages.
     pub(crate) places: KnownPlaces,
+    good_pages: GoodPages,
     used_ms: u64,
 }
 
@@ -135,6 +137,10 @@ impl GuardedPatterns {
         self.patterns.get_mut(key).map(|known| &mut known.places)
     }
 
+    pub(crate) fn good_pages(&mut self, key: &str) -> Option<&mut GoodPages> {
+        self.patterns.get_mut(key).map(|known| &mut known.good_pages)
+    }
+
     pub(crate) fn set(&mut self, key: &str, pattern: &Pattern, state: PatternState, now_ms: u64) {
         let is_own = key == pattern.key();
         let shown = if is_own { pattern.shown.clone() } else { format!("{} and others", pattern.shown) };
@@ -142,7 +148,13 @@ impl GuardedPatterns {
             (known.state, known.used_ms) = (state, now_ms);
             return;
         }
-        let entry = GuardEntry { shown, state, places: KnownPlaces::default(), used_ms: now_ms };
+        let entry = GuardEntry {
+            shown,
+            state,
+            places: KnownPlaces::default(),
+            good_pages: GoodPages::default(),
+            used_ms: now_ms,
+        };
         self.patterns.insert(key.to_owned(), entry);
         if is_own {
             *self.of_rules.entry(pattern.key_of_rule().to_owned()).or_default() += 1;

@@ -25,4 +25,4 @@ pub use pattern_verdict::{Blocked, DifferenceReport, PatternVerdict, Verified};
 pub use pending::Pending;
 pub use report::{GuardState, Guarded};
 pub use synthetic_visitor::{CountryField, countries, plain};
-pub use table::{ComparisonTicket, Guard, GuardStep};
+pub use table::{ComparisonTicket, Guard, GuardStep, Read};

@@ -18,6 +18,7 @@ use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternSt
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
 use crate::leak_guard::{ComparisonResult, DifferenceReport, PageReview, PatternVerdict, Pending};
 use crate::pattern::Pattern;
+use crate::soft_errors::{GoodPages, Replaced, Shape, Taken};
 use kasoku_semantics::difference::{Difference, FoundPlace, Place};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -157,6 +158,23 @@ impl Guard {
         }
     }
 
+    /// Takes an answer for a page of the pattern, or for an error. `page`: the page's URL; `replaced`: the stored response that the answer
+    /// may replace.
+    pub fn take(
+        &self,
+        pattern: &Pattern,
+        page: &str,
+        shape: &Shape,
+        replaced: Option<&Replaced>,
+        now_ms: u64,
+    ) -> Taken {
+        let mut table = self.table();
+        match table.known.good_pages(pattern.key()) {
+            Some(known) => known.take(page_hash(page), shape, replaced, now_ms),
+            None => GoodPages::default().take(page_hash(page), shape, replaced, now_ms),
+        }
+    }
+
     /// The last difference in a place of the pattern that holds a token.
     pub(crate) fn token(&self, pattern: &Pattern) -> Option<Difference> {
         self.table().known.places(pattern.key())?.token.clone()
@@ -233,7 +251,7 @@ impl Guard {
 }
 
 /// The places of a page, and the kinds of its elements.
-type Read = (Vec<Place>, Vec<u64>);
+pub type Read = (Vec<Place>, Vec<u64>);
 
 /// The number of a page in what is known of places.
 fn page_hash(page: &str) -> u64 {

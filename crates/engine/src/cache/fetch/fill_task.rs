@@ -266,6 +266,7 @@ impl FillTask {
         Ok(match (ruling, file) {
             (Ruling::Share, _) => writer.on_response(&exchange),
             (_, Some(file)) => writer.on_external_body(&exchange, file),
+            (Ruling::SoftError { seconds, is_outage }, None) => writer.on_soft_error(&exchange, seconds, is_outage),
             (Ruling::OneClient(reason), None) => writer.for_one_client(&exchange, reason),
             (Ruling::Outage, None) => writer.on_outage(&exchange),
             (Ruling::Late(reason), None) => writer.on_late(&exchange, reason),

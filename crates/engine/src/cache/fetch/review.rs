@@ -5,15 +5,18 @@ use crate::origin_client::Body;
 use crate::visitors::leak_guard::{CheckedFill, PageCheck, Reviewed};
 use crate::visitors::scan_body::{self, ScanTargets};
 use bytes::Bytes;
+use http::StatusCode;
 use kasoku_cache::FillWriter;
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_metrics::Counter;
 use kasoku_origin::Error;
 use kasoku_semantics::difference::Markup;
+use kasoku_semantics::freshness::LifetimeSource;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
-use kasoku_visitors::leak_guard::{ComparisonTicket, FetchedPage};
+use kasoku_visitors::leak_guard::{ComparisonTicket, FetchedPage, Read};
 use kasoku_visitors::pattern::Pattern;
+use kasoku_visitors::soft_errors::{Replaced, Shape, Taken};
 use kasoku_wire::{RequestHead, ResponseHead};
 
 /// What a review says of an answer.
@@ -22,6 +25,12 @@ pub(super) enum Ruling {
     Share,
     /// It is for one client alone.
     OneClient(Reason),
+    /// It may be an error that says 200: it is shared for some seconds.
+    SoftError {
+        seconds: u64,
+        /// The application has failed: a stale response goes first.
+        is_outage: bool,
+    },
     /// The application says that it is out of order.
     Outage,
     /// It could not be reviewed this time, which says nothing of the page.
@@ -72,7 +81,7 @@ impl Review<'_> {
             ticket.page_took(now_ms.saturating_sub(exchange.request_time.mono_ms));
         }
         let Some(reason) = found.reason else {
-            return Ok(self.check(check, is_text, found.body, client).await.map_or(Ruling::Share, Ruling::OneClient));
+            return Ok(self.rule_by_page(check, is_text, found.body, writer, client).await);
         };
         if let PageCheck::Compare(ticket) = check {
             match reason {
@@ -105,8 +114,70 @@ impl Review<'_> {
         }
     }
 
+    /// Rules by what the page is: a page or an error, the same for all or not.
+    async fn rule_by_page(
+        &self,
+        check: PageCheck,
+        is_text: bool,
+        body: Bytes,
+        writer: &FillWriter,
+        client: &mut FirstClient,
+    ) -> Ruling {
+        let read = match check {
+            PageCheck::Compare(_) | PageCheck::Review(_) if is_text => self.fill.read(self.exchange.response, &body),
+            _ => Read::default(),
+        };
+        let taken = self.taken(&check, &body, &read.1, writer);
+        if taken != Taken::Page {
+            self.fill.worker.cells.count(Counter::SoftErrors);
+        }
+        if let (PageCheck::Compare(ticket), Taken::SoftError(_) | Taken::Outage(_)) = (&check, taken)
+            && !ticket.is_of_page()
+        {
+            // A pattern is not known by an error. The duty to compare goes to its next page.
+            return if matches!(taken, Taken::Outage(_)) {
+                Ruling::Outage
+            } else {
+                Ruling::OneClient(Reason::LeakGuardPending)
+            };
+        }
+        match (self.check(check, is_text, body, &read, client).await, taken) {
+            (Some(_), Taken::Outage(_)) => Ruling::Outage,
+            (Some(reason), _) => Ruling::OneClient(reason),
+            (None, Taken::Page) => Ruling::Share,
+            (None, Taken::SoftError(seconds)) => Ruling::SoftError { seconds, is_outage: false },
+            (None, Taken::Outage(seconds)) => Ruling::SoftError { seconds, is_outage: true },
+        }
+    }
+
+    /// What the answer is taken for. Where the operator or a policy has named the text of a page, that text decides instead.
+    fn taken(&self, check: &PageCheck, body: &Bytes, kinds: &[u64], writer: &FillWriter) -> Taken {
+        let (fill, said) = (self.fill, self.exchange.response);
+        let has_text = !fill.route.visitor_rules().declared.page.texts.is_empty();
+        let is_page = matches!(check, PageCheck::Compare(_) | PageCheck::Review(_));
+        let bytes = if body.is_empty() { self.exchange.body_length } else { Some(body.len() as u64) };
+        let (Some(pattern), Some(bytes)) = (self.pattern, bytes) else { return Taken::Page };
+        if !is_page || has_text || said.status != StatusCode::OK {
+            return Taken::Page;
+        }
+        let replaced = writer.replaces().map(|entry| {
+            let freshness = &entry.meta.freshness;
+            let soft_error = (freshness.source == LifetimeSource::SoftError)
+                .then(|| (freshness.response_time.mono_ms, freshness.lifetime.saturating_sub(freshness.initial_age)));
+            Replaced::new(&entry.meta.head, entry.body.complete_length().unwrap_or(0), soft_error)
+        });
+        fill.take(pattern, &Shape::of(said, body, bytes, kinds.iter().copied()), replaced.as_ref())
+    }
+
     /// Checks the page. Returns why it may not be shared, if it may not.
-    async fn check(&self, check: PageCheck, is_text: bool, body: Bytes, client: &mut FirstClient) -> Option<Reason> {
+    async fn check(
+        &self,
+        check: PageCheck,
+        is_text: bool,
+        body: Bytes,
+        read: &Read,
+        client: &mut FirstClient,
+    ) -> Option<Reason> {
         let (fill, said) = (self.fill, self.exchange.response);
         // The body has been charged for.
         let page = |body| FetchedPage::new(said.clone(), body, fill.worker.cache.hold());
@@ -118,7 +189,7 @@ impl Review<'_> {
                 Box::pin(fill.compare(ticket, self.request, page(body))).await
             }
             PageCheck::Review(_) if !is_text => None,
-            PageCheck::Review(pattern) => match fill.review(&pattern, said, &body) {
+            PageCheck::Review(pattern) => match fill.review(&pattern, read) {
                 Reviewed::Share => None,
                 Reviewed::Refuse(reason) => Some(reason),
                 Reviewed::Compare(ticket) => {

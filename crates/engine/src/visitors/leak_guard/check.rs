@@ -10,9 +10,10 @@ use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::{
     Comparison, ComparisonResult, ComparisonTicket, CountryField, FetchedPage, Fetcher, GuardStep, PageReview,
-    PatternVerdict, check, check_places, is_to_be_compared, places_of, plain,
+    PatternVerdict, Read, check, check_places, is_to_be_compared, places_of, plain,
 };
 use kasoku_visitors::pattern::Pattern;
+use kasoku_visitors::soft_errors::{Replaced, Shape, Taken};
 use kasoku_wire::{RequestHead, ResponseHead};
 
 /// What the guard does with a page of a fill.
@@ -76,11 +77,20 @@ impl CheckedFill<'_> {
         }
     }
 
+    /// Reads the places of a page, and the kinds of its elements.
+    pub(crate) fn read(self, head: &ResponseHead, body: &Bytes) -> Read {
+        places_of(self.route.visitor_rules(), &self.fetch_context.uri, head, body, self.worker.now())
+    }
+
+    /// Takes an answer for a page of its pattern, or for an error.
+    pub(crate) fn take(self, pattern: &Pattern, shape: &Shape, replaced: Option<&Replaced>) -> Taken {
+        self.worker.guard.take(pattern, &self.fetch_context.uri, shape, replaced, self.worker.now().mono_ms)
+    }
+
     /// Reviews a page of a verified pattern.
-    pub(crate) fn review(self, pattern: &Pattern, head: &ResponseHead, body: &Bytes) -> Reviewed {
-        let (worker, uri, now) = (self.worker, &self.fetch_context.uri, self.worker.now());
-        let places = places_of(self.route.visitor_rules(), uri, head, body, now);
-        match worker.guard.review(pattern, &places, uri, now.mono_ms) {
+    pub(crate) fn review(self, pattern: &Pattern, read: &Read) -> Reviewed {
+        let (worker, uri) = (self.worker, &self.fetch_context.uri);
+        match worker.guard.review(pattern, read, uri, worker.now().mono_ms) {
             PageReview::Fine => Reviewed::Share,
             PageReview::Token | PageReview::Unconfirmed => Reviewed::Refuse(Reason::LeakGuardToken),
             review @ (PageReview::Unknown(_) | PageReview::OtherKinds) => {
