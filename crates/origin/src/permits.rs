@@ -6,7 +6,8 @@
 //! time.
 //!
 //! Requests that any client can make by the thousand, and that the cache never answers, may have a quarter of the permits and of the
-//! queue ([`Share::Quarter`]): visitors' requests go on beside them.
+//! queue ([`Share::Quarter`]): visitors' requests go on beside them. Requests for whose answer nobody waits go after all others
+//! ([`Share::Leftover`]).
 //!
 //! The lock is held for a few instructions, and never while a waiting request is woken.
 
@@ -28,6 +29,8 @@ pub enum Share {
     All,
     /// A quarter, and at least one permit.
     Quarter,
+    /// A permit that no other request waits for, and a quarter of the queue: nobody waits for the answer.
+    Leftover,
 }
 
 #[derive(Debug, Default)]
@@ -56,12 +59,22 @@ pub struct Permit {
 
 impl PermitQueue {
     fn has_room(&self, max: usize, share: Share) -> bool {
-        self.in_use < max && (share == Share::All || self.quarter_in_use < (max / 4).max(1))
+        self.in_use < max && (share != Share::Quarter || self.quarter_in_use < (max / 4).max(1))
     }
 
     fn has_place(&self, queue_max: usize, share: Share) -> bool {
-        let quarter = || self.waiting.iter().filter(|waiter| waiter.share == Share::Quarter).count();
-        self.waiting.len() < queue_max && (share == Share::All || quarter() < queue_max.div_ceil(4))
+        let of_share = || self.waiting.iter().filter(|waiter| waiter.share == share).count();
+        self.waiting.len() < queue_max && (share == Share::All || of_share() < queue_max.div_ceil(4))
+    }
+
+    /// The waiting request that goes next: the first one with room, and one for a leftover only if there is no other.
+    fn next(&mut self) -> Option<Waiter> {
+        let first = |is_leftover: bool| {
+            self.waiting.iter().position(|waiter| {
+                (waiter.share == Share::Leftover) == is_leftover && self.has_room(waiter.max, waiter.share)
+            })
+        };
+        first(false).or_else(|| first(true)).and_then(|place| self.waiting.remove(place))
     }
 
     fn take(&mut self, share: Share) {
@@ -140,8 +153,7 @@ impl PermitPool {
         let next = {
             let mut taken = self.taken();
             taken.give_back(share);
-            let first = taken.waiting.iter().position(|waiter| taken.has_room(waiter.max, waiter.share));
-            let next = first.and_then(|first| taken.waiting.remove(first));
+            let next = taken.next();
             if let Some(waiter) = &next {
                 taken.take(waiter.share);
             }
@@ -263,6 +275,27 @@ mod tests {
                 matches!(poll(pin!(permits.take_of(Share::Quarter, 1, 0, LONG))), Poll::Ready(Ok(_))),
                 "at least one"
             );
+        });
+    }
+
+    #[test]
+    fn a_request_that_nobody_waits_for_goes_last() {
+        in_runtime(|| {
+            let permits = Arc::new(PermitPool::default());
+            let of = |share| permits.take_of(share, 1, 8, LONG);
+            let Poll::Ready(Ok(held)) = poll(pin!(of(Share::Leftover))) else { panic!("nobody else is there") };
+            let mut leftover = pin!(of(Share::Leftover));
+            assert!(poll(leftover.as_mut()).is_pending());
+            let mut visitors = [Box::pin(of(Share::All)), Box::pin(of(Share::Quarter))];
+            assert!(visitors.iter_mut().all(|visitor| poll(visitor.as_mut()).is_pending()));
+            drop(held);
+            for visitor in &mut visitors {
+                assert!(poll(leftover.as_mut()).is_pending());
+                let Poll::Ready(Ok(held)) = poll(visitor.as_mut()) else { panic!("a visitor goes first") };
+                drop(held);
+            }
+            assert!(matches!(poll(leftover.as_mut()), Poll::Ready(Ok(_))));
+            assert_eq!(permits.load(), (0, 0));
         });
     }
 

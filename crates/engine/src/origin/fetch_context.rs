@@ -66,7 +66,7 @@ impl FetchContext {
             connection: ConnectionFacts { remote: None, stand_in, ..self.connection.clone() },
             time: Rc::new(OriginTime::begin(begun_us)),
             asked: RequestHead::new(Method::GET, String::new()),
-            share: self.share,
+            share: Share::Leftover,
             trace: self.trace.clone(),
         }
     }

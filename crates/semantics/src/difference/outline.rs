@@ -336,6 +336,7 @@ fn is_measured(value: &[u8], behind: &[u8]) -> bool {
 }
 
 fn is_of_word(byte: u8) -> bool {
+    #[allow(clippy::indexing_slicing, reason = "computed by the compiler")]
     static OF_WORD: [bool; 256] = {
         let mut of_word = [false; 256];
         let mut byte = 0;

@@ -76,6 +76,7 @@ enum ByteKind {
 }
 
 fn kind(byte: u8) -> ByteKind {
+    #[allow(clippy::indexing_slicing, reason = "computed by the compiler")]
     static KINDS: [ByteKind; 256] = {
         let mut kinds = [ByteKind::Other; 256];
         let mut byte = 0;

@@ -22,6 +22,7 @@ use kasoku_cache::shared::{Asked, HeldLease};
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{ExternalBody, FillWriter, Verdict};
 use kasoku_metrics::Counter;
+use kasoku_origin::permits::Share;
 use kasoku_origin::{Error, Interim, NoUpload};
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::freshness::freshness;
@@ -72,7 +73,9 @@ impl FillTask {
     }
 
     /// The same for the first page of a pattern, which is compared.
-    pub(super) fn comparing(self, ticket: ComparisonTicket) -> Self {
+    pub(super) fn comparing(mut self, ticket: ComparisonTicket) -> Self {
+        // Its client passes, and waits for no look.
+        self.fetch_context.share = Share::Leftover;
         Self { ticket: Some(ticket), ..self }
     }
 

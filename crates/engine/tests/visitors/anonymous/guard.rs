@@ -549,6 +549,40 @@ fn no_client_waits_for_a_look() {
 }
 
 #[test]
+fn an_application_that_answers_one_request_at_a_time_answers_visitors_first() {
+    let site = Site::start(|asked, _| page(asked.target()));
+    let gates = [Gate::new(), Gate::new()];
+    let scene = site.behind(setup(&[]).route(|route| route.origin.connections_max = 1));
+    let is_look = |asked: &Asked| field(asked, "x-forwarded-for") != "127.0.0.1";
+    let get = |target: &'static str| {
+        let client = scene.client();
+        std::thread::spawn(move || {
+            let mut client = client;
+            client.get(target)
+        })
+    };
+    // The client's own request goes before the fill that was begun for it.
+    site.application.holds_next(&gates[0]);
+    let first = get("/post?id=1");
+    site.application.arrived(1);
+    site.application.holds_next(&gates[1]);
+    gates[0].open();
+    first.join().unwrap();
+    site.application.arrived(2);
+    // A look is being answered, and others will follow. Two visitors come, and wait for this one look alone.
+    let visitors = [get("/one"), get("/two")];
+    // With each visitor's request waits the fill that was begun for it.
+    scene.eventually(|| scene.engine.handle().origins().numbers().iter().any(|origin| origin.queue == 4));
+    gates[1].open();
+    visitors.into_iter().for_each(|visitor| drop(visitor.join().unwrap()));
+    let order: Vec<bool> = site.application.asked().iter().take(4).map(is_look).collect();
+    assert_eq!(order, [false, true, false, false]);
+    for target in ["/post?id=1", "/one", "/two"] {
+        scene.eventually(|| scene.client().get(target).is_hit());
+    }
+}
+
+#[test]
 fn while_a_page_is_compared_others_of_its_pattern_wait_as_long_as_the_page_took() {
     let gate = Gate::new();
     let held = gate.clone();
