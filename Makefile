@@ -56,7 +56,7 @@ soak-shared: build ## the shared tier with three front ends: 2,000 requests for 
 		cargo test --workspace --test shared_tier --test peers --locked --quiet $(ARGS)
 
 .PHONY: movable-type
-movable-type: build ## the real Movable Type 3.35, 6.8.8 and 9.2.1, where their archives are (KASOKU_TEST_APPS): searched, written with, and without a database
+movable-type: build ## the real Movable Type 3.35, 6.8.8 and 9.2.1, where their archives are (KASOKU_TEST_APPS): searched, written with, and without a database, which is away for ten minutes twice (ARGS="--outage 20 6.8.8": 20 seconds, that version)
 	@python3 -B tests/movable_type/run.py $(ARGS)
 
 .PHONY: programs

@@ -8,11 +8,11 @@ from processes import BenchError
 HOST = "bench.test"
 
 
-def get(port, path, host=HOST):
-    """(fields by lower-case name, body) of the answer, which must be a 200."""
+def get(port, path, host=HOST, **more):
+    """(fields by lower-case name, body) of the answer, which must be a 200. `more` are further fields of the request."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
-        connection.request("GET", path, headers={"Host": host})
+        connection.request("GET", path, headers={"Host": host, **more})
         response = connection.getresponse()
         body = response.read()
     except (OSError, http.client.HTTPException) as error:

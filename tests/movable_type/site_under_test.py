@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from install import Installed
-from servers import PATIENCE_SECONDS, WEB_USER, Servers, end
+from servers import PATIENCE_SECONDS, PROGRAM, WEB_USER, Servers, end, run
 
 # Version 6.8.8 has a database server, as most blogs of its time. The others have a file.
 ON_MARIADB = ("6.8.8",)
@@ -35,6 +35,15 @@ path = "{path}"
 origin = "file://{{root}}"
 url-prefix = "/"
 """ for path in ("*/", "*.html", "*.css", "*.js", "*.xml"))
+
+# FastCGI: a rule with its own origin hides the policy's rule, so it has the lines of that.
+FASTCGI = """
+[[site.rule]]
+path = "/mt/mt-search.fcgi"
+origin = "fastcgi+spawn://{programs}/mt-search.fcgi?processes=1"
+url-prefix = "/mt/mt-search.fcgi"
+{lines}
+"""
 
 # The lines of docs/expiry.md: no policy, and a lifetime for the search alone.
 LIFETIME = """
@@ -91,7 +100,7 @@ class Site(Servers):
 
     def policy(self, more=""):
         """A configuration with the policy."""
-        return (POLICY + FILES + PUBLISHED).format(more=more, root=self.root, programs=self.installed.programs)
+        return (POLICY + FILES + PUBLISHED + FASTCGI).format(more=more, root=self.root, programs=self.installed.programs, lines=policys_lines("*/mt-search.fcgi"))
 
     def lifetime(self, search, more=""):
         """A configuration without the policy; `search` are the lines of the rule for the search."""
@@ -141,6 +150,12 @@ class Site(Servers):
         self._kasoku = None
         super().serve(self._config.read_text().partition("\n")[2].partition("\n")[2])
 
+
+
+def policys_lines(path):
+    """The lines of the policy's rule for a path, without the path, as its operator reads them in `kasoku application movable-type`."""
+    said = run([PROGRAM, "application", "movable-type"])
+    return said.partition(f'path         = "{path}"\n')[2].partition("\n\n")[0]
 
 
 def command_line(process):

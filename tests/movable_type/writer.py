@@ -7,6 +7,7 @@ import re
 from visitor import Visitor
 
 ADMINISTRATION = "/mt/mt.cgi"
+COMMENTS = "/mt/mt-comments.cgi"
 DATA_API = "/mt/mt-data-api.cgi/v3"
 # `MT::Entry::RELEASE` and `HOLD`.
 PUBLISHED, DRAFT = "2", "1"
@@ -15,8 +16,8 @@ PUBLISHED, DRAFT = "2", "1"
 class Author(Visitor):
     """An author who is logged in."""
 
-    def __init__(self, site):
-        super().__init__(site)
+    def __init__(self, site, **more):
+        super().__init__(site, **more)
         self._installed = site.installed
         self._blog = str(site.blog)
         self.log_in()
@@ -30,10 +31,24 @@ class Author(Visitor):
         # The answer to the log-in has a form of its own in version 6 and later.
         self._token = token(answer) or token(self.get(f"{ADMINISTRATION}?__mode=view&_type=entry&blog_id={self._blog}"))
 
+    def elsewhere(self, address):
+        """The same author at another address: version 3.35 lets each search once in 20 seconds."""
+        same = Visitor(self._site, address=address)
+        same._cookies = dict(self._cookies)
+        return same
+
     def publish(self, title, text, tags="", number=None, status=PUBLISHED):
         """Saves an entry by the form; returns its number."""
         answer = self._send("save_entry", title, text, tags, number, status)
+        self.page_after = answer.fields.get("location", "")
         return number or self._number_in(answer, f"{title} was not saved")
+
+    def follow(self):
+        """Follows the pages that lead on after an entry was saved: version 3.35 publishes its files there."""
+        step = self.page_after.removeprefix(self._site.url)
+        while "build&" in step:
+            leads_on = re.search(r"window\.location='([^']*__mode=rebuild&[^']*)'", self.get(step).text)
+            step = leads_on[1] if leads_on else ""
 
     def preview(self, title, text):
         """Looks at an entry that is not saved."""
@@ -59,6 +74,18 @@ class Author(Visitor):
         if found is None:
             raise AssertionError(f"{otherwise}: {answer.status} {answer.fields} {said(answer)}")
         return found[1]
+
+
+class Commenter(Visitor):
+    """A visitor who is logged in to write comments, which version 6 and older know. `session` is what pages must not give to others."""
+
+    def __init__(self, site):
+        super().__init__(site)
+        form = {"__mode": "do_login", "username": site.installed.author, "password": site.installed.password, "blog_id": site.blog, "static": site.url + "/"}
+        answer = self.post(COMMENTS, form)
+        self.session = self.cookie("mt_commenter")
+        if self.session is None:
+            raise AssertionError(f"the commenter could not log in: {answer.status} {said(answer)}")
 
 
 class ApiProgram(Visitor):

@@ -8,7 +8,8 @@
 
 A Perl program searches 3,000 entries for a tag. It runs as CGI and as FastCGI: without a cache; behind Apache with mod_cache and
 mod_cache_disk, patched to send Expires, since no cache may store it otherwise; and unpatched behind Kasoku, with a rule that grants it an
-hour. The same is done with the real Movable Type, where its archives are (real.py). Then both are started anew, and the kernel's page cache is emptied (restarts.py). README.md says what is measured and what is not.
+hour. The same is done with the real Movable Type, where its archives are (real.py). Then both
+are started anew, and the kernel's page cache is emptied (restarts.py). bench/reports/mt-search.md says what is measured and what is not.
 """
 
 import argparse
@@ -84,7 +85,8 @@ def measure(wanted):
         restarts={name: restarts.Restarts(name) for name in setups.RESTARTED},
     )
     with Programs() as programs, ExitStack() as groups:
-        results.real = real.measure(programs, wanted.rounds, server, ours) if not wanted.only_restarts else {}
+        if not wanted.only_restarts:
+            results.real = real.measure(programs, wanted.rounds, server, ours)
         if wanted.only_real:
             progress("")
             return results

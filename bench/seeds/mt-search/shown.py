@@ -41,17 +41,17 @@ def write(results):
 
 def tables(results):
     """The tables by the names of their places: title, header and lines."""
-    restarted = (
-        f"each of {restarts.PAGES} pages once, one after the other, over one connection", RESTARTS_HEADER, restarts_lines(results)
-    )  # fmt: skip
+    is_restarted = any(row.hits["hit"] for row in results.restarts.values())
+    restarted = {
+        "restarts": (f"each of {restarts.PAGES} pages once, one after the other, over one connection", RESTARTS_HEADER, restarts_lines(results))
+    } if is_restarted else {}  # fmt: skip
     rounds = len(next(iter(results.alone.values())).rates)
     of_real = {"real": ("the real Movable Type", REAL_HEADER, real_lines(results.real))} if results.real else {}
     if rounds == 0:
-        is_restarted = any(row.hits["hit"] for row in results.restarts.values())
-        return of_real | ({"restarts": restarted} if is_restarted else {})
+        return of_real | restarted
     return {
         **of_real,
-        "restarts": restarted,
+        **restarted,
         "alone": (f"ab -n 100 -c 1, medians of {rounds} rounds", ALONE_HEADER, alone(results)),
         "hits": (f"hits by 32 connections that stay open, {results.body_bytes:,} bytes", HITS_HEADER, hits(results.hits)),
         "hits-anew": ("hits by 32 clients, a connection for each request", HITS_HEADER, hits(results.hits_anew)),
@@ -67,7 +67,7 @@ MISSES_HEADER = ("", "CPU ms, script and server", "of Apache's")
 RESTARTS_HEADER = ("", "hit, p50 ms", "p99", "hits after a restart", "p50 ms", "p99", "hits, page cache empty as well", "p50 ms", "p99")
 
 
-REAL_HEADER = ("", "page, bytes", "requests/s, one after the other", "of its CGI's", "CPU µs of a hit", "hits of a CPU second, to Apache's")
+REAL_HEADER = ("", "page, bytes", "sent, gzip", "requests/s, one after the other", "of its CGI's", "CPU µs of a hit", "hits of a CPU second, to Apache's")
 
 
 def real_lines(versions):
@@ -79,7 +79,7 @@ def real_lines(versions):
         if row.cpu and name.startswith("kasoku"):
             best = min(real.CACHED_APACHE, key=lambda other: median(rows[other].cpu))
             of_apache = f"{median(ratio(rows[best].cpu, row.cpu)):.2f} times"
-        return (f"{version}: {real.ALL[name].label}", f"{row.body_bytes:,}", f"{median(row.rates):,.1f}", of_cgi, cpu, of_apache)
+        return (f"{version}: {real.ALL[name].label}", f"{row.body_bytes:,}", f"{row.sent_bytes:,}", f"{median(row.rates):,.1f}", of_cgi, cpu, of_apache)
 
     return [line(version, rows, name, row) for version, rows in versions.items() for name, row in rows.items()]
 

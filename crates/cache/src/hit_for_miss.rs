@@ -9,7 +9,8 @@
 //! [`Reason::PersonalPage`], [`Reason::LeakGuardToken`], [`Reason::EndlessStream`]), or a page that depends on what was not sent
 //! ([`Reason::VaryUnseen`]). The application refused the anonymous request, and may not refuse a visitor's
 //! own request. So requests for that key pass for a minute, with all that their clients sent. The pass ends early when a purge or a
-//! change of the key's tags drops what is known of the key.
+//! change of the key's tags drops what is known of the key. What other rules found does not count: the operator may have written the line
+//! that allows the page.
 
 use crate::Key;
 use crate::generations::Epoch;
@@ -31,17 +32,17 @@ const PASS_MS: u64 = 60_000;
 /// The remembered keys, kept apart for requests with (`true`) and without (`false`) credentials.
 pub(crate) struct HitForMiss(Cache<(KeyHash, bool), HitForMissEntry>);
 
-/// A key of an application. Of each key, the memory knows the application that asked last.
+/// A key, and the fingerprint of the rules under which it is asked for. Of each key, the memory knows those that asked last.
 #[derive(Clone, Copy)]
 pub(crate) struct AskedKey {
     pub(crate) hash: KeyHash,
-    pub(crate) application: u64,
+    pub(crate) rules: u64,
 }
 
 /// What is remembered of one key.
 #[derive(Clone, Copy)]
 struct HitForMissEntry {
-    application: u64,
+    rules: u64,
     until_ms: u64,
     /// Where requests for the key pass: the reason, and the epoch in which the origin was asked.
     passes: Option<(Reason, Epoch)>,
@@ -53,16 +54,16 @@ impl HitForMiss {
     }
 
     pub(crate) fn remember(&self, key: AskedKey, has_credentials: bool, now: Now) {
-        let AskedKey { hash, application } = key;
+        let AskedKey { hash, rules } = key;
         let until_ms = now.mono_ms.saturating_add(REMEMBER_MS);
-        self.0.insert((hash, has_credentials), HitForMissEntry { application, until_ms, passes: None });
+        self.0.insert((hash, has_credentials), HitForMissEntry { rules, until_ms, passes: None });
     }
 
     /// The answer to an anonymous request was no page, or one visitor's page. `since` is the epoch in which the origin was asked.
     pub(crate) fn remember_no_page(&self, key: AskedKey, reason: Reason, since: Epoch, now: Now) {
-        let AskedKey { hash, application } = key;
+        let AskedKey { hash, rules } = key;
         let until_ms = now.mono_ms.saturating_add(PASS_MS);
-        self.0.insert((hash, false), HitForMissEntry { application, until_ms, passes: Some((reason, since)) });
+        self.0.insert((hash, false), HitForMissEntry { rules, until_ms, passes: Some((reason, since)) });
     }
 
     pub(crate) fn forget(&self, hash: KeyHash) {
@@ -81,12 +82,12 @@ impl HitForMiss {
 
     fn known(&self, key: AskedKey, has_credentials: bool, now: Now) -> Option<HitForMissEntry> {
         let known = self.0.get(&(key.hash, has_credentials))?;
-        (known.application == key.application && now.mono_ms < known.until_ms).then_some(known)
+        (known.rules == key.rules && now.mono_ms < known.until_ms).then_some(known)
     }
 }
 
 impl crate::Cache {
     pub(crate) fn asked_key(&self, key: &Key, policy: &Policy) -> AskedKey {
-        AskedKey { hash: key.hash(), application: self.application(policy.rules) }
+        AskedKey { hash: key.hash(), rules: policy.rules }
     }
 }

@@ -37,6 +37,8 @@ const POSTPONED_MAX_MS: u64 = 10 * 60_000;
 
 /// The shortest time between two samples in a process, in milliseconds.
 const SAMPLE_MS: u64 = 1_000;
+/// The shortest time after a sample, as a multiple of its own: with a slow program, samples take at most a hundredth of the time.
+const SAMPLE_PAUSE: u64 = 100;
 
 /// See the [module](self).
 pub struct Guard {
@@ -45,7 +47,8 @@ pub struct Guard {
     visitors: AtomicU64,
     /// Makes the visitors differ in each process.
     seed: RandomState,
-    sampled_ms: AtomicU64,
+    /// No sample begins before.
+    sample_due_ms: AtomicU64,
     is_sampling: AtomicBool,
 }
 
@@ -70,7 +73,7 @@ impl Default for Guard {
             table: Mutex::default(),
             visitors: AtomicU64::new(0),
             seed: RandomState::new(),
-            sampled_ms: AtomicU64::new(0),
+            sample_due_ms: AtomicU64::new(0),
             is_sampling: AtomicBool::new(false),
         }
     }
@@ -235,12 +238,11 @@ impl Guard {
 
     /// Permission to sample, if the last sample has ended and was long enough ago.
     pub fn may_sample(self: &Arc<Self>, now_ms: u64) -> Option<Sampling> {
-        let last_ms = self.sampled_ms.load(Ordering::Relaxed);
-        let is_due = last_ms == 0 || now_ms >= last_ms.saturating_add(SAMPLE_MS);
+        let is_due = now_ms >= self.sample_due_ms.load(Ordering::Relaxed);
         let is_free = is_due && !self.is_sampling.swap(true, Ordering::AcqRel);
         is_free.then(|| {
-            self.sampled_ms.store(now_ms.max(1), Ordering::Relaxed);
-            Sampling(self.clone())
+            self.sample_due_ms.store(now_ms.saturating_add(SAMPLE_MS), Ordering::Relaxed);
+            Sampling { guard: self.clone(), begun_ms: now_ms }
         })
     }
 
@@ -369,11 +371,22 @@ impl Drop for ComparisonTicket {
 }
 
 /// The permission for one sample at a time.
-pub struct Sampling(Arc<Guard>);
+pub struct Sampling {
+    guard: Arc<Guard>,
+    begun_ms: u64,
+}
+
+impl Sampling {
+    /// The sample has ended. The longer it took, the later is the next one.
+    pub fn ended(self, now_ms: u64) {
+        let pause_ms = now_ms.saturating_sub(self.begun_ms).saturating_mul(SAMPLE_PAUSE);
+        self.guard.sample_due_ms.store(now_ms.saturating_add(pause_ms.max(SAMPLE_MS)), Ordering::Relaxed);
+    }
+}
 
 impl Drop for Sampling {
     fn drop(&mut self) {
-        self.0.is_sampling.store(false, Ordering::Release);
+        self.guard.is_sampling.store(false, Ordering::Release);
     }
 }
 
@@ -381,6 +394,18 @@ impl Drop for Sampling {
 mod tests {
     use super::*;
     use crate::leak_guard::guarded_patterns::{IDLE_MS, PATTERNS_MAX, PATTERNS_OF_RULE_MAX};
+
+    #[test]
+    fn samples_of_a_slow_program_take_a_hundredth_of_the_time() {
+        let guard = Arc::new(Guard::default());
+        let sample = guard.may_sample(5_000).unwrap();
+        assert!(guard.may_sample(60_000).is_none(), "one at a time");
+        sample.ended(7_000);
+        assert!(guard.may_sample(206_999).is_none());
+        guard.may_sample(207_000).unwrap().ended(207_000);
+        assert!(guard.may_sample(207_999).is_none());
+        assert!(guard.may_sample(208_000).is_some());
+    }
 
     fn pattern(shown: &str) -> Pattern {
         of_rule("0a", shown)

@@ -1,13 +1,15 @@
 //! Compares shared pages again in the background, on a sample of requests, since applications change.
 //!
-//! On average, one in 256 requests that reach the cache is sampled, at most one a second in the process. A hit pays for it by
-//! counting down.
+//! On average, one in 256 requests that reach the cache is sampled, at most one a second in the process, and with a slow application so
+//! few that samples take a hundredth of the time. A hit pays for it by counting down.
 
 use crate::exchange::Exchange;
 use crate::observe::timing::OriginTime;
 use crate::origin::fetch_context::FetchContext;
 use crate::request::forward::Audience;
 use crate::request::route::Routed;
+use crate::runtime::worker::Worker;
+use crate::sites::ActiveRoute;
 use crate::visitors::leak_guard::fetch::ByWorker;
 use crate::visitors::leak_guard::{block, drop_all};
 use crate::visitors::scan_body::ScanTargets;
@@ -47,29 +49,37 @@ fn begin(exchange: &Exchange, routed: &Routed) {
     let fetch_context = FetchContext::new(exchange, routed, Audience::Background, time);
     let route = routed.route.clone();
     tokio::task::spawn_local(async move {
-        let _place = place;
-        let fetcher = ByWorker::new(&worker, &route, &fetch_context);
-        let Some(page) = fetcher.fetch(&request, None).await else { return };
-        let secrets = Secrets::default();
-        let found = ScanTargets::of(route.visitor_rules(), &request.target, &page.head, false, &secrets)
-            .judge(&page.body, None);
-        if found.reason.is_some()
-            || !is_to_be_compared(route.visitor_rules(), &request, &page.head, false, worker.now())
-        {
-            return;
-        }
-        let Some(first) = compare(&fetcher, &pattern, &request, page).await else { return };
-        if first.report.differences.is_empty() {
-            return;
-        }
-        // A second comparison tells what depends on who asks from chance.
-        let fetcher = fetcher.again();
-        let Some(page) = fetcher.fetch(&request, None).await else { return };
-        let Some(second) = compare(&fetcher, &pattern, &request, page).await else { return };
-        if second.finds_again(&first.things) {
-            block(&worker, &route.policy.tags.site, &pattern, second.report);
-        }
+        resample(&worker, &route, &fetch_context, &pattern, &request).await;
+        place.ended(worker.now().mono_ms);
     });
+}
+
+async fn resample(
+    worker: &Worker,
+    route: &ActiveRoute,
+    fetch_context: &FetchContext,
+    pattern: &Pattern,
+    request: &RequestHead,
+) {
+    let fetcher = ByWorker::new(worker, route, fetch_context);
+    let Some(page) = fetcher.fetch(request, None).await else { return };
+    let secrets = Secrets::default();
+    let found =
+        ScanTargets::of(route.visitor_rules(), &request.target, &page.head, false, &secrets).judge(&page.body, None);
+    if found.reason.is_some() || !is_to_be_compared(route.visitor_rules(), request, &page.head, false, worker.now()) {
+        return;
+    }
+    let Some(first) = compare(&fetcher, pattern, request, page).await else { return };
+    if first.report.differences.is_empty() {
+        return;
+    }
+    // A second comparison tells what depends on who asks from chance.
+    let fetcher = fetcher.again();
+    let Some(page) = fetcher.fetch(request, None).await else { return };
+    let Some(second) = compare(&fetcher, pattern, request, page).await else { return };
+    if second.finds_again(&first.things) {
+        block(worker, &route.policy.tags.site, pattern, second.report);
+    }
 }
 
 /// Compares a page, and takes in what is found of its places.

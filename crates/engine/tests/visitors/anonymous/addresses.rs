@@ -33,12 +33,22 @@ fn html(line: String) -> (&'static str, Vec<String>, String) {
 /// Movable Type 3.35 lets an address search once in 20 seconds.
 #[test]
 fn an_application_that_limits_each_address_answers_all_pages() {
+    all_pages_are_answered("200 OK");
+}
+
+/// It refuses a feed of results by a status.
+#[test]
+fn an_application_that_refuses_an_address_by_a_status_answers_all_pages() {
+    all_pages_are_answered("503 Service Unavailable");
+}
+
+fn all_pages_are_answered(refusal: &'static str) {
     let seen = Mutex::new(HashSet::new());
     let application = Application::start(move |asked| {
         let is_first = seen.lock().unwrap().insert(address(asked).to_owned());
-        let text =
-            if is_first { asked.target().to_owned() } else { "You are currently performing a search".to_owned() };
-        Does::Answer(reply("200 OK", &["Content-Type: text/html"], text))
+        let (status, text) =
+            if is_first { ("200 OK", asked.target()) } else { (refusal, "You are currently performing a search") };
+        Does::Answer(reply(status, &["Content-Type: text/html"], text.to_owned()))
     });
     let guarded = Arc::new(GuardRules { is_enabled: true, ..GuardRules::default() });
     for guard in [Arc::default(), guarded] {

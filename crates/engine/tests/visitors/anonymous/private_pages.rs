@@ -31,6 +31,22 @@ fn is_shared(scene: &Scenario, target: &str) {
 }
 
 #[test]
+fn a_page_that_passes_since_it_forbids_caching_is_shared_after_a_reload_with_the_line_that_allows_it() {
+    let board = Board::start();
+    let mut scene = board.behind(guarded().route(|route| grant(route).ignore.clear()));
+    for _ in 0..2 {
+        assert_eq!(scene.client().get("/").detail(), "no-store");
+    }
+    let mut allowed = Options::clone(&scene.engine.handle().options());
+    for site in &mut allowed.sites {
+        let ignored = vec![Ignored::NoStore, Ignored::NoCache, Ignored::MustRevalidate, Ignored::Expires];
+        grant(Arc::make_mut(&mut site.route)).ignore = ignored;
+    }
+    scene.engine.reload(allowed).unwrap();
+    is_shared(&scene, "/");
+}
+
+#[test]
 fn a_session_for_everybody_spoils_no_page() {
     let board = Board::start();
     let scene = board.behind(guarded());
