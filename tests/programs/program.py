@@ -29,6 +29,8 @@ class Program(Servers):
     # The configuration as an operator writes it. `{line}` is the one line that makes it fast, and stands in the site.
     rules = ""
     line = 'ttl = "1h"'
+    # How many further lines may be needed, all of them as explain prints them.
+    further_max = 1
     # Regular expressions for what changes from one second to the next in what the program says: clocks, durations.
     clocks = ()
     # The same for what is made for one visitor, on pages that are never shared.

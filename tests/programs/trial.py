@@ -58,8 +58,8 @@ def row(program, page):
     first, row.first_seconds = ask(program, page, 0)
     answers = [first, until_hit(program, page, 1, row)]
     third, row.with_seconds = ask(program, page, 2)
-    if detail(third) == "vary-miss":
-        # The first of this language: the next one gets a hit.
+    if is_first_of_its_class(program, third):
+        # The next one gets a hit.
         until_hit(program, page, 2, row)
         third, row.with_seconds = ask(program, page, 2)
     answers.append(third)
@@ -94,6 +94,12 @@ def until_hit(program, page, browser, row):
 def is_refused(answer):
     """Whether the answer will not be stored, for a reason that is no running comparison."""
     return "stored" not in answer.decision and "uri-miss" not in detail(answer) and "pending" not in answer.decision
+
+
+def is_first_of_its_class(program, answer):
+    """Whether nobody of this language or device has asked for the page before, where a further line gives each class a page of its own."""
+    has_classes = any(line.startswith(("key-languages", "key-device")) for line in program.further)
+    return detail(answer) == "vary-miss" or has_classes and detail(answer) in ("leak-guard-pending", "rules-changed")
 
 
 def detail(answer):

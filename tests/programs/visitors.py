@@ -55,15 +55,15 @@ class BrowserVisitor(Visitor):
     def __init__(self, site, browser, port):
         address, self._fields = BROWSERS[browser]
         super().__init__(site, user_agent=self._fields["User-Agent"], address=address, port=port)
-        self.seconds = 0.0
+        self.seconds = self._begun = 0.0
 
     def ask(self, method, path, fields=(), body=None):
-        begun = time.monotonic()
-        answer = super().ask(method, path, {**self._fields, **dict(fields)}, body)
-        self.seconds = time.monotonic() - begun
-        return answer
+        self._begun = time.monotonic()
+        return super().ask(method, path, {**self._fields, **dict(fields)}, body)
 
     def came(self, method, path, answer):
+        # Without the time for which the first visitor of a kind of page waits afterwards, until it has been looked at.
+        self.seconds = time.monotonic() - self._begun
         coding = answer.fields.get("content-encoding")
         if answer.bytes and coding in ("gzip", "deflate"):
             answer.bytes = gzip.decompress(answer.bytes) if coding == "gzip" else zlib.decompress(answer.bytes)

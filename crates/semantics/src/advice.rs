@@ -63,7 +63,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
             "Kasoku can search and compare only pages that are shorter than 4 MiB and not compressed by the application"
         }
         Reason::LeakGuard => {
-            "the page depends on who asks: if by language or device, set `key-languages` or `key-device`; otherwise take out of the page what differs"
+            "the page depends on who asks: if by language or device, set `key-languages` or `key-device` (`kasoku explain --live` tries these lines); otherwise take out of the page what differs"
         }
         Reason::LeakGuardToken => {
             "a page with a token has to pass; let a script fetch the token when the form is used, or put the form on a page of its own"

@@ -9,14 +9,14 @@
 //!   (`stored_fields` removes it).
 //!
 //! A response under the name of a file must also be a file of that kind (see `deception`), if its request had credentials or if
-//! only the operator's grant makes it storable.
+//! only the operator's grant makes it storable. Under the grant, what has the name of a download may be a page.
 //!
 //! In profile rfc cookies do not matter, as in the RFCs. But where the operator grants lifetimes (see `grant`), the rules above
 //! hold there too, since the application did not say that its responses may be shared. A cookie that is in the key selects its own
 //! stored response, so it does not count.
 
 use crate::cookies;
-use crate::deception::is_deceptive;
+use crate::deception::{is_deceptive, names_download};
 use crate::directives::{Directives, directives};
 use crate::effective::effective;
 use crate::set_cookies::sets_cookie;
@@ -98,7 +98,8 @@ fn matches_file_type(
     _: &Directives,
     policy: &Policy,
 ) -> Result<(), Reason> {
-    let is_unsure = has_unkeyed_credentials(&request.fields, policy) || policy.grant.holds_for(request);
+    let is_granted = || policy.grant.holds_for(request) && !names_download(&request.target);
+    let is_unsure = has_unkeyed_credentials(&request.fields, policy) || is_granted();
     if is_unsure && is_deceptive(&request.target, response) {
         return Err(Reason::ContentTypeMismatch);
     }

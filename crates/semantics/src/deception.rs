@@ -3,8 +3,10 @@
 //! that requests the same URL would get the visitor's page.
 //!
 //! So a path that names a kind of file must bring that kind. Otherwise the answer to a request with cookies or credentials belongs
-//! to its visitor alone. The answer to a request without them holds nothing of a visitor, and is checked only where a lifetime is
-//! granted.
+//! to its visitor alone. The answer to a request without them holds nothing of a visitor. Where a lifetime is granted, it is checked
+//! all the same: many applications answer the URL of a style sheet or a picture that is missing with a page and status 200. Downloads are
+//! excepted from that, since programs make pages of them under their own URLs (`bash.1.gz` as HTML, `boats.csv` as plain text). Such a page is
+//! compared and read for tokens like any other.
 //!
 //! Not detected are a rule for a folder (`/static/..%2faccount`), and an application that sends a page as
 //! `application/octet-stream` or as the kind that the path names.
@@ -15,11 +17,13 @@ use kasoku_wire::ResponseHead;
 struct FileType {
     extensions: &'static [&'static str],
     types: &'static [&'static str],
+    /// Whether it is downloaded, and is no part of a page.
+    is_download: bool,
 }
 
 /// The extensions that caches and servers take for static files.
 const KINDS: [FileType; 6] = [
-    FileType { extensions: &["css"], types: &["text/css"] },
+    FileType { extensions: &["css"], types: &["text/css"], is_download: false },
     FileType {
         extensions: &["js", "mjs"],
         types: &[
@@ -29,6 +33,7 @@ const KINDS: [FileType; 6] = [
             "text/ecmascript",
             "application/ecmascript",
         ],
+        is_download: false,
     },
     FileType {
         extensions: &[
@@ -36,10 +41,12 @@ const KINDS: [FileType; 6] = [
             "tiff", "webp",
         ],
         types: &["image/"],
+        is_download: false,
     },
     FileType {
         extensions: &["eot", "otf", "ttf", "woff", "woff2"],
         types: &["font/", "application/font", "application/x-font", "application/vnd.ms-fontobject"],
+        is_download: false,
     },
     FileType {
         extensions: &[
@@ -47,6 +54,7 @@ const KINDS: [FileType; 6] = [
             "ogg", "ogv", "wav", "webm", "wmv",
         ],
         types: &["audio/", "video/", "application/ogg"],
+        is_download: false,
     },
     FileType {
         extensions: &[
@@ -55,6 +63,7 @@ const KINDS: [FileType; 6] = [
             "xlsx", "xz", "zip", "zst",
         ],
         types: &["application/", "text/csv", "audio/x-scpls", "font/"],
+        is_download: true,
     },
 ];
 
@@ -69,6 +78,11 @@ pub(crate) fn is_deceptive(target: &str, response: &ResponseHead) -> bool {
         |start: &&str| media_type.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start.as_bytes()));
     let is_of_the_kind = kind.types.iter().any(begins_with) && !PAGES.iter().any(begins_with);
     !is_of_the_kind && !begins_with(&"application/octet-stream")
+}
+
+/// Whether the path of `target` names a file that is downloaded, and is no part of a page such as a style sheet or a picture.
+pub(crate) fn names_download(target: &str) -> bool {
+    kind(target).is_some_and(|kind| kind.is_download)
 }
 
 /// Whether the path of `target` names a kind of file, and `response` is of that kind.
@@ -131,6 +145,16 @@ mod tests {
             ("/x.svg", "image/svg+xml"),
         ] {
             assert!(!is_deceptive(path, &of_type(media_type)), "{path} {media_type}");
+        }
+    }
+
+    #[test]
+    fn what_is_downloaded_is_no_part_of_a_page() {
+        for path in ["/boats.csv?_stream=on", "/man1/bash.1.gz?type=man", "/a.PDF", "/a%2ezip"] {
+            assert!(names_download(path), "{path}");
+        }
+        for path in ["/", "/x.css", "/x.js", "/x.png?a.csv", "/x.woff2", "/x.mp4", "/csv"] {
+            assert!(!names_download(path), "{path}");
         }
     }
 

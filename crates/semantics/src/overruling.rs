@@ -109,8 +109,8 @@ fn with_lifetime(
     };
     let cookies = Cookies::of(request, response, policy, meaning);
     own.grant.dropped_cookies.extend(cookies.names());
-    // Never propose to ignore `Vary`, since all visitors would get the variant of the first one, or `Set-Cookie`, since an unknown
-    // cookie may be that of a login.
+    // Never propose to ignore `Vary`, since all visitors would get the variant of the first one, or `Set-Cookie` for an unknown cookie,
+    // which may be that of a login.
     let is_never = |one: &Ignored| matches!(one, Ignored::Vary | Ignored::SetCookie);
     let is_found = |one: &Ignored| !is_never(one) && says(response, *one, policy);
     let said = Ignored::ALL.iter().copied().filter(is_found);
@@ -151,12 +151,23 @@ fn with_lifetime(
         let ttl = || Suggestion::of(SuggestedChange::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
         return Some(vec![if ttl_applies_to_status(response.status) { ttl() } else { one }]);
     }
+    // One line says both where the page is a session's by all of its cookies: as with `cookies.session`, it is stored without them.
+    let mut without_cookies = own.clone();
+    without_cookies.grant.ignore.push(Ignored::SetCookie);
+    without_cookies.grant.dropped_cookies.clone_from(&policy.grant.dropped_cookies);
+    let is_one_line = cookies.are_sessions() && is_hit(&without_cookies);
+    if is_one_line {
+        own = without_cookies;
+        needed.push(Ignored::SetCookie);
+    }
     let words: Vec<String> = own.grant.ignore.iter().map(|one| format!("\"{}\"", one.word())).collect();
     let mut dangers: Vec<&'static str> = needed.iter().map(|one| one.danger()).collect();
     dangers.dedup();
     let change = SuggestedChange::Set("ignore", format!("[{}]", words.join(", ")));
     changes.push(Suggestion { change, text: OVERRULED, dangers });
-    changes.extend(cookies.suggestions());
+    if !is_one_line {
+        changes.extend(cookies.suggestions());
+    }
     Some(changes)
 }
 
@@ -197,6 +208,10 @@ impl Cookies {
 
     fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.others.is_empty()
+    }
+
+    fn are_sessions(&self) -> bool {
+        !self.sessions.is_empty() && self.others.is_empty()
     }
 
     fn names(&self) -> impl Iterator<Item = String> {
@@ -282,8 +297,18 @@ mod tests {
         let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\", \"no-cache\", \"expires\"]"];
         assert_eq!(written(&php, &safe()), expected);
         let with_session = php.with("Set-Cookie", "PHPSESSID=1");
-        let expected = ["ignore = [\"no-store\", \"no-cache\", \"expires\"]", "cookies.session = [\"PHPSESSID\"]"];
-        assert_eq!(written(&with_session, &safe())[1..], expected);
+        assert_eq!(
+            written(&with_session, &safe())[1..],
+            ["ignore = [\"no-store\", \"no-cache\", \"expires\", \"set-cookie\"]"],
+            "one line is enough"
+        );
+        let counted = with_session.with("Set-Cookie", "seen=1");
+        let expected = [
+            "ignore = [\"no-store\", \"no-cache\", \"expires\"]",
+            "cookies.session = [\"PHPSESSID\"]",
+            "cookies.noise = [\"default\", \"seen\"]",
+        ];
+        assert_eq!(written(&counted, &safe())[1..], expected);
         let counted = ok().with("Set-Cookie", "PHPSESSID=1").with("Set-Cookie", "seen=1");
         let expected = ["ttl = \"1m\"", "cookies.session = [\"PHPSESSID\"]", "cookies.noise = [\"default\", \"seen\"]"];
         assert_eq!(written(&counted, &safe()), expected);

@@ -3,6 +3,8 @@
 - It sends no cookie, no token and no `Vary`, but `Cache-Control: public` with `Expires` and `Last-Modified` of now (in asctime's form): its setting
   `Expires=0`, Debian's default, states a lifetime of 0. So `ttl` alone yields to it; without that setting it states none.
 - Rows with equal counts come in any order, and where a list is cut (the ten hosts) even other rows: Perl's hashes.
+- So it needs two further lines, which explain prints together: one for the language, and `ignore = ["expires"]` against its own lifetime of 0. An
+  operator who takes `Expires=0` out of AWStats' settings needs the first one alone.
 - **The page is in the browser's language** (`Lang="auto"`, by `Accept-Language`, without `Vary`): without `key-languages` all visitors get one.
 - "Last Update: 27 Nov 2026 - 21:04" is the time of the data, not of the page. There is no clock.
 - Its forms are sent by GET. With AllowToUpdateStatsFromBrowser, a link would change something; it is off by default.
@@ -34,6 +36,7 @@ path = "/cgi-bin/*"
 origin = "cgi://{directory}/cgi-bin"
 """
 
+    further_max = 2
     # Rows of tables, which come in any order where they tie.
     clocks = [r"(?m)^<tr><td.*$"]
 

@@ -38,8 +38,16 @@ pub struct FoundPlace {
 
 /// Compares three or four looks. `has_cookies`: the first look of a visitor was given cookies, and the second one had them.
 pub fn compare(looks: &[Outline<'_>], has_cookies: bool) -> LooksVerdict {
-    let mut comparison = LookComparison { looks, has_cookies, verdict: LooksVerdict::default(), moved: HashSet::new() };
+    let mut comparison = LookComparison {
+        looks,
+        has_cookies,
+        verdict: LooksVerdict::default(),
+        moved: HashSet::new(),
+        unnumbered: HashSet::new(),
+        held_back: Vec::new(),
+    };
     comparison.units();
+    comparison.held_back();
     comparison.verdict.places = comparison.places();
     comparison.verdict
 }
@@ -65,7 +73,24 @@ struct LookComparison<'l, 'b> {
     verdict: LooksVerdict,
     /// Units that all looks have, in other places.
     moved: HashSet<u64>,
+    /// Links whose numbers change and do not grow, by skeleton.
+    unnumbered: HashSet<u64>,
+    /// Units whose values differ, until all of them are known.
+    held_back: Vec<HeldBack>,
 }
+
+/// Values of a unit that stands where its twin stands in all looks.
+struct HeldBack {
+    skeleton: u64,
+    split: Split,
+    /// A link whose number grows from look to look.
+    is_numbered_link: bool,
+    /// Where the unit stands in each look.
+    units: Vec<usize>,
+}
+
+/// How many units of a skeleton have to change places before a difference of another one may be chance.
+const MOVING_MIN: usize = 2;
 
 /// The most things that are kept of one comparison.
 const THINGS_MAX: usize = 64;
@@ -209,6 +234,9 @@ impl LookComparison<'_, '_> {
             if (1..count).all(|look| values(look) == first) {
                 continue;
             }
+            let skeleton =
+                self.looks.first().zip(starts.first()).and_then(|(look, start)| look.units.get(start + offset));
+            let skeleton = skeleton.map(|unit| unit.skeleton).unwrap_or_default();
             let mut split = Some(Split::Same);
             for at in 0..first.len() {
                 let all: Vec<Option<Value>> = (0..count).map(|look| values(look).get(at).copied()).collect();
@@ -218,22 +246,75 @@ impl LookComparison<'_, '_> {
                 let unit = self.looks.first()?.units.get(starts.first()? + offset)?;
                 self.looks.first().map(|look| look.is_link_at(unit.at))
             };
-            if split == Some(Split::Time)
-                && (0..first.len()).any(|at| is_numbered(&|look| values(look).get(at).copied(), count))
-                && is_link() == Some(true)
-            {
-                split = Some(Split::Visitor);
+            let mut is_numbered_link = false;
+            if split == Some(Split::Time) && is_link() == Some(true) {
+                if (0..first.len()).any(|at| is_numbered(&|look| values(look).get(at).copied(), count)) {
+                    (split, is_numbered_link) = (Some(Split::Visitor), true);
+                } else {
+                    self.unnumbered.insert(skeleton);
+                }
             }
             if (1..count).any(|look| values(look).len() != first.len()) && split == Some(Split::Same) {
                 split = Some(Split::Time);
             }
-            let skeleton =
-                self.looks.first().zip(starts.first()).and_then(|(look, start)| look.units.get(start + offset));
-            let things = skeleton.map(|unit| unit.skeleton).into_iter().collect();
-            self.judge(split, things, |own: &Self, look: usize, _| {
-                own.looks.get(look)?.units.get(starts.get(look)? + offset).map(|unit| unit.at)
+            match split {
+                None | Some(Split::Same) => self.judge(split, Vec::new(), |_: &Self, _, _| None),
+                Some(split) => {
+                    let units = starts.iter().map(|start| start + offset).collect();
+                    self.held_back.push(HeldBack { skeleton, split, is_numbered_link, units });
+                }
+            }
+        }
+    }
+
+    /// Judges units whose values differ. Rows that tie come in any order: then values that all looks have somewhere change places, and some
+    /// are in both looks of B by chance.
+    fn held_back(&mut self) {
+        let (time, visitors): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.held_back).into_iter().partition(|one| one.split == Split::Time);
+        let skeletons: HashSet<u64> = visitors.iter().map(|one| one.skeleton).collect();
+        let pool = self.pool(&skeletons);
+        // For each skeleton, how many units change places, and how many may be a visitor's.
+        let mut counts: HashMap<u64, (usize, usize)> = HashMap::new();
+        for one in time.iter().filter(|one| skeletons.contains(&one.skeleton) && self.is_drawn_from(&pool, one)) {
+            counts.entry(one.skeleton).or_default().0 += 1;
+        }
+        visitors.iter().for_each(|one| counts.entry(one.skeleton).or_default().1 += 1);
+        for one in visitors {
+            let (moving, own) = counts.get(&one.skeleton).copied().unwrap_or_default();
+            let is_by_chance = moving >= own.max(MOVING_MIN) && self.is_drawn_from(&pool, &one);
+            if is_by_chance || one.is_numbered_link && self.unnumbered.contains(&one.skeleton) {
+                continue;
+            }
+            self.judge(Some(one.split), vec![one.skeleton], |own: &Self, look: usize, _| {
+                own.looks.get(look)?.units.get(*one.units.get(look)?).map(|unit| unit.at)
             });
         }
+    }
+
+    /// The looks that have a value anywhere, by the skeleton of its unit, its place in the unit, and the value.
+    fn pool(&self, skeletons: &HashSet<u64>) -> HashMap<(u64, usize, Value), u8> {
+        let mut pool = HashMap::new();
+        if skeletons.is_empty() {
+            return pool;
+        }
+        for (number, look) in self.looks.iter().enumerate() {
+            for (at, unit) in look.units.iter().enumerate().filter(|(_, unit)| skeletons.contains(&unit.skeleton)) {
+                for (place, value) in look.values(at).iter().enumerate() {
+                    *pool.entry((unit.skeleton, place, *value)).or_default() |= 1 << number;
+                }
+            }
+        }
+        pool
+    }
+
+    /// Whether each value of a unit stands in all looks, in one unit of its skeleton or another.
+    fn is_drawn_from(&self, pool: &HashMap<(u64, usize, Value), u8>, one: &HeldBack) -> bool {
+        let all = (1_u8 << self.looks.len()) - 1;
+        self.looks.iter().zip(&one.units).all(|(look, unit)| {
+            let mut values = look.values(*unit).iter().enumerate();
+            values.all(|(place, value)| pool.get(&(one.skeleton, place, *value)) == Some(&all))
+        })
     }
 
     /// Notes a difference if it is a visitor's. `things`: what differs. `at`: where a look has what the other look, the second argument, has not.

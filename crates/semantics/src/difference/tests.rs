@@ -19,6 +19,13 @@ fn random(seed: u64) -> String {
     )
 }
 
+/// A number as if it was drawn at random, for a seed.
+fn drawn(seed: u64) -> u64 {
+    let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33
+}
+
 /// What three looks, or four, say of a body that `makes` makes.
 fn looks_of(head: &ResponseHead, noise: &[Noise], makes: impl Fn(Fetch) -> String) -> LooksVerdict {
     let fetches = [(false, false), (true, false), (false, true), (true, true)];
@@ -140,6 +147,15 @@ fn what_changes_with_time_is_shared() {
             })
             .collect()
     });
+    // AWStats: rows with equal counts come in any order, and the bars behind them have few widths.
+    is_shared("bars of rows that tie", |f| {
+        let bar = |row: u64| 258 + drawn(row + 100 * f.count) % 2;
+        (0..40).map(|row| format!("<tr><td>10</td><td><img width={} height=4></td></tr>\n", bar(row))).collect()
+    });
+    is_shared("links of rows that tie", |f| {
+        let row = |at: u64| drawn(at + 100 * f.count) % 200;
+        (0..10).map(|at| format!("<tr><td><a href='/boats/{0}'>boat {0}</a></td></tr>\n", row(at))).collect()
+    });
     is_shared("a comment that is written meanwhile", |f| if f.count > 1 { "<p>new comment</p>".to_owned() } else { String::new() } + if f.count == 2 { "<p>!</p>" } else { "" });
 }
 
@@ -174,6 +190,9 @@ fn what_a_request_sends_back_is_a_token_wherever_it_stands() {
         is_token(&format!("{name}, of a session"), |fetch| makes(&random(u64::from(fetch.is_other))));
         is_shared(&format!("{name}, the same for all"), |_| makes(&random(5)));
     }
+    is_visitors("numbered links of one use", |fetch| {
+        (0..3).map(|at| format!("<a href='/get/{}'>x</a>\n", 100 + 10 * fetch.count + at)).collect()
+    });
     is_token("link of one use", |fetch| format!("<a href='/get/{}/file'>x</a>", random(fetch.count)));
 }
 
@@ -189,6 +208,15 @@ fn what_depends_on_who_asks_is_a_visitors() {
     });
     is_visitors("beside a quotation", |f| {
         format!("<q>{}</q>\n", ["a", "b", "c", "d"][f.count as usize % 4]) + &by(f, "<p>desktop</p>", "<p>mobile</p>")
+    });
+    let cells = |f: Fetch, own: u64| {
+        let ticks = (0..20).map(|row| format!("<td>{}</td>\n", 1000 + 50 * row + f.count * 7));
+        ticks.collect::<String>() + &format!("<td>{own}</td>\n")
+    };
+    is_visitors("a cell among others that tick", |f| cells(f, if f.is_other { 3 } else { 0 }));
+    is_visitors("a cell with a value that another cell has", |f| {
+        (0..20).map(|row| format!("<td>{}</td>\n", row % 4)).collect::<String>()
+            + &format!("<td>{}</td>\n", if f.is_other { 3 } else { 0 })
     });
     is_visitors("class", |f| by(f, "<b class=a>x</b>", "<b class=b>x</b>"));
     is_visitors("first visit", |f| if f.is_second { String::new() } else { "<p>Welcome, stranger</p>".to_owned() });

@@ -31,7 +31,7 @@ const DESKTOP: [&str; 3] = [
 const ROBOT: &str = "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Mobile Safari/537.36 (compatible; Pagebot/1.0)";
 
 /// Languages to ask for, best first: all but the page's own, so that a page which has any of them comes in another language.
-const LANGUAGES: [&str; 10] = ["en", "de", "ja", "ko", "fr", "es", "zh", "pt", "it", "ru"];
+pub const LANGUAGES: [&str; 10] = ["en", "de", "ja", "ko", "fr", "es", "zh", "pt", "it", "ru"];
 
 /// How far into a page its language is looked for, in bytes.
 const LANGUAGE_BYTES: usize = 2048;

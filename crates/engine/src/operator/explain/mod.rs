@@ -18,9 +18,11 @@
 //! | `forms` | finds the forms of a page that matter |
 //! | `shown` | makes lines and places safe to show |
 //! | `advice` | proposes what would help |
+//! | `classes` | tries whether visitors of one language or device can share a page |
 //! | `warning` | warns where a visitor with a session gets a shared page |
 
 mod advice;
+mod classes;
 mod forms;
 mod live;
 mod question;
@@ -174,7 +176,13 @@ impl EngineHandle {
             && question.is_tried
             && let Some(route) = self.compared(question)
         {
-            explained.tips = self.tried(&question.url, &route, explained.tips, deadline);
+            explained.tips = match explained.outcome.reason() {
+                Reason::LeakGuard => {
+                    let (url, grant) = (question::as_sent(&question.url), &route.policy.grant);
+                    classes::tried(self, &url, grant, explained.guarded.as_ref(), explained.tips, deadline)
+                }
+                _ => self.tried(&question.url, &route, explained.tips, deadline),
+            };
         }
         Ok(explained)
     }

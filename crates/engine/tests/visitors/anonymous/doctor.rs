@@ -154,7 +154,7 @@ fn what_overrules_the_application_is_tried_with_its_dangers() {
     let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "page"));
     asked(&scene, &["/page"]);
     let FindingVerdict::Proposal(proposal) = finding(&scene, "example.org/page").verdict else { panic!("no proposal") };
-    let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\"]", "cookies.session = [\"PHPSESSID\"]"];
+    let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\", \"set-cookie\"]"];
     assert_eq!(lines(&proposal.changes), expected);
     assert!(!proposal.changes[1].dangers.is_empty());
 }
@@ -188,6 +188,49 @@ fn an_explanation_tries_what_it_proposes() {
     let same = tips(true, |_| "<p>News</p>".to_owned());
     let Tips::Either(_, instead) = &same else { panic!("{same:?}") };
     assert_eq!(lines(instead), ["ttl = \"1m\""]);
+}
+
+/// What a live explanation proposes for a pattern that the guard has blocked.
+fn of_blocked(says: &'static [&'static str], page: fn(&Asked) -> String) -> Tips {
+    let guard = Arc::new(GuardRules { is_enabled: true, ..GuardRules::default() });
+    let setup = Setup::safe().route(move |route| {
+        route.guard = guard;
+        grant(route).ttl_seconds = 3600;
+    });
+    let (_application, scene) = behind(setup, move |asked, _| html(says, page(asked)));
+    scene.eventually(|| {
+        scene.advance(11);
+        scene.client().get("/page").detail() == "leak-guard"
+    });
+    let question = Question { is_live: true, is_tried: true, ..Question::get("http://example.org/page") };
+    scene.engine.handle().explain(&question).unwrap().tips
+}
+
+#[test]
+fn the_line_is_named_by_which_visitors_can_share_a_page_that_differs() {
+    let language: fn(&Asked) -> String = |asked| {
+        let words = [("de", "Hafen"), ("ja", "港")];
+        let liked = asked.field("accept-language").unwrap_or("en").get(..2).unwrap_or("en").to_owned();
+        let word = words.iter().find(|(language, _)| *language == liked).map_or("Harbour", |(_, word)| word);
+        format!("<body lang=\"{liked}\"><h1>{word}</h1>")
+    };
+    let Tips::Changes(changes) = of_blocked(&[], language) else { panic!("no line") };
+    let expected = r#"key-languages = ["en", "de", "ja", "ko", "fr", "es", "zh", "pt", "it", "ru"]"#;
+    assert_eq!(lines(&changes), [expected]);
+    let device: fn(&Asked) -> String = |asked| {
+        let is_small = asked.field("user-agent").is_some_and(|agent| agent.contains("Mobile"));
+        if is_small { "<h1>For a small screen</h1>" } else { "<h1>For a large screen</h1>" }.to_owned()
+    };
+    let Tips::Changes(changes) = of_blocked(&[], device) else { panic!("no line") };
+    assert_eq!(lines(&changes), ["key-device = true"]);
+    // AWStats, as Debian sets it up.
+    let says = &["Cache-Control: public", "Expires: 0", "Last-Modified: Sat, 28 Nov 2026 00:00:00 GMT"];
+    let Tips::Changes(changes) = of_blocked(says, language) else { panic!("no line") };
+    assert_eq!(lines(&changes), [expected, "ignore = [\"expires\"]"], "both are needed");
+    let referrer: fn(&Asked) -> String =
+        |asked| format!("<p>You come from {}</p>", asked.field("referer").unwrap_or("home"));
+    let tips = of_blocked(&[], referrer);
+    assert!(matches!(tips, Tips::Nothing(why) if why.contains("not do so by language or device")), "{tips:?}");
 }
 
 /// The suggestions of an explanation that tries them, for a page of such an application.

@@ -387,13 +387,23 @@ fn vary_by_cookie_is_by_those_that_the_rules_name() {
 fn a_page_under_the_name_of_a_file_is_not_kept() {
     let board = Board::start();
     let scene = board.behind(guarded());
-    for target in ["/account.php/x.css", "/account.php/x%2ejs", "/account/me.png", "/account;x.pdf"] {
+    for target in ["/account.php/x.css", "/account.php/x%2ejs", "/account/me.png"] {
         for _ in 0..2 {
             let page = scene.client().get(target);
             assert_eq!((page.detail().as_str(), page.is_hit()), ("content-type-mismatch", false), "{target}: {page:?}");
         }
     }
     is_shared(&scene, "/account.php/x");
+}
+
+#[test]
+fn a_page_under_the_name_of_a_download_is_the_anonymous_one_and_is_checked() {
+    let board = Board::start();
+    let scene = board.behind(guarded());
+    let toms = format!("PHPSESSID={}", board.session(Some("tom")));
+    assert_eq!(asks(&scene, "/account;x.pdf", &toms).detail(), "pass-session", "nothing of a visitor is kept");
+    is_shared(&scene, "/account;x.pdf");
+    assert_eq!(asks(&scene, "/account;x.pdf", &toms).detail(), "pass-session");
 }
 
 #[test]
