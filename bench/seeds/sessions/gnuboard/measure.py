@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--is-there", action="store_true", help="only tell, by the exit status, whether the archive of gnuboard5 is")
     wanted = parser.parse_args()
     if archive() is None:
-        sys.exit("the archive of gnuboard5 is not here (tests/gnuboard/site_under_test.py)")
+        sys.exit("the archive of gnuboard5 is not here (tests/browsing/archives.py)")
     if wanted.is_there:
         return
     # SIGTERM ends the servers, as Ctrl-C does.
