@@ -149,7 +149,7 @@ pub fn places_of(
     now: Now,
 ) -> (Vec<Place>, Vec<u64>) {
     let body = without_fresh_links(route, uri, body);
-    Outline::places(head, &body, &AnswerFacts::of(head, &body, now), &route.declared.guard.noise)
+    Outline::places(head, &body, &AnswerFacts::of(uri, head, &body, now), &route.declared.guard.noise)
 }
 
 /// Whether a response that may be stored must be compared first: the application has not itself given it a lifetime, or one of its
@@ -271,7 +271,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         if !charge.grows(OUTLINE_PER_PAGE.saturating_mul(page.body.len() as u64)) {
             return None;
         }
-        let facts = AnswerFacts::of(&page.head, &page.body, self.fetcher.now());
+        let facts = AnswerFacts::of(self.uri, &page.head, &page.body, self.fetcher.now());
         let body = without_fresh_links(self.route, self.uri, &page.body);
         Some(Outline::of(&page.head, body, &facts, &self.route.declared.guard.noise))
     }

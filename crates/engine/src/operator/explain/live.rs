@@ -174,7 +174,7 @@ fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
     let (Some(page), Some(again)) = (&one.page, &other.page) else { return false };
     let noise = &routed.route.guard.noise;
     let [one, other] = [(one, page), (other, again)].map(|(live, page)| {
-        let facts = AnswerFacts::of(&live.head, page, live.response_time);
+        let facts = AnswerFacts::of(routed.key.uri(), &live.head, page, live.response_time);
         Outline::of(&live.head, &**page, &facts, noise)
     });
     compare_places(&one, &other, |_| true).iter().any(|place| place.difference.is_some())
