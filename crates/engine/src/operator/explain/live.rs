@@ -203,7 +203,10 @@ async fn exchange(
     }
     let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
     let page = match is_text && !names_a_file {
-        true => scan_body::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),
+        true => {
+            let tokens = targets.empty_tokens();
+            scan_body::read(&response.head, &mut response.body, &mut charge, tokens).await?.map(|(page, _)| page)
+        }
         false => None,
     };
     let is_of_one_client = match targets.is_empty() || names_a_file {
