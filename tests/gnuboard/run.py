@@ -23,6 +23,7 @@ import guard  # noqa: E402
 import mistakes  # noqa: E402
 import oracle  # noqa: E402
 import relief  # noqa: E402
+import skins  # noqa: E402
 import table  # noqa: E402
 from scenarios import Tally  # noqa: E402
 from site_under_test import VERSIONS, Site, archive  # noqa: E402
@@ -48,8 +49,8 @@ def main():
             for part in (guard, relief, table, counters, freshness, browsers, oracle):
                 tally.run(part.SCENARIOS, site)
             tally.run(guard.LAST, site)
-            # It is enough to show with one origin that the oracle can fail.
-            tally.run(mistakes.SCENARIOS if way == wanted.ways[0] else [], site)
+            # It is enough to show with one origin that the oracle can fail, and what other skins do.
+            tally.run(skins.SCENARIOS + mistakes.SCENARIOS if way == wanted.ways[0] else [], site)
             status = tally.end(site) if way == wanted.ways[-1] else 0
     return status
 

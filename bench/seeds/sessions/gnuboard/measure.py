@@ -99,6 +99,7 @@ def measure(wanted, deadline):
         for front in compared:
             progress(f"all pages once: {front.name}")
             look_around(front)
+            board.restore()
         members = members_pages(board, compared, wanted.pairs)
         working = {}
         for front in compared:
@@ -142,6 +143,8 @@ def look_around(front):
         else:
             for path in guard.pages(front.site):
                 Guest(front.site, address="127.0.0.91", user_agent=agent).ask("GET", path)
+    if front.is_kasoku:
+        guard.look_at_news(front.site)
 
 
 def crowd(board, front, number, with_files):
