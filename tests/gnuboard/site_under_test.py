@@ -1,7 +1,6 @@
 """Installs and runs gnuboard5 with its shop, by its own installer, with boards, posts, members and items that are the same in each run.
 
-The archive is the one that gnuboard's authors publish: the file that GNUBOARD5_TAR names, or else the one beside the checkout. Kasoku
-serves the site in one of two ways: with php-fpm as its origin, serving files itself (`fastcgi_rules`), or with nginx as its origin for all
+The archive is not part of the project (tests/browsing/archives.py says where it is looked for). Kasoku serves the site in one of two ways: with php-fpm as its origin, serving files itself (`fastcgi_rules`), or with nginx as its origin for all
 requests (`http_rules`). nginx.conf is the text that the documentation shows; this class replaces only its address, document root and
 socket.
 
@@ -22,9 +21,11 @@ import time
 import urllib.parse
 from pathlib import Path
 
-from servers import FPM, PROGRAM, ROOT, WEB_USER, Servers, can_connect, free_port, run, until
+import archives
+from servers import FPM, PROGRAM, WEB_USER, Servers, can_connect, free_port, run, until
 
 HERE = Path(__file__).resolve().parent
+VERSIONS = ("5.6.34", "5.7.5")
 ADMIN, ADMIN_PASSWORD, ADMIN_NICK = "admin", "correct horse battery", "운영자Q0x"
 MEMBERS = {f"member{number}": f"닉네임Q{number}x" for number in range(1, 7)}
 MEMBER_PASSWORD = "tern and gannet"
@@ -78,11 +79,9 @@ $values = json_decode(getenv('VALUES'), true);
 """
 
 
-def archive():
-    """The path of the archive, or None: then the tests that need it are skipped."""
-    if named := os.environ.get("GNUBOARD5_TAR"):
-        return Path(named) if Path(named).is_file() else None
-    return max((ROOT.parent / "shared" / "apps").glob("gnuboard5-*.tar.xz"), default=None)
+def archive(version=VERSIONS[0]):
+    """The path of a version's archive, or None: then the tests that need it are skipped."""
+    return archives.archive(f"gnuboard5-{version}")
 
 
 class Site(Servers):
@@ -90,8 +89,9 @@ class Site(Servers):
 
     name = "gnuboard"
 
-    def __init__(self):
+    def __init__(self, version=VERSIONS[0]):
         super().__init__()
+        self.version = version
         self.sessions = self.directory / "sessions"
         # The numbers and names of the content that population.php has made.
         self.content = {}
@@ -163,7 +163,7 @@ class Site(Servers):
 
     def _install(self):
         self.root.mkdir()
-        run(["tar", "--extract", "--no-same-owner", "--no-same-permissions", f"--directory={self.root}", f"--file={archive()}"])
+        run([*archives.unpack(f"gnuboard5-{self.version}", self.root), "--no-same-permissions"])
         for directory in (self.root / "data", self.sessions):
             directory.mkdir()
             shutil.chown(directory, WEB_USER, WEB_USER)

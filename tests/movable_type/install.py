@@ -1,7 +1,7 @@
 """Installs a real Movable Type (3.35, 6.8.8 or 9.2.1) in a directory: its programs, a database, and a site with some hundred entries.
 
-Six Apart's sources come as archives, which are not part of the project: KASOKU_TEST_APPS names their directory. Where the archive of a
-version is missing, `archive` returns None, and tests and benches skip that version. No browser is needed: the tables are made by Movable
+Six Apart's sources come as archives, which are not part of the project (tests/browsing/archives.py says where they are looked for). Where the
+archive of a version is missing, `archive` returns None, and tests and benches skip that version. No browser is needed: the tables are made by Movable
 Type's own tools/upgrade, the content by its own interface for Perl (populate.pl).
 
 Version 3.35 is of 2007. `_mend_for_todays_perl` names what has to give way for Perl 5.36, and nothing of Movable Type's own code does.
@@ -14,6 +14,8 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+
+import archives
 
 HERE = Path(__file__).resolve().parent
 ENTRIES_TOOL = HERE.parents[1] / "bench" / "seeds" / "mt-search" / "blog" / "make-entries"
@@ -47,8 +49,7 @@ EXPIRES_PATCH = """
 
 def archive(version):
     """The path of the archive of a version, or None."""
-    path = Path(os.environ.get("KASOKU_TEST_APPS", "/var/cache/kasoku-test-apps")) / f"movabletype-{version}.tar.xz"
-    return path if path.is_file() else None
+    return archives.archive(f"movabletype-{version}")
 
 
 def missing_modules():
@@ -117,7 +118,7 @@ class Installed:
         for directory in (self.programs, self.root, self.data):
             directory.mkdir()
             shutil.chown(directory, self._owner, self._owner)
-        self._run(["tar", "--extract", "--no-same-owner", "--strip-components=1", f"--directory={self.programs}", f"--file={archive(self.version)}"])
+        self._run(archives.unpack(f"movabletype-{self.version}", self.programs))
         if self.is_old:
             self._build()
             self._mend_for_todays_perl()

@@ -1,7 +1,6 @@
 """Installs and runs the real Rhymix 2.1.35 by its own installer: php-fpm, MariaDB, Kasoku, and three boards with posts and comments.
 
-The sources come as an archive, which is not part of the project: KASOKU_TEST_APPS names its directory. Where it is missing, `archive`
-returns None, and tests are skipped. Rhymix installs itself with the first request if config/install.config.php is there; population.php then
+The sources come as an archive, which is not part of the project (tests/browsing/archives.py says where it is looked for). Rhymix installs itself with the first request if config/install.config.php is there; population.php then
 fills the boards, each with another skin that Rhymix ships.
 """
 
@@ -11,6 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import archives
 from servers import FPM, WEB_USER, Servers, run, until
 from visitor import Visitor
 
@@ -41,9 +41,8 @@ $install_config = ['db_hostname' => 'localhost', 'db_port' => 3306, 'db_userid' 
 
 
 def archive():
-    """The path of the archive, or None."""
-    path = Path(os.environ.get("KASOKU_TEST_APPS", "/var/cache/kasoku-test-apps")) / f"{NAME}.tar.xz"
-    return path if path.is_file() else None
+    """The path of the archive, or None: then the tests are skipped."""
+    return archives.archive(NAME)
 
 
 class Site(Servers):
@@ -81,7 +80,7 @@ class Site(Servers):
         for directory in (self.root, self.directory / "sessions"):
             directory.mkdir()
             shutil.chown(directory, WEB_USER, WEB_USER)
-        run(["tar", "--extract", "--no-same-owner", "--strip-components=1", f"--directory={self.root}", f"--file={archive()}"], user=WEB_USER, group=WEB_USER)
+        run(archives.unpack(NAME, self.root), user=WEB_USER, group=WEB_USER)
         config = INSTALL.format(database=self.name, password=ADMIN_PASSWORD, nick=ADMIN_NICK, user=ADMIN)
         (self.root / "config" / "install.config.php").write_text(config)
 

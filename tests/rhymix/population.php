@@ -19,6 +19,7 @@ foreach ($values['boards'] as $mid => [$skin, $layout]) {
     $args->is_skin_fix = 'Y';
     $args->layout_srl = $layouts[$layout] ??= layout($layout);
     $args->is_layout_fix = 'Y';
+    $args->use_status = 'PUBLIC|@|SECRET';
     done($oModuleController->updateModule($args), "board $mid");
     // Guests read and write.
     foreach (['list', 'view', 'write_document', 'write_comment', 'access'] as $grant) {

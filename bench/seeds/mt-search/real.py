@@ -21,7 +21,7 @@ from processes import BenchError, free_port, run_client
 from servers import apache as apache_server
 from servers.apache import basics
 
-sys.path.append(str(ROOT / "tests" / "movable_type"))
+sys.path.extend([str(ROOT / "tests" / "movable_type"), str(ROOT / "tests" / "browsing")])
 
 import install  # noqa: E402
 

@@ -223,6 +223,6 @@ if __name__ == "__main__":
         if real.archive_is_here() or given.only == "real":
             experiment.run("sessions", given, real.measure, real)
         else:
-            print("sessions: gnuboard5 itself is left out, since its archive is not here (GNUBOARD5_TAR)")
+            print("sessions: gnuboard5 itself is left out, since its archive is not here (KASOKU_TEST_APPS)")
     if given.only != "real":
         experiment.run("sessions", given, measure, shown)

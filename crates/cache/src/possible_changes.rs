@@ -52,6 +52,17 @@ pub struct DeferredDrop {
     pub at_ms: u64,
 }
 
+/// What has become of tags whose pages may have changed.
+#[must_use]
+pub struct PossibleDrop {
+    /// What was dropped at once.
+    pub invalidated: Invalidated,
+    /// What the caller must drop later, if another caller does not.
+    pub later: Option<DeferredDrop>,
+    /// Whether some of the tags are dropped later, by this caller or another.
+    pub is_deferred: bool,
+}
+
 impl PossibleChanges {
     fn known(&self) -> MutexGuard<'_, HashMap<TagHash, DroppedTag>> {
         // Each change under the lock is complete in itself, so a panic elsewhere leaves a table that can be read.
@@ -135,17 +146,13 @@ impl Cache {
     /// Drops the responses with these tags in that site, as [`Cache::drop_changed_tags`] does, after a request that may have changed
     /// their pages. The caller must wait for the result, if there is one: it holds the tags that were dropped within the last second, to
     /// be dropped again.
-    pub fn drop_possibly_changed_tags(
-        &self,
-        site: &str,
-        changed: &Tagged,
-        now: Now,
-    ) -> (Invalidated, Option<DeferredDrop>) {
-        let (at_once, later) = self.0.possible_changes.sort(&Tags::new(site, changed), now.mono_ms);
-        if at_once.each.is_empty() && !at_once.has_unknown {
-            return (Invalidated::default(), later);
-        }
-        (self.drop_tags(&at_once, now), later)
+    pub fn drop_possibly_changed_tags(&self, site: &str, changed: &Tagged, now: Now) -> PossibleDrop {
+        let tags = Tags::new(site, changed);
+        let (at_once, later) = self.0.possible_changes.sort(&tags, now.mono_ms);
+        let is_deferred = at_once.each.len() < tags.each.len() || tags.has_unknown && !at_once.has_unknown;
+        let has_any = !at_once.each.is_empty() || at_once.has_unknown;
+        let invalidated = if has_any { self.drop_tags(&at_once, now) } else { Invalidated::default() };
+        PossibleDrop { invalidated, later, is_deferred }
     }
 
     /// The tags of a change, to be dropped again `after` from now; `None`: they will be anyway. The caller must wait for the result.

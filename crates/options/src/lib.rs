@@ -53,6 +53,7 @@ pub use host::HostPattern;
 pub use kasoku_semantics::coding::{Coding, CodingLevels};
 pub use kasoku_semantics::coding_rules::{CODED_TYPES, CodingRules};
 pub use kasoku_semantics::effective_uri::QueryKey;
+pub use kasoku_semantics::empty_token::EmptyToken;
 pub use kasoku_semantics::tags::{TagRules, TagTemplate, TemplateError};
 pub use limits::ClientLimits;
 pub use listener::{AddressRange, ListenAddress, Listener};

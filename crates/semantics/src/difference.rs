@@ -22,6 +22,7 @@ mod value_form;
 
 use crate::age::date_value;
 use crate::coding::media_type;
+use crate::query::path_and_query;
 use crate::time::Now;
 use kasoku_wire::ResponseHead;
 pub use lines::{DIFFERENCES_MAX, LINE_BYTES_MAX, line};
@@ -86,7 +87,7 @@ impl DifferencePlace {
     pub fn word(self) -> &'static str {
         match self {
             Self::Head => "head",
-            Self::Body(PagePart::Form) => "form",
+            Self::Body(PagePart::Form | PagePart::FormElement) => "form",
             Self::Body(PagePart::Meta) => "meta",
             Self::Body(PagePart::Script) => "script",
             Self::Body(PagePart::Page | PagePart::Sealed) => "page",
@@ -113,21 +114,38 @@ pub struct AnswerFacts {
     pub now_s: u64,
     /// The nonces of its own Content-Security-Policy (CSP Level 3 section 2.3.1), which only browsers check.
     pub nonces: Vec<Vec<u8>>,
+    /// The URL that was asked for, and the values in it: a page that repeats one has it from the client, and the URL is in the key.
+    pub asked: Vec<Vec<u8>>,
 }
 
 /// The most nonces that are read of one answer.
 const NONCES_MAX: usize = 8;
 
+/// The most values that are read of one URL.
+const ASKED_MAX: usize = 64;
+
 impl AnswerFacts {
-    /// Reads them.
-    pub fn of(head: &ResponseHead, body: &[u8], now: Now) -> Self {
+    /// Reads them. `uri`: what was asked for.
+    pub fn of(uri: &str, head: &ResponseHead, body: &[u8], now: Now) -> Self {
         let mut nonces = Vec::new();
         for field in ["content-security-policy", "content-security-policy-report-only"] {
             head.fields.all(field).for_each(|policy| add_nonces(policy, &mut nonces));
         }
         // A policy may stand in a `<meta>`.
         add_nonces(body, &mut nonces);
-        Self { now_s: u64::try_from(date_value(head, now)).unwrap_or(0), nonces }
+        let target =
+            uri.split_once("://").and_then(|(_, rest)| rest.find('/').and_then(|at| rest.get(at..))).unwrap_or(uri);
+        let (path, query) = path_and_query(target);
+        let parameters =
+            query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+        let asked = [uri, target]
+            .into_iter()
+            .chain(path.split('/'))
+            .chain(parameters)
+            .filter(|value| !value.is_empty())
+            .take(ASKED_MAX);
+        let asked = asked.map(|value| value.as_bytes().to_vec()).collect();
+        Self { now_s: u64::try_from(date_value(head, now)).unwrap_or(0), nonces, asked }
     }
 }
 

@@ -47,6 +47,7 @@ pub mod directives;
 pub mod downstream;
 pub mod effective;
 pub mod effective_uri;
+pub mod empty_token;
 mod encoded;
 pub mod evidence;
 pub mod forward;

@@ -5,6 +5,7 @@
 //! - A text that marks a page ([`PageRules`]). An answer without that text is no page, whatever its status: the application says
 //!   instead that a post is gone, is for members only, or that the database is down.
 //! - A text that exempts a page from certain tags ([`TagRules`]). A page that can't be searched gets those tags as well.
+//! - Tokens that the page is stored without ([`EmptyToken`]). A page that can't be searched is not shared.
 //! - The client address that the anonymous request had ([`stand_in`]): a page that prints it is made for one visitor, and no visitor
 //!   has that address. Only text is searched for it. A text that can't be searched is not refused for that: what it could show of
 //!   this address is no client's.
@@ -13,7 +14,7 @@
 use crate::RouteRules;
 use bytes::Bytes;
 use http::StatusCode;
-use kasoku_options::PageRules;
+use kasoku_options::{EmptyToken, PageRules};
 use kasoku_semantics::charset::begins_wide;
 use kasoku_semantics::difference::Markup;
 use kasoku_semantics::directives::is_made_public;
@@ -67,7 +68,8 @@ impl<'s> ScanTargets<'s> {
     /// What to look for in the answer to a request for `target`. `is_file`: Kasoku read the body from a file itself, so it can't be
     /// an error page.
     pub fn of(route: RouteRules<'s>, target: &str, head: &ResponseHead, is_file: bool, secrets: &'s Secrets) -> Self {
-        let has_texts = !route.declared.page.texts.is_empty() || !route.declared.page.privates.is_empty();
+        let PageRules { texts, privates, empty_tokens, .. } = &*route.declared.page;
+        let has_texts = !texts.is_empty() || !privates.is_empty() || !empty_tokens.is_empty();
         let is_known = route.policy.grant.is_granting() && has_texts;
         let should_be_page = head.status == StatusCode::OK && !is_file && !is_named_file(target, head);
         let tags = Some(&route.policy.tags).filter(|tags| should_be_page && tags.need_the_page());
@@ -110,6 +112,11 @@ impl<'s> ScanTargets<'s> {
             || self.tags.is_some()
             || is_searched_for_address
             || self.is_compared
+    }
+
+    /// Tokens that the page is stored without.
+    pub fn empty_tokens(&self) -> &'s [EmptyToken] {
+        self.page.filter(|_| self.is_text).map_or(&[], |page| &page.empty_tokens)
     }
 
     /// Why the head shows that the response may not be shared, if it does.

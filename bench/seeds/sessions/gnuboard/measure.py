@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--is-there", action="store_true", help="only tell, by the exit status, whether the archive of gnuboard5 is")
     wanted = parser.parse_args()
     if archive() is None:
-        sys.exit("the archive of gnuboard5 is not here (tests/gnuboard/site_under_test.py)")
+        sys.exit("the archive of gnuboard5 is not here (tests/browsing/archives.py)")
     if wanted.is_there:
         return
     # SIGTERM ends the servers, as Ctrl-C does.
@@ -99,6 +99,7 @@ def measure(wanted, deadline):
         for front in compared:
             progress(f"all pages once: {front.name}")
             look_around(front)
+            board.restore()
         members = members_pages(board, compared, wanted.pairs)
         working = {}
         for front in compared:
@@ -142,6 +143,8 @@ def look_around(front):
         else:
             for path in guard.pages(front.site):
                 Guest(front.site, address="127.0.0.91", user_agent=agent).ask("GET", path)
+    if front.is_kasoku:
+        guard.look_at_news(front.site)
 
 
 def crowd(board, front, number, with_files):

@@ -177,6 +177,7 @@ tables! {
         page_text: texts("page-text"),
         outage_text: texts("outage-text"),
         private_text: texts("private-text"),
+        empty_tokens: texts("empty-tokens"),
         refuse_urls: texts("refuse-urls"),
         fresh_links: texts("fresh-links"),
         key_device: flag("key-device"),

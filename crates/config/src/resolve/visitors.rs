@@ -4,7 +4,7 @@ use crate::issue::{Issue, Located, quoted};
 use crate::raw::{LocatedTexts, RawRoute, RawSession, RawVisitors};
 use crate::value::is_token;
 use kasoku_options::{
-    CookiePattern, DeviceUrls, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern,
+    CookiePattern, DeviceUrls, EmptyToken, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern,
 };
 use kasoku_semantics::classes::Device;
 use kasoku_semantics::policy::Policy;
@@ -72,6 +72,9 @@ fn set_page(route: &mut Route, raw: &RawVisitors) {
     if let Some(texts) = &raw.private_text {
         page.privates = names_after(texts, &page.privates);
     }
+    if let Some(tokens) = &raw.empty_tokens {
+        page.empty_tokens = after(tokens, &page.empty_tokens, EmptyToken::parse);
+    }
     if page != *route.page {
         route.page = Arc::new(page);
     }
@@ -135,6 +138,11 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         let issue = Issue::error("an empty text stands in every answer").at(&text.place);
         issues.push(issue.help("write a text that only such an answer contains, like \"</html>\""));
     }
+    for text in own(&raw.empty_tokens).filter(|text| EmptyToken::parse(&text.value).is_none()) {
+        let issue = Issue::error(format!("{} names no token", quoted(&text.value))).at(&text.place);
+        let help = "write the text before the value, `{token}`, and the quote: 'name=\"csrf\" value=\"{token}\"'";
+        issues.push(issue.help(help));
+    }
     if let Some(text) = &raw.session.probe
         && !text.value.is_empty()
         && probe(&text.value, None).is_none()
@@ -154,6 +162,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         (&raw.page_text, TEXTS_MAX),
         (&raw.outage_text, TEXTS_MAX),
         (&raw.private_text, TEXTS_MAX),
+        (&raw.empty_tokens, TEXTS_MAX),
         (&raw.refuse_urls, NAMES_MAX),
         (&raw.session.anonymous_cookies, NAMES_MAX),
         (&raw.session.logout, NAMES_MAX),

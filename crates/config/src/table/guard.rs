@@ -20,7 +20,7 @@ pub(super) static GUARD: Section = Section {
             kind: SettingKind::Texts("texts with placeholders"),
             default: Default::Value("[]"),
             summary: "Text that may differ between two renderings of a page that is the same for all visitors: a clock, a counter, the id of a request.",
-            details: "Write the text as it stands in the page, with `{digits}`, `{number}` (digits, `.` and `,`), `{hex}`, `{time}` (digits, `:`, `-`, `.`, `,`, `/`, spaces, AM and PM, names of months and days, 오전, 오후) or `{word}` for the part that differs. In a form, an `<input>` and a `<meta>` nothing is noise; in a script, only an entry with at least four letters before its first placeholder, which name the value. Texts that may be about a token (`token`, `csrf`, `nonce`, `session`, `key`, …) are refused. `\"default\"` in the list stands for the list that it replaces. At most 64.",
+            details: "Write the text as it stands in the page, with `{digits}`, `{number}` (digits, `.` and `,`), `{hex}`, `{time}` (digits, `:`, `-`, `.`, `,`, `/`, spaces, AM and PM, names of months and days, 오전, 오후) or `{word}` for the part that differs. In a form, an `<input>` and a `<meta>` nothing is noise; in a script, and in the tag of an element of a form that is no field, such as a `<div>`, only an entry with at least four letters before its first placeholder, which name the value. Texts that may be about a token (`token`, `csrf`, `nonce`, `session`, `key`, …) are refused. `\"default\"` in the list stands for the list that it replaces. At most 64.",
             example: "[\"generated in {number} seconds\"]",
             ..EVERYWHERE
         },

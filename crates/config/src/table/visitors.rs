@@ -56,6 +56,14 @@ pub(super) static VISITORS: Section = Section {
             ..NAMES
         },
         Setting {
+            path: "empty-tokens",
+            kind: SettingKind::Texts("texts, each with `{token}` for the value"),
+            summary: "Tokens that the application prints on each page and does not ask of visitors who are not logged in: where a lifetime is granted, a page is stored with these empty.",
+            details: "Write the text before the value as it stands in the page, then `{token}`, and the quote that ends the value. A value has at most 256 letters, digits and signs. Only for a program of which you have tried that it takes a form of an anonymous visitor with an empty token: the leak guard sees the emptied page, and keeps other tokens from being shared.",
+            example: "['<meta name=\"csrf-token\" content=\"{token}\"']",
+            ..NAMES
+        },
+        Setting {
             path: "refuse-urls",
             kind: SettingKind::Texts("URL patterns"),
             summary: "URLs to which Kasoku answers 403 itself, whatever the method and the origin.",

@@ -22,6 +22,11 @@ fn answer(sessions: &mut Sessions, asked: &Asked) -> Answer {
         true => answer,
         false => answer.cookie("rx_login_status", &status),
     };
+    // With session.delay, the session starts behind the log-in, as that of a guest.
+    let answer = match asked.parameter("delayed") {
+        Some(_) => answer.cookie("rx_login_status", "none"),
+        None => answer,
+    };
     let answer = match asked.cookie("rx_uatype") {
         None => answer.cookie("rx_uatype", "1B2M2Y8AsgTpgAmY7PhCfg%3A0"),
         Some(_) => answer,
@@ -70,7 +75,27 @@ fn who_has_chosen_a_version_gets_it_where_no_session_is_started() {
     let scene = site("rhymix", "", &rhymix);
     is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest</html>");
     let mut guest = Visitor::new(12).with("rx_uatype", "1B2M2Y8AsgTpgAmY7PhCfg%3A1");
-    assert_eq!(guest.get(&scene, "/board").detail(), "pass-session");
+    is_shared(&guest.get(&scene, "/board"), "/board for guest</html>");
+    is_own(&guest.get(&scene, "/board?m=1"), "/board for guest</html>", "pass-url");
+    assert_eq!(guest.cookies["kasoku-device"], "mobile");
+    is_made(&guest.get(&scene, "/board"), "/board for guest</html>");
+    is_shared(&Visitor::mobile(13).get(&scene, "/board"), "/board for guest</html>");
+}
+
+#[test]
+fn a_member_is_known_although_the_answer_to_the_log_in_ends_with_the_cookie_of_a_guest() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    let (mut ann, mut other) = (Visitor::new(11), Visitor::new(12));
+    assert_eq!(ann.post(&scene, "/index.php", "act=procMemberLogin&user_id=ann&delayed=1").status, 302);
+    assert_eq!(ann.cookies["rx_login_status"], "none");
+    is_made(&other.get(&scene, "/board"), "/board for guest</html>");
+    is_own(&ann.get(&scene, "/board"), "/board for ann</html>", "pass-session");
+    assert_ne!(ann.cookies["rx_login_status"], "none");
+    is_own(&ann.get(&scene, "/board"), "/board for ann</html>", "pass-session");
+    is_shared(&other.get(&scene, "/board"), "/board for guest</html>");
+    assert_eq!(ann.get(&scene, "/?act=dispMemberLogout").status, 302);
+    is_shared(&ann.get(&scene, "/board"), "/board for guest</html>");
 }
 
 #[test]

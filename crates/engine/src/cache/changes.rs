@@ -29,6 +29,7 @@ use crate::exchange::possible_change::{PossibleChange, drop_later};
 use crate::request::changing::about;
 use crate::request::route::{RedirectTarget, Routed};
 use crate::runtime::worker::Worker;
+use crate::visitors::session;
 use http::StatusCode;
 use kasoku_metrics::Counter;
 use kasoku_options::ChangeRule;
@@ -57,6 +58,12 @@ impl Changing {
         let changes = self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number));
         let is_wanted = changes.flat_map(|change| &change.tags).any(TagTemplate::has_placeholders);
         is_wanted.then(|| self.form.get_or_insert_with(|| FormBuffer::new(worker)).clone())
+    }
+
+    /// The beginning of the request's form as a query, if it has that format.
+    pub(crate) fn form_as_query(&self, exchange: &Exchange) -> Option<String> {
+        let content_type = exchange.request.head.fields.first("content-type").unwrap_or_default();
+        self.form.as_ref().and_then(|form| form.as_query(content_type))
     }
 
     /// What came of the request; `None`: nothing was changed. `answer`: `None` where there was none.
@@ -124,7 +131,11 @@ impl Changing {
         };
         if let Some(tagged) = doubtful {
             let possible_change = Box::new(PossibleChange { site: site.clone(), tagged });
-            exchange.invalidated(possible_change.drop_tags(worker));
+            let (invalidated, is_deferred) = possible_change.drop_tags(worker);
+            exchange.invalidated(invalidated);
+            if is_deferred {
+                session::note_deferred_change(exchange, routed, answer.map(|(_, fields)| fields));
+            }
             if !is_made {
                 exchange.extras().possible_change = Some(possible_change);
             }

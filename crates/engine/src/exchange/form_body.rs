@@ -40,12 +40,16 @@ impl FormBuffer {
         begun.bytes.extend_from_slice(data.get(..room).unwrap_or(data));
     }
 
+    /// The form, if it has the format of a query.
+    pub(crate) fn as_query(&self, content_type: &[u8]) -> Option<String> {
+        is_like_a_query(content_type).then(|| String::from_utf8_lossy(&self.0.borrow().bytes).into_owned())
+    }
+
     /// Adds the form's fields to the parameters of a request.
     pub(crate) fn read(&self, content_type: &[u8], parameters: &mut Parameters) {
         let begun = self.0.borrow();
-        let media_type = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         let mut is_whole = !begun.is_cut;
-        if media_type.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
+        if is_like_a_query(content_type) {
             parameters.read(&String::from_utf8_lossy(&begun.bytes));
         } else if let Some(boundary) = form::boundary(content_type) {
             let form = form::read(&begun.bytes, &boundary);
@@ -58,4 +62,9 @@ impl FormBuffer {
             parameters.are_cut();
         }
     }
+}
+
+fn is_like_a_query(content_type: &[u8]) -> bool {
+    let media_type = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    media_type.eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
 }

@@ -14,10 +14,11 @@ pub(crate) struct PossibleChange {
 
 impl PossibleChange {
     /// Drops what has these tags, each tag at most once a second: a tag that was dropped less than a second ago is dropped again later.
-    pub(crate) fn drop_tags(&self, worker: &Rc<Worker>) -> Invalidated {
-        let (invalidated, later) = worker.cache.drop_possibly_changed_tags(&self.site, &self.tagged, worker.now());
-        drop_later(worker, later);
-        invalidated
+    /// Returns also whether there is such a tag.
+    pub(crate) fn drop_tags(&self, worker: &Rc<Worker>) -> (Invalidated, bool) {
+        let dropped = worker.cache.drop_possibly_changed_tags(&self.site, &self.tagged, worker.now());
+        drop_later(worker, dropped.later);
+        (dropped.invalidated, dropped.is_deferred)
     }
 }
 

@@ -152,7 +152,12 @@ impl Fetcher for IsolatedFetcher<'_> {
                 return None;
             }
             let mut charge = self.handle.cache().hold();
-            let (body, _) = scan_body::read(&response.head, &mut response.body, &mut charge).await.ok()??;
+            let secrets = Secrets::default();
+            let targets =
+                ScanTargets::of(self.routed.route.visitor_rules(), &request.target, &response.head, false, &secrets);
+            let (body, _) = scan_body::read(&response.head, &mut response.body, &mut charge, targets.empty_tokens())
+                .await
+                .ok()??;
             Some(FetchedPage::new(response.head, body, charge))
         };
         tokio::time::timeout(FETCH_MAX, fetched).await.ok().flatten()

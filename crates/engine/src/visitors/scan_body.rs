@@ -9,6 +9,7 @@
 use crate::origin_client::Body;
 use bytes::{Bytes, BytesMut};
 use kasoku_cache::HeldCharge;
+use kasoku_options::EmptyToken;
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_semantics::charset::says_wide;
 use kasoku_semantics::media_type::is_endless;
@@ -48,13 +49,14 @@ pub(crate) async fn look_through(
     if !targets.need_body() {
         return Ok(ScanResult::default());
     }
-    Ok(match read_or_why(head, body, charge).await? {
+    Ok(match read_or_why(head, body, charge, targets.empty_tokens()).await? {
         Ok((body, trailers)) => ScanResult { body: body.clone(), ..targets.judge(&body, trailers.as_ref()) },
         Err(unread) => ScanResult { is_late: matches!(unread, Unread::Late), ..targets.unsearched() },
     })
 }
 
-/// Reads all of a body and its trailer fields. The body goes on from where it was. `None`: it can't be scanned.
+/// Reads all of a body and its trailer fields, and empties these tokens in it. The body goes on from where it was. `None`: it can't be
+/// scanned.
 ///
 /// # Errors
 /// The body has broken off.
@@ -62,8 +64,9 @@ pub(crate) async fn read(
     head: &ResponseHead,
     body: &mut Body,
     charge: &mut HeldCharge,
+    tokens: &[EmptyToken],
 ) -> Result<Option<Whole>, Error> {
-    Ok(read_or_why(head, body, charge).await?.ok())
+    Ok(read_or_why(head, body, charge, tokens).await?.ok())
 }
 
 /// A body and its trailer fields.
@@ -73,6 +76,7 @@ async fn read_or_why(
     head: &ResponseHead,
     body: &mut Body,
     charge: &mut HeldCharge,
+    tokens: &[EmptyToken],
 ) -> Result<Result<Whole, Unread>, Error> {
     if body.is_none() {
         return Ok(Ok((Bytes::new(), None)));
@@ -104,6 +108,7 @@ async fn read_or_why(
                 }
             }
             BodyPiece::End(trailers) => {
+                tokens.iter().for_each(|token| token.empty_in(&mut read));
                 let read = read.freeze();
                 put_back(body, read.clone(), Some(trailers.clone()));
                 return Ok(Ok((read, trailers)));

@@ -16,16 +16,21 @@ use crate::request::path::PathReader;
 use crate::request::route::Routed;
 use http::StatusCode;
 use kasoku_options::UrlPattern;
+use kasoku_semantics::deleted_cookies::deletes;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::set_cookies::{cookies_after, replaces_any};
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_visitors::session::contents::ShownBy;
 use kasoku_visitors::session::harmless::PassedRequest;
-use kasoku_visitors::session::table::{PassingRequest, SessionEffect, Sessions};
+use kasoku_visitors::session::table::{PassingRequest, SessionEffect, SessionId, Sessions};
 use kasoku_visitors::session::{CookieIds, RequestIdentity, identify};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::iter;
+use std::time::Duration;
+
+/// Longer than the second after which a page that may have changed is dropped at last.
+const DEFERRED_FOR: Duration = Duration::from_secs(2);
 
 /// What is known of the visitor behind a request; `None` for most requests: they have no cookie, or the rules know no session.
 pub(crate) fn identify_visitor(
@@ -163,6 +168,43 @@ pub(crate) fn note_set_cookie(exchange: &Exchange, routed: &Routed, response: &R
     for shown_by in leaves_behind(routed) {
         sessions.is_stateful(id, shown_by, rules.stateful_for, now_ms);
     }
+    // An answer that logs a visitor in may set the cookie of a member and then, of the moment before, that of a guest, which the
+    // client keeps until its next page (Rhymix with session.delay).
+    let is_known = |line| {
+        let says_anonymous = cookies::pairs_of(line).next().and_then(|pair| rules.says_anonymous(pair));
+        says_anonymous == Some(false) && !deletes(line, fields)
+    };
+    if fields.all("set-cookie").any(is_known) {
+        sessions.is_stateful(id, ShownBy::ALL, rules.stateful_for, now_ms);
+    }
+}
+
+/// Notes what the form of a passed request leaves in its session, or in the one that the answer opens.
+pub(crate) fn note_form(exchange: &Exchange, routed: &Routed, form: &str, response: &Fields) {
+    let rules = &*routed.route.session;
+    let (path, _) = path_and_query(routed.read_target());
+    let mut left = rules.stateful_urls.iter().filter(|one| one.url.fits(path, Some(form))).peekable();
+    if left.peek().is_none() {
+        return;
+    }
+    let (sessions, now_ms) = (&exchange.worker.sessions, exchange.worker.now().mono_ms);
+    if let Some(id) = session_after(exchange, routed, response) {
+        left.for_each(|one| sessions.is_stateful(id, ShownBy::of(one), rules.stateful_for, now_ms));
+    }
+}
+
+/// Notes that pages which a request may have changed are dropped only in a second. Until then, the session of its visitor passes, so that the
+/// visitor sees the change at once.
+pub(crate) fn note_deferred_change(exchange: &Exchange, routed: &Routed, response: Option<&Fields>) {
+    if let Some(id) = session_after(exchange, routed, response.unwrap_or(&Fields::new())) {
+        exchange.worker.sessions.is_stateful(id, ShownBy::ALL, DEFERRED_FOR, exchange.worker.now().mono_ms);
+    }
+}
+
+/// The session of a client's next request.
+fn session_after(exchange: &Exchange, routed: &Routed, response: &Fields) -> Option<SessionId> {
+    let cookies = cookies_after(&exchange.request.head.fields, response);
+    exchange.worker.sessions.of(routed.session_place(), &routed.route.session, &cookies)
 }
 
 /// Notes that a request has been answered with that status, and has the application asked about its session where that is due.

@@ -40,7 +40,7 @@ const TRIES_MAX: usize = 16 << 10;
 pub struct Noise {
     text: String,
     pieces: Vec<NoisePiece>,
-    /// Whether it begins with a name of its value, so that it counts in scripts as well.
+    /// Whether it begins with a name of its value, so that it counts in scripts, and in tags in forms, as well.
     names_its_value: bool,
 }
 
@@ -275,7 +275,7 @@ impl Noise {
     fn counts_in(&self, part: PagePart) -> bool {
         match part {
             PagePart::Page => true,
-            PagePart::Script => self.names_its_value,
+            PagePart::Script | PagePart::FormElement => self.names_its_value,
             PagePart::Form | PagePart::Meta | PagePart::Sealed => false,
         }
     }

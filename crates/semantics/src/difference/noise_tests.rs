@@ -87,6 +87,15 @@ fn nothing_in_a_form_is_noise_and_in_a_script_only_what_names_its_value() {
 }
 
 #[test]
+fn in_the_tag_of_an_element_of_a_form_is_noise_what_names_its_value() {
+    let page = "<form data-seen='seen:1'><div data-a='seen:2 {abc:3}'>seen:4</div><input data-a='seen:5'></form>";
+    let seen =
+        "<form data-seen='seen:1'><div data-a='seen:{digits} {abc:3}'>seen:4</div><input data-a='seen:5'></form>";
+    html(page, "seen:{digits}", seen);
+    html(page, "abc:{digits}", page);
+}
+
+#[test]
 fn a_text_that_crosses_into_a_form_is_no_match() {
     html("seen <form>1</form> times", "seen <form>{digits}</form> times", "seen <form>1</form> times");
 }

@@ -13,6 +13,7 @@ use super::nested::{unescaped, with_entities};
 use super::regions::{FormMethod, PagePart, Piece, PieceKind, Pieces, attributes, read};
 use super::value_form::{ValueForm, form, is_public};
 use super::{DifferencePlace, Markup};
+use crate::query::decoded;
 use memchr::{memchr, memchr2, memmem};
 use std::ops::Range;
 
@@ -439,6 +440,11 @@ impl<'f> PlaceFinder<'f> {
             return;
         }
         let meaning = self.meanings.of(name);
+        // A number may be in the URL by chance.
+        let is_of_url = !matches!(form, ValueForm::Digits(_) | ValueForm::Clock);
+        if is_of_url && self.is_asked(value) {
+            return;
+        }
         let is_named = meaning >= NameMeaning::Token;
         // A hidden field is sent back, whatever time its name speaks of.
         let is_time = if is_hidden { is_harmless(name) } else { meaning == NameMeaning::Time };
@@ -473,6 +479,12 @@ impl<'f> PlaceFinder<'f> {
         };
         self.mask(value, at);
         self.add(hash_of(&(kind, class, spelled(name))), value, at, is_sent_back);
+    }
+
+    /// Whether the client has sent a value, in the URL that it asked for.
+    fn is_asked(&self, value: &[u8]) -> bool {
+        let text = std::str::from_utf8(value).map(decoded).unwrap_or_default();
+        !text.is_empty() && self.facts.asked.iter().any(|asked| asked == text.as_bytes())
     }
 
     /// Notes that a value, which begins at `at`, is no text.

@@ -21,6 +21,8 @@ pub enum PagePart {
     Script,
     /// A `<form>`, or an element whose value a form sends.
     Form,
+    /// The tag of an element in a form whose value the form does not send, such as a `<div>`.
+    FormElement,
     /// A `<meta>`.
     Meta,
     /// The rest of a page from where browsers may read it in several ways.
@@ -237,7 +239,8 @@ impl<'b, P: Pieces> Reader<'b, '_, P> {
             return Err(Unsure);
         } else {
             self.has_noscript |= tag.is(b"noscript");
-            self.go_to(tag.end, self.usual(), PieceKind::Tag);
+            let part = if self.form.is_some() { PagePart::FormElement } else { PagePart::Page };
+            self.go_to(tag.end, part, PieceKind::Tag);
         }
         Ok(())
     }
@@ -449,7 +452,7 @@ mod tests {
         expect(expected, Markup::Html);
     }
 
-    use PagePart::{Form, Meta, Page, Script, Sealed};
+    use PagePart::{Form, FormElement, Meta, Page, Script, Sealed};
 
     #[test]
     fn forms_fields_and_metas_are_parts() {
@@ -469,16 +472,18 @@ mod tests {
     #[test]
     fn what_stands_in_quotes_comments_and_texts_ends_no_form() {
         for inside in [
-            "<b a='</form>'>b",
-            "<b a=\"x>\" b=</form>b",
             "<!--</form>-->b",
             "<!-->b",
             "<!-- -- > </form> -->b",
             "<title></form></title>b",
             "<script>'</form>'</script>b",
-            "<noscript></form></noscript>b",
         ] {
             html(&[(Form, &format!("<form>{inside}</form>")), (Page, "c")]);
+        }
+        for (element, inside) in
+            [("<b a='</form>'>", "b"), ("<b a=\"x>\" b=</form>", "b"), ("<noscript>", "</form></noscript>b")]
+        {
+            html(&[(Form, "<form>"), (FormElement, element), (Form, &format!("{inside}</form>")), (Page, "c")]);
         }
         html(&[(Page, "<noscript>"), (Form, "<form></form>"), (Page, "</noscript>c")]);
         html(&[(Page, "<noscript>"), (Form, "<form></noscript>"), (Page, "c")]);

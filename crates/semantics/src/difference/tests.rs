@@ -37,7 +37,7 @@ fn looks_of(head: &ResponseHead, noise: &[Noise], makes: impl Fn(Fetch) -> Strin
         })
         .collect();
     let outline = |body: &'_ String| {
-        let facts = AnswerFacts::of(head, body.as_bytes(), NOW);
+        let facts = AnswerFacts::of("http://a/list?board=b2026k11test", head, body.as_bytes(), NOW);
         Outline::of(head, Box::leak(body.clone().into_boxed_str()).as_bytes(), &facts, noise)
     };
     let mut looks: Vec<Outline<'_>> = bodies.iter().take(3).map(outline).collect();
@@ -104,6 +104,18 @@ fn is_token(name: &str, makes: impl Fn(Fetch) -> String) {
 fn is_visitors(name: &str, makes: impl Fn(Fetch) -> String) {
     let found = verdict(makes);
     assert!(matches!(found, Verdict::Differs(_)), "{name}: {found:?}");
+}
+
+#[test]
+fn what_the_url_says_is_no_token() {
+    let may_hold_for_a_minute = |value: &str| {
+        let page = format!("<form method=post><input type=hidden name=board value={value}></form>");
+        let verdict = looks_of(&html(), &[], |_| page.clone());
+        verdict.places.iter().any(|place| place.is_sent_back)
+    };
+    assert!(may_hold_for_a_minute("c2026k11test"));
+    assert!(!may_hold_for_a_minute("b2026k11test"));
+    assert!(!may_hold_for_a_minute("%2Flist%3Fboard%3Db2026k11test"));
 }
 
 #[test]

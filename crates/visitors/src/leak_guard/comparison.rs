@@ -143,7 +143,7 @@ pub async fn check_places<F: Fetcher>(
 /// The places of a page, and the kinds of its elements.
 pub fn places_of(route: RouteRules<'_>, uri: &str, head: &ResponseHead, body: &[u8], now: Now) -> Read {
     let body = without_fresh_links(route, uri, body);
-    Outline::places(head, &body, &AnswerFacts::of(head, &body, now), &route.declared.guard.noise)
+    Outline::places(head, &body, &AnswerFacts::of(uri, head, &body, now), &route.declared.guard.noise)
 }
 
 /// Whether a response that may be stored must be compared first: the application has not itself given it a lifetime, or one of its
@@ -267,7 +267,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         if !charge.grows(OUTLINE_PER_PAGE.saturating_mul(page.body.len() as u64)) {
             return None;
         }
-        let facts = AnswerFacts::of(&page.head, &page.body, self.fetcher.now());
+        let facts = AnswerFacts::of(self.uri, &page.head, &page.body, self.fetcher.now());
         let body = without_fresh_links(self.route, self.uri, &page.body);
         Some(Outline::of(&page.head, body, &facts, &self.route.declared.guard.noise))
     }

@@ -96,6 +96,9 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
                 fresh.add_to(&mut response.head);
             }
             session::note_set_cookie(exchange, routed, &response.head);
+            if let Some(form) = changing.as_ref().and_then(|changing| changing.form_as_query(exchange)) {
+                session::note_form(exchange, routed, &form, &response.head.fields);
+            }
             keep_choice(exchange, routed, response.head.status);
             let (audience, writer, status) = match one_client {
                 // The reason for which the request passed says more.

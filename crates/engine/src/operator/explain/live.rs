@@ -174,7 +174,7 @@ fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
     let (Some(page), Some(again)) = (&one.page, &other.page) else { return false };
     let noise = &routed.route.guard.noise;
     let [one, other] = [(one, page), (other, again)].map(|(live, page)| {
-        let facts = AnswerFacts::of(&live.head, page, live.response_time);
+        let facts = AnswerFacts::of(routed.key.uri(), &live.head, page, live.response_time);
         Outline::of(&live.head, &**page, &facts, noise)
     });
     compare_places(&one, &other, |_| true).iter().any(|place| place.difference.is_some())
@@ -203,7 +203,10 @@ async fn exchange(
     }
     let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
     let page = match is_text && !names_a_file {
-        true => scan_body::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),
+        true => {
+            let tokens = targets.empty_tokens();
+            scan_body::read(&response.head, &mut response.body, &mut charge, tokens).await?.map(|(page, _)| page)
+        }
         false => None,
     };
     let is_of_one_client = match targets.is_empty() || names_a_file {

@@ -4,9 +4,10 @@ use crate::origin::fetch_context::FetchContext;
 use crate::origin::send;
 use crate::runtime::worker::Worker;
 use crate::sites::ActiveRoute;
-use crate::visitors::scan_body;
+use crate::visitors::scan_body::{self, ScanTargets};
 use kasoku_cache::HeldCharge;
 use kasoku_origin::{NoInterim, NoUpload};
+use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_visitors::leak_guard::{FETCH_MAX, FetchedPage, Fetcher, as_sent, says_nothing};
 use kasoku_wire::RequestHead;
@@ -73,7 +74,10 @@ async fn fetch(
             return None;
         }
         let mut charge = worker.cache.hold();
-        let read = scan_body::read(&response.head, &mut response.body, &mut charge).await.ok()?;
+        let secrets = Secrets::default();
+        let targets = ScanTargets::of(route.visitor_rules(), &request.target, &response.head, false, &secrets);
+        let read =
+            scan_body::read(&response.head, &mut response.body, &mut charge, targets.empty_tokens()).await.ok()?;
         fetch_context.time.has_ended(worker.moment().mono_us);
         let Some((body, _)) = read else {
             response.body.discard();

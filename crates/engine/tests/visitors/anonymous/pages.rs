@@ -7,7 +7,7 @@ use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
 use kasoku_engine::purge::PurgeTarget;
 use kasoku_metrics::Counter;
-use kasoku_options::PageRules;
+use kasoku_options::{EmptyToken, PageRules};
 use kasoku_testkit::{Gate, Response, Scenario, Setup, is_stand_in, reply};
 use std::sync::{Arc, Mutex};
 
@@ -41,6 +41,7 @@ impl Program {
             texts: texts(&["</html>", "</rss>"]),
             outages: texts(&[OUTAGE]),
             privates: texts(&["data-token="]),
+            empty_tokens: vec![EmptyToken::parse(r#"<meta name="csrf-token" content="{token}""#).unwrap()],
         };
         let setup = Setup::safe().route(of_a_board).policy(|policy| policy.grace_seconds = 600);
         let setup = setup.route(|route| session(route).anonymous_cookies = vec![cookie("status", "none")]);
@@ -80,6 +81,24 @@ fn answer(says: &str, asked: &Asked) -> Vec<u8> {
 fn kept(scene: &Scenario) {
     scene.client().get("/post");
     assert!(scene.client().get("/post").is_hit());
+}
+
+/// A page with the token of a session in its head.
+fn with_token(token: &str) -> String {
+    page(&format!("<meta name=\"csrf-token\" content=\"{token}\" />"))
+}
+
+#[test]
+fn a_token_that_guests_need_not_send_is_stored_empty_and_members_get_their_own() {
+    let program = Program::start();
+    let scene = program.behind();
+    program.says(with_token("Xy12Zw34"));
+    scene.client().get("/post");
+    let shared = scene.client().get("/post");
+    assert!(shared.is_hit(), "{shared:?}");
+    assert_eq!(shared.text(), with_token("Xy12Zw34").replace("Xy12Zw34\"", "\"        "));
+    let own = scene.client().get_with("/post", &["Cookie: PHPSESSID=tom"]);
+    assert_eq!((own.text(), own.detail().as_str()), (with_token("Xy12Zw34"), "pass-session"), "{own:?}");
 }
 
 #[test]
