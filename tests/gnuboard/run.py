@@ -39,9 +39,9 @@ def main():
     if archive(wanted.version) is None:
         print(f"skipped: there is no archive of gnuboard5 {wanted.version}")
         return 0
-    tally = Tally(f"gnuboard {wanted.version}")
+    tally = Tally("gnuboard")
     for way in wanted.ways:
-        print(f"-- {way}")
+        print(f"-- {wanted.version}, {way}")
         with Site(wanted.version) as site:
             rules = site.fastcgi_rules() if way == "fastcgi" else site.http_rules()
             site.serve(rules + APPLICATION)

@@ -29,6 +29,7 @@ VERSIONS = ("5.6.34", "5.7.5")
 ADMIN, ADMIN_PASSWORD, ADMIN_NICK = "admin", "correct horse battery", "운영자Q0x"
 MEMBERS = {f"member{number}": f"닉네임Q{number}x" for number in range(1, 7)}
 MEMBER_PASSWORD = "tern and gannet"
+DATABASE_USER, DATABASE_PASSWORD = "board", "shearwater"
 # The password and address of the guests who wrote the first posts and comments.
 GUEST_PASSWORD, GUEST_ADDRESS = "seagull", "127.0.0.77"
 # Boards in addition to the four that the installer makes.
@@ -160,6 +161,9 @@ class Site(Servers):
         for software in (software_of("/usr/sbin/nginx", "-v"), software_of(PROGRAM, "--version")):
             mixed = re.sub(r"[^0-9A-Za-z]", digest[-1], f"{software}{digest}{self.root}")
             yield hashlib.sha256(mixed.encode()).hexdigest().encode()
+            # Version 5.7.5.
+            mixed = re.sub(r"[^0-9A-Za-z]", DATABASE_USER[-1], f"{software}{self.root}")
+            yield hashlib.md5(mixed.encode()).hexdigest().encode()
 
     def _install(self):
         self.root.mkdir()
@@ -200,7 +204,9 @@ class Site(Servers):
         form = self._ask_the_installer("install_config.php", {"agree": "동의함"})
         fields = {name: html.unescape(value) for name, value in re.findall(r'<input name="(\w+)" type="text"(?: value="([^"]*)")?', form)}
         fields["ajax_token"] = re.search(r'name="ajax_token" value="(\w+)"', form)[1]
-        fields |= {"mysql_host": "localhost", "mysql_user": "root", "mysql_pass": "", "mysql_db": self.name, "g5_shop_install": "1",
+        # Version 5.7.5 installs with no account that has no password.
+        self.sql(f"CREATE USER {DATABASE_USER}@localhost IDENTIFIED BY '{DATABASE_PASSWORD}'; GRANT ALL ON {self.name}.* TO {DATABASE_USER}@localhost")
+        fields |= {"mysql_host": "localhost", "mysql_user": DATABASE_USER, "mysql_pass": DATABASE_PASSWORD, "mysql_db": self.name, "g5_shop_install": "1",
                    "admin_id": ADMIN, "admin_pass": ADMIN_PASSWORD, "admin_name": ADMIN_NICK, "admin_email": "admin@example.org"}
         checked = json.loads(self._ask_the_installer("ajax.install.check.php", fields))
         if checked["success"] != "ok":

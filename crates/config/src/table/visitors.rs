@@ -126,7 +126,7 @@ pub(super) static VISITORS: Section = Section {
             path: "session.stateful-urls",
             kind: SettingKind::Texts("URL patterns, each with the pages that show it"),
             summary: "URLs that leave something in a session which other pages then show, although the session stays anonymous: the password for one post, a cart. After one of them the session passes for `session.stateful-for`, whatever is known of it. A pattern after `=>` limits that to the pages that show it.",
-            details: "For URLs that pass: by their method, by `pass-urls` or by a rule.",
+            details: "For URLs that pass: by their method, by `pass-urls` or by a rule. The parameter of a pattern may also be a field of a form, where a line of `changes` with parameters is about that request.",
             example: "[\"/password_check.php\", \"/cart.php => /shop/*\"]",
             ..NAMES
         },
