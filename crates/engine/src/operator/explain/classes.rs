@@ -91,14 +91,14 @@ fn language(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasoku_semantics::difference::{Difference, DifferencePlace};
+    use kasoku_semantics::difference::{Difference, DifferencePlace, PagePart};
 
     #[test]
     fn the_language_of_the_page_is_the_first() {
         let report = |anonymous: &str| DifferenceReport {
             is_of_account: false,
             differences: vec![Difference {
-                place: DifferencePlace::Page,
+                place: DifferencePlace::Body(PagePart::Page),
                 anonymous: anonymous.to_owned(),
                 visitors: "<html lang=\"de\">".to_owned(),
             }],

@@ -154,7 +154,7 @@ fn what_overrules_the_application_is_tried_with_its_dangers() {
     let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "page"));
     asked(&scene, &["/page"]);
     let FindingVerdict::Proposal(proposal) = finding(&scene, "example.org/page").verdict else { panic!("no proposal") };
-    let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\", \"set-cookie\"]"];
+    let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\"]", "cookies.session = [\"PHPSESSID\"]"];
     assert_eq!(lines(&proposal.changes), expected);
     assert!(!proposal.changes[1].dangers.is_empty());
 }
