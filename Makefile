@@ -59,6 +59,10 @@ soak-shared: build ## the shared tier with three front ends: 2,000 requests for 
 movable-type: build ## the real Movable Type 3.35, 6.8.8 and 9.2.1, where their archives are (KASOKU_TEST_APPS): searched, written with, and without a database, which is away for ten minutes twice (ARGS="--outage 20 6.8.8": 20 seconds, that version)
 	@python3 -B tests/movable_type/run.py $(ARGS)
 
+.PHONY: rhymix
+rhymix: build ## the real Rhymix 2.1.35, where its archive is (KASOKU_TEST_APPS): read, written with and logged in to, with each setting of sessions and tokens, and with a crowd
+	@python3 -B tests/rhymix/run.py $(ARGS)
+
 .PHONY: programs
 programs: build ## twelve real programs behind one line each, from gitweb to Redmine: which pages become hits, and whether all else works (ARGS="cgit hgweb": these)
 	@python3 -B tests/programs/run.py $(ARGS)
