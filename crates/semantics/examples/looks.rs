@@ -13,6 +13,7 @@ use kasoku_wire::{Fields, ResponseHead};
 
 const BYTES: usize = 1 << 20;
 const RUNS: usize = 21;
+const URI: &str = "http://example.org/page";
 
 fn main() {
     println!("{:>8}  {:>8}  page", "read", "compare");
@@ -24,13 +25,13 @@ fn main() {
         let now = Now { unix_ms: 1_800_000_000_000, mono_ms: 0 };
         let read = median(|| {
             let page = looks.first().expect("a look");
-            let (places, kinds) = Outline::places(&head, page, &AnswerFacts::of(&head, page, now), &[]);
+            let (places, kinds) = Outline::places(&head, page, &AnswerFacts::of(URI, &head, page, now), &[]);
             places.len() + kinds.len()
         });
         let compared = median(|| {
             let outlines: Vec<Outline<'_>> = looks
                 .iter()
-                .map(|page| Outline::of(&head, page.as_slice(), &AnswerFacts::of(&head, page, now), &[]))
+                .map(|page| Outline::of(&head, page.as_slice(), &AnswerFacts::of(URI, &head, page, now), &[]))
                 .collect();
             compare(&outlines, false).differences.len()
         });
