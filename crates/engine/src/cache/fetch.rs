@@ -154,8 +154,10 @@ fn is_for_the_session(exchange: &Exchange, routed: &Routed, response: &ResponseH
 /// elsewhere, than the client's own request would have. An error says the same to all, and a file is the same for all.
 fn is_for_no_client(routed: &Routed, response: &Response, reason: Reason) -> bool {
     let is_the_same = is_error(response.head.status) || response.body.is_file();
-    let is_of_storage = matches!(reason, Reason::ObjectTooLarge | Reason::MemoryFull | Reason::PassRule);
-    is_guarded(routed.route.visitor_rules()) && !is_the_same && !is_of_storage
+    // The application that is out of order says so to everybody, and asking once more would take as long again.
+    let is_of_nobody =
+        matches!(reason, Reason::ObjectTooLarge | Reason::MemoryFull | Reason::PassRule | Reason::Outage);
+    is_guarded(routed.route.visitor_rules()) && !is_the_same && !is_of_nobody
 }
 
 fn is_error(status: StatusCode) -> bool {

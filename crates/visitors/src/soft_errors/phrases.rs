@@ -9,7 +9,7 @@ const ERROR_BYTES_MAX: usize = 4 << 10;
 const END_BYTES: usize = 2 << 10;
 
 /// What stands in an answer that is an error and nothing else.
-const PHRASES: [&str; 37] = [
+const PHRASES: [&str; 39] = [
     // MySQL and MariaDB: messages of the client's library and of the server (errmsg-utf8.txt).
     "Can't connect to MySQL server",
     "Can't connect to local MySQL server",
@@ -36,8 +36,10 @@ const PHRASES: [&str; 37] = [
     "DBD::mysql",
     "java.sql.SQLException",
     "Communications link failure",
-    // WordPress, and gnuboard5.
+    "can't work out what driver",
+    // WordPress, Movable Type, gnuboard5.
     "Error establishing a database connection",
+    "Got an error: ",
     "MySQL Connect Error",
     "Connect Error: ",
     // Languages: PHP, Perl (CGI::Carp), Python, Ruby, Java.
