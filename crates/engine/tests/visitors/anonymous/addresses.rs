@@ -48,7 +48,7 @@ fn all_pages_are_answered(refusal: &'static str) {
         let is_first = seen.lock().unwrap().insert(address(asked).to_owned());
         let (status, text) =
             if is_first { ("200 OK", asked.target()) } else { (refusal, "You are currently performing a search") };
-        Does::Answer(reply(status, &["Content-Type: text/html"], text.to_owned()))
+        Does::Answer(reply(status, &["Content-Type: text/html"], text))
     });
     let guarded = Arc::new(GuardRules { is_enabled: true, ..GuardRules::default() });
     for guard in [Arc::default(), guarded] {
