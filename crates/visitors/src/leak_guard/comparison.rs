@@ -18,8 +18,8 @@
 
 use crate::RouteRules;
 use crate::anonymous_cookies;
+use crate::leak_guard::DifferenceReport;
 use crate::leak_guard::synthetic_visitor::{CountryField, SyntheticVisitor, add_cookies, plain};
-use crate::leak_guard::{DifferenceReport, Read};
 use crate::passing;
 use crate::pattern::is_guarded;
 use bytes::Bytes;
@@ -27,7 +27,7 @@ use http::StatusCode;
 use kasoku_cache::HeldCharge;
 use kasoku_options::FreshLink;
 use kasoku_semantics::difference::{
-    AnswerFacts, Difference, DifferencePlace, FoundPlace, LooksVerdict, Outline, compare, compare_places, line,
+    AnswerFacts, Difference, DifferencePlace, FoundPlace, LooksVerdict, Outline, Place, compare, compare_places, line,
 };
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::is_named_file;
@@ -141,6 +141,9 @@ pub async fn check_places<F: Fetcher>(
 }
 
 /// The places of a page, and the kinds of its elements.
+pub type Read = (Vec<Place>, Vec<u64>);
+
+/// Reads the places of a page, and the kinds of its elements.
 pub fn places_of(route: RouteRules<'_>, uri: &str, head: &ResponseHead, body: &[u8], now: Now) -> Read {
     let body = without_fresh_links(route, uri, body);
     Outline::places(head, &body, &AnswerFacts::of(uri, head, &body, now), &route.declared.guard.noise)

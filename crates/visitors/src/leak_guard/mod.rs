@@ -16,8 +16,8 @@ mod synthetic_visitor;
 pub mod table;
 
 pub use comparison::{
-    Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, check_places, is_to_be_compared,
-    places_of, says_nothing,
+    Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, Read, as_sent, check, check_places,
+    is_to_be_compared, places_of, says_nothing,
 };
 pub use countdown::Countdown;
 pub use known_places::PageReview;
@@ -25,4 +25,4 @@ pub use pattern_verdict::{Blocked, DifferenceReport, PatternVerdict, Verified};
 pub use pending::Pending;
 pub use report::{GuardState, Guarded};
 pub use synthetic_visitor::{CountryField, LANGUAGES, countries, plain};
-pub use table::{ComparisonTicket, Guard, GuardStep, Read};
+pub use table::{ComparisonTicket, Guard, GuardStep};

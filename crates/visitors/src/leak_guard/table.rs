@@ -16,10 +16,10 @@
 
 use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState, Postponed};
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
-use crate::leak_guard::{ComparisonResult, DifferenceReport, PageReview, PatternVerdict, Pending};
+use crate::leak_guard::{ComparisonResult, DifferenceReport, PageReview, PatternVerdict, Pending, Read};
 use crate::pattern::Pattern;
 use crate::soft_errors::{GoodPages, Replaced, Shape, Taken};
-use kasoku_semantics::difference::{Difference, FoundPlace, Place};
+use kasoku_semantics::difference::{Difference, FoundPlace};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -251,9 +251,6 @@ impl Guard {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// The places of a page, and the kinds of its elements.
-pub type Read = (Vec<Place>, Vec<u64>);
 
 /// The number of a page in what is known of places.
 fn page_hash(page: &str) -> u64 {
