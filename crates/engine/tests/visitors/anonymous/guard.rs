@@ -370,9 +370,10 @@ fn one_page_of_a_pattern_is_compared_for_all_of_them() {
     let passes_until_a_hit = |target: &str| {
         let mut passes = 0;
         scene.eventually(|| {
-            let is_hit = scene.client().get(target).is_hit();
-            passes += usize::from(!is_hit);
-            is_hit
+            let answer = scene.client().get(target);
+            // One that waited until the end joined the fill.
+            passes += usize::from(answer.detail() == "leak-guard-pending");
+            answer.is_hit()
         });
         passes
     };
@@ -445,12 +446,15 @@ fn what_was_found_by_a_sample_is_not_what_changes_meanwhile() {
     // The text changes with each second request.
     site.says(|_, count| page(&format!("{}", count / 2)));
     let mut client = scene.client();
-    for _ in 0..2000 {
+    let mut hits = 0;
+    // The clock goes on while a sample runs, and after it there is a pause of a hundred times as long.
+    while scene.engine.metrics().total(Counter::GuardChecks) <= 3 {
         scene.advance(2);
         assert!(client.get("/page").is_hit());
+        hits += 1;
+        assert!(hits < 45_000, "no page was compared");
     }
     scene.counted(Counter::GuardBlocked, 0);
-    assert!(scene.engine.metrics().total(Counter::GuardChecks) > 3);
 }
 
 #[test]
