@@ -59,6 +59,10 @@ soak-shared: build ## the shared tier with three front ends: 2,000 requests for 
 movable-type: build ## the real Movable Type 3.35, 6.8.8 and 9.2.1, where their archives are (KASOKU_TEST_APPS): searched, written with, and without a database, which is away for ten minutes twice (ARGS="--outage 20 6.8.8": 20 seconds, that version)
 	@python3 -B tests/movable_type/run.py $(ARGS)
 
+.PHONY: gnuboard
+gnuboard: build ## the real gnuboard5, where its archive is (KASOKU_TEST_APPS), with all of its skins (ARGS="--version 5.7.5": that one)
+	@python3 -B tests/gnuboard/run.py --skins $(ARGS)
+
 .PHONY: rhymix
 rhymix: build ## the real Rhymix 2.1.35, where its archive is (KASOKU_TEST_APPS): read, written with and logged in to, with each setting of sessions and tokens, and with a crowd
 	@python3 -B tests/rhymix/run.py $(ARGS)
