@@ -6,8 +6,8 @@
 //! time.
 //!
 //! Requests that any client can make by the thousand, and that the cache never answers, may have a quarter of the permits and of the
-//! queue ([`Share::Quarter`]): visitors' requests go on beside them. Requests for whose answer nobody waits go after all others
-//! ([`Share::Leftover`]).
+//! queue ([`Share::Quarter`]): visitors' requests go on beside them. Requests for whose answer nobody waits go after all others, but
+//! one goes after [`OTHERS_MAX`] others: pages become hits by them, also while each permit is wanted ([`Share::Leftover`]).
 //!
 //! The lock is held for a few instructions, and never while a waiting request is woken.
 
@@ -29,7 +29,7 @@ pub enum Share {
     All,
     /// A quarter, and at least one permit.
     Quarter,
-    /// A permit that no other request waits for, and a quarter of the queue: nobody waits for the answer.
+    /// A permit that no other request waits for, or one of few, and a quarter of the queue: nobody waits for the answer.
     Leftover,
 }
 
@@ -40,7 +40,12 @@ struct PermitQueue {
     quarter_in_use: usize,
     waiting: VecDeque<Waiter>,
     next_number: u64,
+    /// How many requests have gone before one that waits for a leftover.
+    others_in_a_row: usize,
 }
+
+/// How many requests go before one that waits for a leftover.
+const OTHERS_MAX: usize = 8;
 
 #[derive(Debug)]
 struct Waiter {
@@ -67,14 +72,20 @@ impl PermitQueue {
         self.waiting.len() < queue_max && (share == Share::All || of_share() < queue_max.div_ceil(4))
     }
 
-    /// The waiting request that goes next: the first one with room, and one for a leftover only if there is no other.
+    /// The waiting request that goes next: the first one with room. One for a leftover goes if there is no other, or after many others.
     fn next(&mut self) -> Option<Waiter> {
         let first = |is_leftover: bool| {
             self.waiting.iter().position(|waiter| {
                 (waiter.share == Share::Leftover) == is_leftover && self.has_room(waiter.max, waiter.share)
             })
         };
-        first(false).or_else(|| first(true)).and_then(|place| self.waiting.remove(place))
+        let is_leftovers_turn = self.others_in_a_row >= OTHERS_MAX;
+        let place = first(is_leftovers_turn).or_else(|| first(!is_leftovers_turn));
+        let next = place.and_then(|place| self.waiting.remove(place))?;
+        let is_passed_over =
+            next.share != Share::Leftover && self.waiting.iter().any(|one| one.share == Share::Leftover);
+        self.others_in_a_row = if is_passed_over { self.others_in_a_row.saturating_add(1) } else { 0 };
+        Some(next)
     }
 
     fn take(&mut self, share: Share) {
@@ -296,6 +307,27 @@ mod tests {
             }
             assert!(matches!(poll(leftover.as_mut()), Poll::Ready(Ok(_))));
             assert_eq!(permits.load(), (0, 0));
+        });
+    }
+
+    #[test]
+    fn it_goes_all_the_same_after_some_others() {
+        in_runtime(|| {
+            let permits = Arc::new(PermitPool::default());
+            let of = |share| Box::pin(permits.take_of(share, 1, 64, LONG));
+            let Poll::Ready(Ok(mut held)) = poll(of(Share::All).as_mut()) else { panic!("nobody else is there") };
+            let mut leftover = of(Share::Leftover);
+            assert!(poll(leftover.as_mut()).is_pending());
+            let mut visitors: Vec<_> = (0..=OTHERS_MAX).map(|_| of(Share::All)).collect();
+            assert!(visitors.iter_mut().all(|visitor| poll(visitor.as_mut()).is_pending()));
+            for visitor in visitors.iter_mut().take(OTHERS_MAX) {
+                drop(held);
+                let Poll::Ready(Ok(next)) = poll(visitor.as_mut()) else { panic!("a visitor goes first") };
+                held = next;
+            }
+            drop(held);
+            assert!(visitors.last_mut().is_some_and(|last| poll(last.as_mut()).is_pending()));
+            assert!(matches!(poll(leftover.as_mut()), Poll::Ready(Ok(_))));
         });
     }
 

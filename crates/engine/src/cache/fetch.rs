@@ -177,8 +177,12 @@ pub(crate) async fn pass_beside(
     writer: FillWriter,
     ticket: ComparisonTicket,
 ) -> Answer {
+    let (pending, begun_ms) = (ticket.pending(), exchange.worker.now().mono_ms);
     background_task(exchange, routed, writer, |task| task.comparing(ticket));
-    retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await
+    let answer = retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await;
+    // The fill may still wait for a permit. Others do not wait longer than this client did.
+    pending.iter().for_each(|pending| pending.took(exchange.worker.now().mono_ms.saturating_sub(begun_ms)));
+    answer
 }
 
 /// Begins a fill in the background: it refreshes a stale response, or sends a probe for all requests that wait for it.

@@ -167,7 +167,7 @@ impl Guard {
         &self,
         pattern: &Pattern,
         page: &str,
-        shape: &Shape,
+        shape: &Shape<'_>,
         replaced: Option<&Replaced>,
         now_ms: u64,
     ) -> Taken {
@@ -283,6 +283,11 @@ impl ComparisonTicket {
     /// The page has come, after so many milliseconds: requests that wait do not wait longer than that.
     pub fn page_took(&self, ms: u64) {
         self.pending.iter().for_each(|pending| pending.took(ms));
+    }
+
+    /// What the requests wait for that come meanwhile; `None`: the page's pattern is verified already.
+    pub fn pending(&self) -> Option<Arc<Pending>> {
+        self.pending.clone()
     }
 
     /// Whether what a comparison has found was found before. If so, the page depends on who asks.

@@ -546,6 +546,9 @@ fn no_client_waits_for_a_look() {
     let first = scene.client().get("/post?id=1");
     assert_eq!((first.detail().as_str(), first.text()), ("leak-guard-pending", page("/post?id=1")), "{first:?}");
     assert!(known(&scene, "/post?id=1").state.word() == "pending");
+    // Not even the fill has its page, and others wait no longer than the first client did.
+    let second = scene.client().get("/post?id=1");
+    assert_eq!((second.detail().as_str(), second.text()), ("leak-guard-pending", page("/post?id=1")), "{second:?}");
     gate.open();
     scene.eventually(|| scene.client().get("/post?id=1").is_hit());
     scene.client().get("/post?id=2");
