@@ -23,7 +23,7 @@ use kasoku_semantics::anonymous_request::{remove_cache_directives, remove_client
 use kasoku_semantics::credentials::{has_unkeyed_credentials, may_share};
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::effective::nominated;
-use kasoku_semantics::freshness::{Freshness, freshness};
+use kasoku_semantics::freshness::{Freshness, LifetimeSource, freshness};
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::partial::{PartialContent, combinable, part, range_value};
 use kasoku_semantics::policy::Policy;
@@ -314,9 +314,10 @@ impl FillWriter {
         self.end(|fill| fill.settle(entry, reason));
     }
 
-    /// The stored response that the fill validates, if it does.
+    /// The stored response that the fill validates, if it does. What may be an error is fetched anew: a 304 would say nothing of that.
     pub(crate) fn validated(&self) -> Option<&Arc<Entry>> {
-        self.base.as_ref().filter(|_| self.purpose == FetchPurpose::Validate)
+        let may_validate = self.purpose == FetchPurpose::Validate;
+        self.base.as_ref().filter(|base| may_validate && base.meta.freshness.source != LifetimeSource::SoftError)
     }
 
     pub(crate) fn purpose(&self) -> FetchPurpose {
