@@ -24,5 +24,5 @@ pub use known_places::PageReview;
 pub use pattern_verdict::{Blocked, DifferenceReport, PatternVerdict, Verified};
 pub use pending::Pending;
 pub use report::{GuardState, Guarded};
-pub use synthetic_visitor::{CountryField, LANGUAGES, countries, plain};
+pub use synthetic_visitor::{CountryField, LANGUAGES, countries, page_language, plain};
 pub use table::{ComparisonTicket, Guard, GuardStep};

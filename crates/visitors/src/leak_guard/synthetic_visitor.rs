@@ -187,13 +187,19 @@ fn replaced(value: &[u8], address: &str) -> Vec<u8> {
 
 /// Languages to ask for that the page, by its `lang`, is not in. A page that names none counts as English.
 fn other_languages(page: &[u8]) -> String {
-    let begin = page.get(..LANGUAGE_BYTES).unwrap_or(page);
-    let at = memmem::find(begin, b"lang=").map(|at| at + b"lang=".len());
-    let said = at.and_then(|at| begin.get(at..)).map(|text| text.trim_ascii_start()).unwrap_or(b"en");
-    let said = said.strip_prefix(b"\"").or_else(|| said.strip_prefix(b"'")).unwrap_or(said);
-    let is_other = |language: &&&str| !said.get(..2).is_some_and(|said| said.eq_ignore_ascii_case(language.as_bytes()));
-    let others = LANGUAGES.iter().filter(is_other).zip((1..10).rev());
+    let said = page_language(page).unwrap_or_else(|| "en".to_owned());
+    let others = LANGUAGES.iter().filter(|language| **language != said).zip((1..10).rev());
     others.map(|(language, weight)| format!("{language};q=0.{weight}")).collect::<Vec<_>>().join(",")
+}
+
+/// The language that a page, or a line of one, names by its `lang`: two small letters.
+pub fn page_language(page: &[u8]) -> Option<String> {
+    let begin = page.get(..LANGUAGE_BYTES).unwrap_or(page);
+    let at = memmem::find(begin, b"lang=")? + b"lang=".len();
+    let said = begin.get(at..)?.trim_ascii_start();
+    let said = said.strip_prefix(b"\"").or_else(|| said.strip_prefix(b"'")).unwrap_or(said);
+    let letters = said.get(..2).filter(|letters| letters.iter().all(u8::is_ascii_alphabetic))?;
+    String::from_utf8(letters.to_ascii_lowercase()).ok()
 }
 
 /// The anonymous request without the fields that would change the answer: conditions, ranges, and cache directives.

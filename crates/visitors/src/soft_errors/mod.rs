@@ -9,7 +9,6 @@ mod phrases;
 
 use kasoku_semantics::media_type;
 use kasoku_wire::ResponseHead;
-use std::collections::HashSet;
 
 /// How many good pages of a pattern must be known before an answer is compared with them.
 const GOOD_MIN: usize = 3;
@@ -35,35 +34,41 @@ const AT_ONCE_MS: u64 = 10_000;
 const TURN_MS: u64 = 60_000;
 
 /// What an answer is compared by.
-#[derive(Clone, Debug)]
-pub struct Shape {
+#[derive(Debug)]
+pub struct Shape<'k> {
     media_type: Vec<u8>,
     bytes: u64,
-    /// The kinds of its elements.
-    kinds: HashSet<u64>,
+    /// The kinds of its elements, in order.
+    kinds: &'k [u64],
     is_failure: bool,
 }
 
-impl Shape {
-    /// The shape of an answer. `kinds`: of its elements, if it has a markup; `bytes`: the length of its body.
-    pub fn of(head: &ResponseHead, body: &[u8], bytes: u64, kinds: impl IntoIterator<Item = u64>) -> Self {
-        let is_failure = phrases::is_failure(body);
-        Self { media_type: type_of(head), bytes, kinds: kinds.into_iter().collect(), is_failure }
+/// A good page that has turned into something else.
+struct Turned {
+    url: u64,
+    at_ms: u64,
+    media_type: Vec<u8>,
+    bytes: u64,
+}
+
+impl<'k> Shape<'k> {
+    /// The shape of an answer. `kinds`: of its elements, in order, if it has a markup; `bytes`: the length of its body.
+    pub fn of(head: &ResponseHead, body: &[u8], bytes: u64, kinds: &'k [u64]) -> Self {
+        Self { media_type: type_of(head), bytes, kinds, is_failure: phrases::is_failure(body) }
     }
 
-    /// Whether it has the words of a failing program.
-    pub fn is_failure(&self) -> bool {
-        self.is_failure
+    fn has(&self, kind: u64) -> bool {
+        self.kinds.binary_search(&kind).is_ok()
     }
 
     fn is_smaller_than(&self, bytes: u64) -> bool {
         self.bytes.saturating_mul(SMALLER_TIMES) < bytes
     }
 
-    /// Whether another answer may be the same error.
-    fn is_like(&self, other: &Self) -> bool {
-        let (least, most) = (self.bytes.min(other.bytes), self.bytes.max(other.bytes));
-        self.media_type == other.media_type && most <= least.saturating_mul(2)
+    /// Whether another page has turned into the same.
+    fn is_like(&self, turned: &Turned) -> bool {
+        let (least, most) = (self.bytes.min(turned.bytes), self.bytes.max(turned.bytes));
+        self.media_type == turned.media_type && most <= least.saturating_mul(2)
     }
 }
 
@@ -108,16 +113,16 @@ pub(crate) struct GoodPages {
     least_bytes: u64,
     most_bytes: u64,
     /// The kinds of elements that all of them have.
-    frame: HashSet<u64>,
+    frame: Vec<u64>,
     /// The last one, and the last one with another URL: the hash, and when it came.
     last: [Option<(u64, u64)>; 2],
-    /// The last good page that has turned into something else since: its hash, when, and into what.
-    turned: Option<(u64, u64, Shape)>,
+    /// The last good page that has turned into something else since.
+    turned: Option<Turned>,
 }
 
 impl GoodPages {
     /// Takes an answer for a page or an error. `url`: the hash of its URL.
-    pub(crate) fn take(&mut self, url: u64, shape: &Shape, replaced: Option<&Replaced>, now_ms: u64) -> Taken {
+    pub(crate) fn take(&mut self, url: u64, shape: &Shape<'_>, replaced: Option<&Replaced>, now_ms: u64) -> Taken {
         if self.are_known() && !shape.is_failure && self.are_outgrown_by(shape) {
             // What seemed to be good was an error.
             *self = Self::default();
@@ -147,20 +152,20 @@ impl GoodPages {
         self.urls.len() >= GOOD_MIN
     }
 
-    fn are_unlike(&self, shape: &Shape) -> bool {
+    fn are_unlike(&self, shape: &Shape<'_>) -> bool {
         let is_framed = self.frame.len() >= FRAME_MIN;
-        let common = self.frame.iter().filter(|kind| shape.kinds.contains(kind)).count();
+        let common = self.frame.iter().filter(|kind| shape.has(**kind)).count();
         !self.types.contains(&shape.media_type)
             || shape.is_smaller_than(self.least_bytes)
             || is_framed && 2 * common < self.frame.len()
     }
 
     /// Whether an answer is so much larger that the others were errors.
-    fn are_outgrown_by(&self, shape: &Shape) -> bool {
+    fn are_outgrown_by(&self, shape: &Shape<'_>) -> bool {
         self.are_unlike(shape) && self.most_bytes.saturating_mul(SMALLER_TIMES) < shape.bytes
     }
 
-    fn learn(&mut self, url: u64, shape: &Shape, now_ms: u64) {
+    fn learn(&mut self, url: u64, shape: &Shape<'_>, now_ms: u64) {
         let is_first = self.urls.is_empty();
         if self.urls.len() < GOOD_MIN && !self.urls.contains(&url) {
             self.urls.push(url);
@@ -174,7 +179,7 @@ impl GoodPages {
             true => self.frame = shape.kinds.iter().copied().take(FRAME_MAX).collect(),
             // A file among pages says nothing of their frame.
             false if shape.kinds.is_empty() => {}
-            false => self.frame.retain(|kind| shape.kinds.contains(kind)),
+            false => self.frame.retain(|kind| shape.has(*kind)),
         }
         self.turned = None;
         if self.last[0].is_some_and(|(last, _)| last != url) {
@@ -190,15 +195,14 @@ impl GoodPages {
     }
 
     /// Whether another good page has just turned into the same.
-    fn turns_as_another(&mut self, url: u64, shape: &Shape, now_ms: u64) -> bool {
-        let is_same = |(other, at_ms, before): &(u64, u64, Shape)| {
-            *other != url && now_ms.saturating_sub(*at_ms) <= TURN_MS && before.is_like(shape)
-        };
-        let turns = self.turned.as_ref().is_some_and(is_same);
+    fn turns_as_another(&mut self, url: u64, shape: &Shape<'_>, now_ms: u64) -> bool {
+        let is_same =
+            |one: &&Turned| one.url != url && now_ms.saturating_sub(one.at_ms) <= TURN_MS && shape.is_like(one);
+        let other = self.turned.as_ref().filter(is_same).map(|one| one.url);
         // The first page that has turned stays known, for the third one.
-        let at = self.turned.as_ref().filter(|_| turns).map_or(url, |(first, ..)| *first);
-        self.turned = Some((at, now_ms, shape.clone()));
-        turns
+        let (media_type, bytes) = (shape.media_type.clone(), shape.bytes);
+        self.turned = Some(Turned { url: other.unwrap_or(url), at_ms: now_ms, media_type, bytes });
+        other.is_some()
     }
 }
 

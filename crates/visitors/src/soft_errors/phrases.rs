@@ -56,9 +56,8 @@ const PHRASES: [&str; 39] = [
     "\tat java.",
 ];
 
-/// What PHP prints where a page breaks off. In a page's own text the tags would be written otherwise.
-const BROKEN_OFF: [&str; 4] =
-    ["<b>Fatal error</b>:", "<b>Parse error</b>:", "PHP Fatal error:", "</b>: Allowed memory size of"];
+/// What PHP prints where a page breaks off, with its tags: a page that quotes an error writes them otherwise, as do visitors.
+const BROKEN_OFF: [&str; 2] = ["<b>Fatal error</b>:", "<b>Parse error</b>:"];
 
 /// Whether an answer has the words of a failing program.
 pub(super) fn is_failure(body: &[u8]) -> bool {
@@ -81,6 +80,9 @@ mod tests {
         let broken_off =
             [&page[..], b"<br />\n<b>Fatal error</b>:  Uncaught Error: Call to undefined function"].concat();
         assert!(is_failure(&broken_off));
+        let quoted =
+            [&page[..], b"<pre>PHP Fatal error:  Uncaught Error &lt;b&gt;Fatal error&lt;/b&gt;: </pre>"].concat();
+        assert!(!is_failure(&quoted));
         assert!(!is_failure(b"<h1>Nothing was found</h1>"));
     }
 }

@@ -10,15 +10,16 @@ fn head(media_type: &str) -> ResponseHead {
 }
 
 /// A page of the site's frame, with an element of its own.
-fn page(number: u64) -> Shape {
-    Shape::of(&head(PAGE), b"", 20_000 + 100 * number, (0..10).chain([100 + number]))
+fn page(number: u64) -> Shape<'static> {
+    let kinds = (0..10).chain([100 + number]).collect::<Vec<u64>>().leak();
+    Shape::of(&head(PAGE), b"", 20_000 + 100 * number, kinds)
 }
 
-fn text(body: &str) -> Shape {
-    Shape::of(&head("text/plain"), body.as_bytes(), body.len() as u64, [])
+fn text(body: &str) -> Shape<'static> {
+    Shape::of(&head("text/plain"), body.as_bytes(), body.len() as u64, &[])
 }
 
-fn small() -> Shape {
+fn small() -> Shape<'static> {
     text("The data source does not answer.")
 }
 
@@ -42,7 +43,10 @@ fn known() -> GoodPages {
 
 #[test]
 fn an_answer_of_another_type_size_or_frame_lives_seconds_and_each_time_twice_as_long() {
-    for odd in [small(), Shape::of(&head(PAGE), b"", 1_000, 0..10), Shape::of(&head(PAGE), b"", 20_000, 50..60)] {
+    const FRAME: [u64; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    let [short, other] = [(1_000, &FRAME), (20_000, &FRAME.map(|kind| kind + 50))]
+        .map(|(bytes, kinds)| Shape::of(&head(PAGE), b"", bytes, kinds.to_vec().leak()));
+    for odd in [small(), short, other] {
         let mut known = known();
         assert_eq!(known.take(4, &odd, None, 100_000), Taken::SoftError(5));
         assert_eq!(known.take(4, &odd, soft(100_000, 5).as_ref(), 106_000), Taken::SoftError(10));

@@ -123,24 +123,24 @@ impl Review<'_> {
         writer: &FillWriter,
         client: &mut FirstClient,
     ) -> Ruling {
+        let may_be_error = self.may_be_error(&check);
         let read = match check {
-            PageCheck::Compare(_) | PageCheck::Review(_) if is_text => self.fill.read(self.exchange.response, &body),
+            PageCheck::Review(_) if is_text => self.fill.read(self.exchange.response, &body),
+            PageCheck::Compare(_) if is_text && may_be_error => self.fill.read(self.exchange.response, &body),
             _ => Read::default(),
         };
-        let taken = self.taken(&check, &body, &read.1, writer);
+        let taken = if may_be_error { self.taken(&body, &read.1, writer) } else { Taken::Page };
         if taken != Taken::Page {
             self.fill.worker.cells.count(Counter::SoftErrors);
         }
-        if let (PageCheck::Compare(ticket), Taken::SoftError(_) | Taken::Outage(_)) = (&check, taken)
-            && !ticket.is_of_page()
-        {
-            // A pattern is not known by an error. The duty to compare goes to its next page.
-            return if matches!(taken, Taken::Outage(_)) {
-                Ruling::Outage
-            } else {
-                Ruling::OneClient(Reason::LeakGuardPending)
-            };
-        }
+        let check = match (check, taken) {
+            // A pattern is not known by an error: its comparison is repeated, as after a look that failed.
+            (PageCheck::Compare(ticket), Taken::SoftError(_) | Taken::Outage(_)) => {
+                ticket.failed(self.fill.worker.now().mono_ms);
+                PageCheck::Refuse(Reason::LeakGuardPending)
+            }
+            (check, _) => check,
+        };
         match (self.check(check, is_text, body, &read, client).await, taken) {
             (Some(_), Taken::Outage(_)) => Ruling::Outage,
             (Some(reason), _) => Ruling::OneClient(reason),
@@ -150,23 +150,26 @@ impl Review<'_> {
         }
     }
 
-    /// What the answer is taken for. Where the operator or a policy has named the text of a page, that text decides instead.
-    fn taken(&self, check: &PageCheck, body: &Bytes, kinds: &[u64], writer: &FillWriter) -> Taken {
-        let (fill, said) = (self.fill, self.exchange.response);
-        let has_text = !fill.route.visitor_rules().declared.page.texts.is_empty();
+    /// Whether the answer may be an error that says 200. Where the operator or a policy has named the text of a page, that text decides
+    /// instead.
+    fn may_be_error(&self, check: &PageCheck) -> bool {
+        let has_text = !self.fill.route.visitor_rules().declared.page.texts.is_empty();
         let is_page = matches!(check, PageCheck::Compare(_) | PageCheck::Review(_));
+        is_page && !has_text && self.exchange.response.status == StatusCode::OK
+    }
+
+    /// What the answer is taken for. `kinds`: of its elements.
+    fn taken(&self, body: &Bytes, kinds: &[u64], writer: &FillWriter) -> Taken {
+        let (fill, said) = (self.fill, self.exchange.response);
         let bytes = if body.is_empty() { self.exchange.body_length } else { Some(body.len() as u64) };
         let (Some(pattern), Some(bytes)) = (self.pattern, bytes) else { return Taken::Page };
-        if !is_page || has_text || said.status != StatusCode::OK {
-            return Taken::Page;
-        }
         let replaced = writer.replaces().map(|entry| {
             let freshness = &entry.meta.freshness;
             let soft_error = (freshness.source == LifetimeSource::SoftError)
                 .then(|| (freshness.response_time.mono_ms, freshness.lifetime.saturating_sub(freshness.initial_age)));
             Replaced::new(&entry.meta.head, entry.body.complete_length().unwrap_or(0), soft_error)
         });
-        fill.take(pattern, &Shape::of(said, body, bytes, kinds.iter().copied()), replaced.as_ref())
+        fill.take(pattern, &Shape::of(said, body, bytes, kinds), replaced.as_ref())
     }
 
     /// Checks the page. Returns why it may not be shared, if it may not.

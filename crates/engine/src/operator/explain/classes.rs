@@ -9,7 +9,7 @@ use crate::operator::trial::{TrialOutcome, further, try_out};
 use crate::runtime::handle::EngineHandle;
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::suggestion::{SuggestedChange, Suggestion, listed};
-use kasoku_visitors::leak_guard::{DifferenceReport, GuardState, Guarded, LANGUAGES};
+use kasoku_visitors::leak_guard::{DifferenceReport, GuardState, Guarded, LANGUAGES, page_language};
 use std::time::Instant;
 
 const BY_LANGUAGE: &str = "a trial showed that visitors who like one language get one page: it is shared among them; leave out the languages that the site does not have (visitors who like none of the list get the first)";
@@ -76,16 +76,10 @@ fn candidates(grant: &Grant, report: &DifferenceReport) -> Vec<Vec<Suggestion>> 
 
 /// The languages of the line: that of the anonymous page, then those in which most sites are written.
 fn languages(report: &DifferenceReport) -> Vec<String> {
-    let own = report.differences.iter().find_map(|one| language(&one.anonymous)).unwrap_or_else(|| "en".to_owned());
+    let own = report.differences.iter().find_map(|one| page_language(one.anonymous.as_bytes()));
+    let own = own.unwrap_or_else(|| "en".to_owned());
     let others = LANGUAGES.into_iter().filter(|one| *one != own).map(str::to_owned).collect();
     [vec![own], others].concat()
-}
-
-/// The language that a line of a page names (`<html lang="de-AT">`), in two letters.
-fn language(line: &str) -> Option<String> {
-    let (_, said) = line.split_once("lang=")?;
-    let letters = said.trim_start_matches(['"', '\'']).get(..2)?.to_ascii_lowercase();
-    letters.bytes().all(|letter| letter.is_ascii_lowercase()).then_some(letters)
 }
 
 #[cfg(test)]

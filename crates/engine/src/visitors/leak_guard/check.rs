@@ -83,7 +83,7 @@ impl CheckedFill<'_> {
     }
 
     /// Takes an answer for a page of its pattern, or for an error.
-    pub(crate) fn take(self, pattern: &Pattern, shape: &Shape, replaced: Option<&Replaced>) -> Taken {
+    pub(crate) fn take(self, pattern: &Pattern, shape: &Shape<'_>, replaced: Option<&Replaced>) -> Taken {
         self.worker.guard.take(pattern, &self.fetch_context.uri, shape, replaced, self.worker.now().mono_ms)
     }
 

@@ -4,7 +4,7 @@ use crate::anonymous::application::{Application, Does};
 use crate::anonymous::{grant, policy};
 use kasoku_engine::explain::Question;
 use kasoku_metrics::Counter;
-use kasoku_options::GuardRules;
+use kasoku_options::{GuardRules, PageRules};
 use kasoku_testkit::{Response, Scenario, Setup, reply};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -33,9 +33,13 @@ impl Blog {
             let article = asked.target().rsplit('=').next().unwrap().to_owned();
             Does::Answer(match () {
                 () if state.is_down => reply("200 OK", &["Content-Type: text/plain"], DOWN),
+                // As frameworks do that make a tag of each body.
+                () if state.deleted.contains(&article) && asked.field("if-none-match").is_some() => {
+                    reply("304 Not Modified", &["ETag: \"none\""], "")
+                }
                 () if state.deleted.contains(&article) => reply(
                     "200 OK",
-                    &["Content-Type: text/html"],
+                    &["Content-Type: text/html", "ETag: \"none\""],
                     "<html><body><p class=\"none\">No such article.</p></body></html>",
                 ),
                 () => reply("200 OK", &["Content-Type: text/html"], page(&article)),
@@ -45,11 +49,16 @@ impl Blog {
     }
 
     fn behind(&self) -> Scenario {
+        self.behind_with(PageRules::default())
+    }
+
+    fn behind_with(&self, page: PageRules) -> Scenario {
         let guard = Arc::new(GuardRules { is_enabled: true, noise: Vec::new(), cookie: None });
         let setup = Setup::safe().route(move |route| {
             grant(route).ttl_seconds = 3600;
             policy(route).grace_seconds = 7200;
             route.guard = guard;
+            route.page = Arc::new(page);
         });
         setup.run_before(&self.application.address())
     }
@@ -159,4 +168,17 @@ fn an_outage_lives_seconds_and_replaces_no_second_page() {
         });
     }
     scene.counted(Counter::GuardBlocked, 0);
+}
+
+#[test]
+fn who_waited_for_the_page_of_an_outage_gets_it_and_does_not_wait_again() {
+    let blog = Blog::start();
+    let texts = |text: &str| vec![text.to_owned()];
+    let scene = blog.behind_with(PageRules { texts: texts("</html>"), outages: texts(DOWN), ..PageRules::default() });
+    is_known(&scene);
+    blog.is_down(true);
+    let count = blog.application.count();
+    let answer = asks(&scene, "d");
+    assert_eq!((answer.text().as_str(), answer.detail().as_str()), (DOWN, "outage"), "{answer:?}");
+    assert_eq!(blog.application.count(), count + 1);
 }
