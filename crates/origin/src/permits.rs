@@ -7,7 +7,7 @@
 //!
 //! Requests that any client can make by the thousand, and that the cache never answers, may have a quarter of the permits and of the
 //! queue ([`Share::Quarter`]): visitors' requests go on beside them. Requests for whose answer nobody waits go after all others, but
-//! one goes after [`OTHERS_MAX`] others: pages become hits by them, also while each permit is wanted ([`Share::Leftover`]).
+//! one goes after at most eight others: pages become hits by them, also while each permit is wanted ([`Share::Leftover`]).
 //!
 //! The lock is held for a few instructions, and never while a waiting request is woken.
 
