@@ -3,8 +3,8 @@
 
 use http::StatusCode;
 use kasoku_semantics::difference::{
-    AnswerFacts, DIFFERENCES_MAX, Difference, LINE_BYTES_MAX, LooksVerdict, NOISE_MAX, Noise, Outline, compare,
-    compare_places,
+    AnswerFacts, DIFFERENCES_MAX, Difference, KnownPieces, LINE_BYTES_MAX, LooksVerdict, NOISE_MAX, Noise, Outline,
+    compare, compare_places,
 };
 use kasoku_wire::ResponseHead;
 
@@ -50,7 +50,13 @@ fn head(media_type: &str) -> ResponseHead {
 
 /// What looks at these pages say, each as often as it is named.
 fn looks(head: &ResponseHead, bodies: &[&[u8]], noise: &[Noise]) -> LooksVerdict {
-    let outline = |body: &&'_ [u8]| Outline::of(head, body.to_vec(), &AnswerFacts::default(), noise);
+    let mut known = KnownPieces::default();
+    let outline = |body: &&'_ [u8]| {
+        let read = |known: &mut KnownPieces| Outline::of(head, body.to_vec(), &AnswerFacts::default(), noise, known);
+        let (outline, afresh) = (read(&mut known), read(&mut KnownPieces::default()));
+        assert!(outline.is_same_as(&afresh), "what is known of pieces changes nothing");
+        outline
+    };
     let all: Vec<Outline<'_>> = bodies.iter().map(outline).collect();
     let verdict = compare(&all, false);
     let tokens = verdict.places.iter().filter_map(|place| place.difference.as_ref());
@@ -100,6 +106,7 @@ fn no_text_hides_a_form(text: &[u8], noise: &[Noise]) {
 
 fn has_token([one, other]: &[Vec<u8>; 2], noise: &[Noise]) -> bool {
     let (head, facts) = (head("text/html"), AnswerFacts::default());
-    let [one, other] = [one, other].map(|body| Outline::of(&head, &body[..], &facts, noise));
+    let [one, other] =
+        [one, other].map(|body| Outline::of(&head, &body[..], &facts, noise, &mut KnownPieces::default()));
     compare_places(&one, &other, |_| true).iter().any(|place| place.difference.is_some())
 }

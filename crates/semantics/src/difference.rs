@@ -9,6 +9,7 @@
 //!   never. Everything else that differs is time: clocks, counters, ids, rows that come and go.
 
 mod hashing;
+mod known_pieces;
 mod lines;
 mod looks;
 mod names;
@@ -25,6 +26,7 @@ use crate::coding::media_type;
 use crate::query::path_and_query;
 use crate::time::Now;
 use kasoku_wire::ResponseHead;
+pub use known_pieces::KnownPieces;
 pub use lines::{DIFFERENCES_MAX, LINE_BYTES_MAX, line};
 pub use looks::{FoundPlace, LooksVerdict, compare, compare_places};
 use memchr::memmem;

@@ -5,6 +5,7 @@
 //! the same order, and only values differ.
 
 use super::hashing::{RunningHash, hash};
+use super::known_pieces::{KnownPieces, PieceParts, PieceStart};
 use super::lines::line_at;
 use super::names::{NameMeaning, meaning};
 use super::noise::{Noise, without_noise};
@@ -61,20 +62,22 @@ pub struct Outline<'b> {
     pub(super) units: Vec<Unit>,
     /// The values of all units, in order.
     values: Vec<Value>,
-    /// Places whose values may be tokens, in no order.
+    /// Places whose values may be tokens.
     pub places: Vec<Place>,
-    /// The kinds of elements, by name and class, and of values in scripts and JSON, by name: what templates a page is made of.
+    /// The kinds of elements, by name and class, and of values in scripts and JSON, by name: what templates a page is made of. Without
+    /// those of pieces that were known before.
     pub kinds: Vec<u64>,
     /// Where the parts of the page end.
     parts: Vec<(usize, PagePart)>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     pub(super) skeleton: u64,
     /// Where the unit begins, in the lines of the head with the body behind them.
     pub(super) at: usize,
-    values_end: usize,
+    /// Where its values end, in all values of the page.
+    pub(super) values_end: usize,
 }
 
 /// A value in a unit: a number, or the hash of any other word.
@@ -85,18 +88,32 @@ pub(super) enum Value {
 }
 
 impl<'b> Outline<'b> {
-    /// Reads an answer in full.
-    pub fn of(head: &ResponseHead, body: impl Into<Cow<'b, [u8]>>, facts: &AnswerFacts, noise: &[Noise]) -> Self {
-        Self::read(head, body.into(), facts, noise, true)
+    /// Reads an answer in full. `known`: the pieces of the answers that it is compared with.
+    pub fn of(
+        head: &ResponseHead,
+        body: impl Into<Cow<'b, [u8]>>,
+        facts: &AnswerFacts,
+        noise: &[Noise],
+        known: &mut KnownPieces,
+    ) -> Self {
+        Self::read(head, body.into(), facts, noise, known, true)
     }
 
     /// Reads an answer for its places and kinds alone.
     pub fn places(head: &ResponseHead, body: &'b [u8], facts: &AnswerFacts, noise: &[Noise]) -> (Vec<Place>, Vec<u64>) {
-        let Self { places, kinds, .. } = Self::read(head, body.into(), facts, noise, false);
+        let Self { places, kinds, .. } =
+            Self::read(head, body.into(), facts, noise, &mut KnownPieces::default(), false);
         (places, kinds)
     }
 
-    fn read(head: &ResponseHead, body: Cow<'b, [u8]>, facts: &AnswerFacts, noise: &[Noise], with_units: bool) -> Self {
+    fn read(
+        head: &ResponseHead,
+        body: Cow<'b, [u8]>,
+        facts: &AnswerFacts,
+        noise: &[Noise],
+        known: &mut KnownPieces,
+        with_units: bool,
+    ) -> Self {
         let markup = Markup::of(head);
         let text = match markup {
             Some(markup) if !noise.is_empty() => without_noise(&body, &regions(&body, markup), noise).into(),
@@ -107,20 +124,22 @@ impl<'b> Outline<'b> {
             text: &head,
             offset: 0,
             with_units,
-            units: Vec::new(),
-            values: Vec::new(),
             parts: Vec::new(),
             finder: PlaceFinder::new(facts),
+            known,
         };
         reader.head();
         (reader.text, reader.offset) = (&text, head.len());
         match markup {
             Some(markup) => read(&text, markup, &mut reader),
             // Such as a picture: it is compared as a whole.
-            None => reader.units.push(Unit { skeleton: hash(&text), at: head.len(), values_end: reader.values.len() }),
+            None => {
+                let read = &mut reader.finder.read;
+                read.units.push(Unit { skeleton: hash(&text), at: head.len(), values_end: read.values.len() });
+            }
         }
-        let OutlineReader { units, values, parts, finder, .. } = reader;
-        let (places, kinds) = finder.end();
+        let OutlineReader { parts, finder, .. } = reader;
+        let (PieceParts { units, values, places, .. }, kinds) = finder.end();
         Self { head, text, units, values, places, kinds, parts }
     }
 
@@ -146,6 +165,11 @@ impl<'b> Outline<'b> {
         self.values.get(before..end).unwrap_or_default()
     }
 
+    /// Whether another reading of the same answer has read the same.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.units == other.units && self.values == other.values && self.places == other.places
+    }
+
     /// The part of the page at a place in the text.
     fn part_at(&self, at: usize) -> PagePart {
         let number = self.parts.partition_point(|(end, _)| *end <= at);
@@ -167,12 +191,6 @@ impl<'b> Outline<'b> {
         [&b"<a "[..], b"<form "]
             .iter()
             .any(|tag| rest.get(..tag.len()).is_some_and(|text| text.eq_ignore_ascii_case(tag)))
-    }
-
-    /// The memory that it takes, in bytes.
-    pub fn memory_bytes(&self) -> u64 {
-        let own = if matches!(self.text, Cow::Owned(_)) { self.text.len() } else { 0 };
-        (own + size_of_val(&*self.units) + size_of_val(&*self.values) + size_of_val(&*self.places)) as u64
     }
 }
 
@@ -198,10 +216,9 @@ struct OutlineReader<'b, 'f> {
     /// How many bytes of the head stand before the text.
     offset: usize,
     with_units: bool,
-    units: Vec<Unit>,
-    values: Vec<Value>,
     parts: Vec<(usize, PagePart)>,
     finder: PlaceFinder<'f>,
+    known: &'f mut KnownPieces,
 }
 
 impl Pieces for OutlineReader<'_, '_> {
@@ -210,8 +227,32 @@ impl Pieces for OutlineReader<'_, '_> {
             Some((end, part)) if *part == piece.part => *end = piece.end,
             _ => self.parts.push((piece.end, piece.part)),
         }
+        let text = self.text.get(piece.start..piece.end).unwrap_or_default();
+        let Some(key) = KnownPieces::key(text, piece) else { return self.read_piece(piece) };
+        let read = &mut self.finder.read;
+        let start = PieceStart {
+            unit_at: self.offset + piece.start,
+            place_at: piece.start,
+            units: read.units.len(),
+            values: read.values.len(),
+            places: read.places.len(),
+            ids: read.ids.len(),
+        };
+        if start.units < UNITS_MAX && self.known.copy(key, read, start) {
+            return;
+        }
+        self.finder.is_by_bytes_alone = true;
+        self.read_piece(piece);
+        if self.finder.is_by_bytes_alone && start.units < UNITS_MAX {
+            self.known.keep(key, &self.finder.read, start);
+        }
+    }
+}
+
+impl OutlineReader<'_, '_> {
+    fn read_piece(&mut self, piece: Piece) {
         self.finder.piece(self.text, piece);
-        if !self.with_units || self.units.len() >= UNITS_MAX {
+        if !self.with_units || self.finder.read.units.len() >= UNITS_MAX {
             return;
         }
         let masked = std::mem::take(&mut self.finder.masked);
@@ -223,9 +264,7 @@ impl Pieces for OutlineReader<'_, '_> {
         self.units(piece.start..piece.end, is_end, &masked);
         self.finder.masked = masked;
     }
-}
 
-impl OutlineReader<'_, '_> {
     /// Reads the lines of the head.
     fn head(&mut self) {
         let mut start = 0;
@@ -279,7 +318,8 @@ impl OutlineReader<'_, '_> {
     fn end_unit(&mut self, skeleton: RunningHash, has_text: bool, at: usize) {
         if has_text {
             let at = self.offset + at;
-            self.units.push(Unit { skeleton: skeleton.end(), at, values_end: self.values.len() });
+            let read = &mut self.finder.read;
+            read.units.push(Unit { skeleton: skeleton.end(), at, values_end: read.values.len() });
         }
     }
 
@@ -306,7 +346,7 @@ impl OutlineReader<'_, '_> {
             let is_number = digits.len() + LETTERS_MAX >= value.len();
             let text = std::str::from_utf8(&digits).ok().filter(|_| is_number);
             let number = text.and_then(|text| text.parse().ok());
-            self.values.push(number.map_or_else(|| Value::Word(hash(value)), Value::Number));
+            self.finder.read.values.push(number.map_or_else(|| Value::Word(hash(value)), Value::Number));
         }
         at + number
     }

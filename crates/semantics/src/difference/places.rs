@@ -8,10 +8,11 @@
 
 use super::AnswerFacts;
 use super::hashing::{hash, hash_of};
+use super::known_pieces::PieceParts;
 use super::names::{NameMeaning, is_harmless, meaning};
 use super::nested::{unescaped, with_entities};
 use super::regions::{FormMethod, PagePart, Piece, PieceKind, Pieces, attributes, read};
-use super::value_form::{ValueForm, form, is_public};
+use super::value_form::{ValueForm, depends_on_time, form, is_public};
 use super::{DifferencePlace, Markup};
 use crate::query::decoded;
 use memchr::{memchr, memchr2, memmem};
@@ -66,12 +67,18 @@ enum PlaceKind {
     Parameter,
     /// A segment of a link's path.
     Segment,
+    /// A segment of the path to which the page sends its browser after a while: a download that is made for one visitor.
+    Refresh,
 }
 
 /// Collects the places of one answer.
 pub(super) struct PlaceFinder<'f> {
     facts: &'f AnswerFacts,
-    pub(super) places: Vec<Place>,
+    /// What has been read: places, the ids of elements (a value that refers to one is no token), and the units and values of
+    /// the [`Outline`](super::Outline).
+    pub(super) read: PieceParts,
+    /// Whether the present piece would be read the same in any answer.
+    pub(super) is_by_bytes_alone: bool,
     /// Which bytes of the present piece are values of places: they are not compared as text.
     pub(super) masked: Vec<Range<usize>>,
     /// The kinds of elements: their names and classes.
@@ -79,8 +86,6 @@ pub(super) struct PlaceFinder<'f> {
     /// Elements and names that were read before: their kinds are known.
     seen: Seen,
     meanings: Meanings,
-    /// The ids of elements: a value that refers to one is no token.
-    ids: Vec<u64>,
     /// The part of the page that is being read.
     part: DifferencePlace,
     /// Where the text within a text begins that is being read.
@@ -96,12 +101,12 @@ impl<'f> PlaceFinder<'f> {
     pub(super) fn new(facts: &'f AnswerFacts) -> Self {
         Self {
             facts,
-            places: Vec::new(),
+            read: PieceParts::default(),
+            is_by_bytes_alone: true,
             masked: Vec::new(),
             kinds: Vec::new(),
             seen: Seen::default(),
             meanings: Meanings::default(),
-            ids: Vec::new(),
             part: DifferencePlace::Head,
             within: None,
             text_field: Vec::new(),
@@ -139,13 +144,13 @@ impl<'f> PlaceFinder<'f> {
     }
 
     /// The places, without those that refer to an element of the page, and the kinds of elements, each once.
-    pub(super) fn end(mut self) -> (Vec<Place>, Vec<u64>) {
-        self.ids.sort_unstable();
-        let is_id = |place: &Place| self.ids.binary_search(&place.value).is_ok();
-        self.places.retain(|place| !is_id(place));
+    pub(super) fn end(mut self) -> (PieceParts, Vec<u64>) {
+        let PieceParts { places, ids, .. } = &mut self.read;
+        ids.sort_unstable();
+        places.retain(|place| ids.binary_search(&place.value).is_err());
         self.kinds.sort_unstable();
         self.kinds.dedup();
-        (self.places, self.kinds)
+        (self.read, self.kinds)
     }
 
     /// The rest of a page that browsers may read in several ways: all of it may be a token.
@@ -180,7 +185,7 @@ impl<'f> PlaceFinder<'f> {
                 class = value;
                 self.names_of_elements(value);
             } else if is_key(b"id") {
-                self.ids.push(hash(value));
+                self.read.ids.push(hash(value));
             } else if is_key(b"nonce") {
                 self.value(PlaceKind::Named, b"nonce", value, one.value.start);
             } else {
@@ -197,6 +202,11 @@ impl<'f> PlaceFinder<'f> {
             Some(FormMethod::Get) => PlaceKind::GetField,
             _ => PlaceKind::Field { is_hidden },
         };
+        // HTML, section 4.2.5.3: `5; url=/get/…`.
+        if is_meta && own_name.eq_ignore_ascii_case(b"refresh") {
+            let start = text(&place).iter().position(|byte| *byte == b'=').map_or(0, |equals| equals + 1);
+            return self.url_of(PlaceKind::Refresh, text(&place).get(start..).unwrap_or_default(), place.start + start);
+        }
         // The policy of a `<meta>` names the nonces of the page.
         if !own_name.eq_ignore_ascii_case(b"content-security-policy") {
             self.text_value(kind, own_name, text(&place), place.start);
@@ -207,7 +217,7 @@ impl<'f> PlaceFinder<'f> {
     fn names_of_elements(&mut self, classes: &[u8]) {
         for one in classes.split(u8::is_ascii_whitespace).filter(|one| form(one, 0) == ValueForm::Random) {
             let last = memchr::memrchr(b'-', one).and_then(|dash| one.get(dash + 1..));
-            self.ids.extend([Some(one), last].into_iter().flatten().map(hash));
+            self.read.ids.extend([Some(one), last].into_iter().flatten().map(hash));
         }
     }
 
@@ -382,6 +392,10 @@ impl<'f> PlaceFinder<'f> {
 
     /// Reads the parameters of a link, and the segments of its path.
     fn url(&mut self, url: &[u8], at: usize) {
+        self.url_of(PlaceKind::Segment, url, at);
+    }
+
+    fn url_of(&mut self, of_segments: PlaceKind, url: &[u8], at: usize) {
         if url.starts_with(b"data:") {
             if url.len() >= DATA_URL_BYTES_MIN {
                 self.mask(url, at);
@@ -401,7 +415,7 @@ impl<'f> PlaceFinder<'f> {
             match memchr(b';', segment) {
                 Some(mark) => self.parameter(segment.get(mark + 1..).unwrap_or_default(), at + start + mark + 1, false),
                 None if !is_static && form(segment, 0) == ValueForm::Random => {
-                    self.value(PlaceKind::Segment, b"", segment, at + start);
+                    self.value(of_segments, b"", segment, at + start);
                 }
                 None => {}
             }
@@ -429,9 +443,12 @@ impl<'f> PlaceFinder<'f> {
     fn value(&mut self, kind: PlaceKind, name: &[u8], value: &[u8], at: usize) {
         // The nonce of the answer's own policy is checked by browsers alone.
         if self.facts.nonces.iter().any(|nonce| nonce == value) {
+            self.is_by_bytes_alone = false;
             return self.mask(value, at);
         }
         let form = form(value, self.facts.now_s);
+        let is_number = matches!(form, ValueForm::Clock | ValueForm::Digits(_));
+        self.is_by_bytes_alone &= !(is_number && depends_on_time(value, self.facts.now_s));
         let is_text = value.len() < 4 || value.iter().any(u8::is_ascii_whitespace) || is_url(value);
         // Most values are no tokens, whatever they are called.
         let is_hidden = matches!(kind, PlaceKind::Field { is_hidden: true });
@@ -471,7 +488,8 @@ impl<'f> PlaceFinder<'f> {
         };
         let is_sent_back = is_held
             && (meaning == NameMeaning::SentBack
-                || matches!(kind, PlaceKind::Field { is_hidden: true }) && form == ValueForm::Random);
+                || matches!(kind, PlaceKind::Field { is_hidden: true } | PlaceKind::Refresh)
+                    && form == ValueForm::Random);
         let class: u8 = match form {
             ValueForm::Digits(_) | ValueForm::Clock => 1,
             ValueForm::Random => 2,
@@ -498,7 +516,7 @@ impl<'f> PlaceFinder<'f> {
 
     fn add(&mut self, key: u64, value: &[u8], at: usize, is_sent_back: bool) {
         let at = self.within.unwrap_or(at);
-        self.places.push(Place {
+        self.read.places.push(Place {
             key,
             value: hash(value.strip_prefix(b"#").unwrap_or(value)),
             is_sent_back,

@@ -36,11 +36,15 @@ fn looks_of(head: &ResponseHead, noise: &[Noise], makes: impl Fn(Fetch) -> Strin
             makes(Fetch { is_other: *is_other, is_second: *is_second, count: count as u64 })
         })
         .collect();
-    let outline = |body: &'_ String| {
+    let mut known = KnownPieces::default();
+    let mut outline = |body: &'_ String| {
         let facts = AnswerFacts::of("http://a/list?board=b2026k11test", head, body.as_bytes(), NOW);
-        Outline::of(head, Box::leak(body.clone().into_boxed_str()).as_bytes(), &facts, noise)
+        let read = |known: &mut KnownPieces| Outline::of(head, body.clone().into_bytes(), &facts, noise, known);
+        let (outline, afresh) = (read(&mut known), read(&mut KnownPieces::default()));
+        assert!(outline.is_same_as(&afresh), "what is known of pieces changes nothing: {body}");
+        outline
     };
-    let mut looks: Vec<Outline<'_>> = bodies.iter().take(3).map(outline).collect();
+    let mut looks: Vec<Outline<'_>> = bodies.iter().take(3).map(&mut outline).collect();
     let verdict = compare(&looks, false);
     if !verdict.is_undecided {
         return verdict;
@@ -246,8 +250,10 @@ fn heads_are_compared_like_pages() {
                 ok().with("Location", makes(Fetch { is_other: *is_other, is_second: *is_second, count }))
             })
             .collect();
-        let looks: Vec<Outline<'_>> =
-            heads.iter().map(|head| Outline::of(head, b"", &AnswerFacts::default(), &[])).collect();
+        let looks: Vec<Outline<'_>> = heads
+            .iter()
+            .map(|head| Outline::of(head, b"", &AnswerFacts::default(), &[], &mut KnownPieces::default()))
+            .collect();
         compare(&looks, false)
     };
     assert!(
@@ -294,7 +300,9 @@ fn listed_noise_is_no_difference() {
 fn two_looks_tell_whether_certain_places_change() {
     let of = |token: &str| format!("<form method=post><input type=hidden name=csrf value={token}></form>");
     let (first, second) = (of(&random(1)), of(&random(2)));
-    let outline = |body: &'static str| Outline::of(&html(), body.as_bytes(), &AnswerFacts::default(), &[]);
+    let outline = |body: &'static str| {
+        Outline::of(&html(), body.as_bytes(), &AnswerFacts::default(), &[], &mut KnownPieces::default())
+    };
     let [one, other] = [first, second].map(|body| outline(body.leak()));
     assert!(compare_places(&one, &other, |_| true)[0].difference.is_some());
     assert!(compare_places(&one, &one, |_| true)[0].difference.is_none());

@@ -34,7 +34,7 @@ pub(super) fn form(value: &[u8], now_s: u64) -> ValueForm {
         return ValueForm::Empty;
     }
     if value.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') {
-        return match is_clock(value, now_s) {
+        return match is_clock(value, now_s, CLOCK_SECONDS_MAX) {
             true => ValueForm::Clock,
             // What stands behind a dot makes a measured value longer, and no token.
             false => ValueForm::Digits(value.iter().take_while(|byte| byte.is_ascii_digit()).count()),
@@ -43,11 +43,16 @@ pub(super) fn form(value: &[u8], now_s: u64) -> ValueForm {
     if is_random(value) { ValueForm::Random } else { ValueForm::Other }
 }
 
-/// Whether a number is the answer's own time: `1764278400`, `1764278400.123`, `1764278400123`.
-fn is_clock(digits: &[u8], now_s: u64) -> bool {
+/// Whether a value has another form in an answer that is made some hours before or after `now_s`.
+pub(super) fn depends_on_time(value: &[u8], now_s: u64) -> bool {
+    is_clock(value.trim_ascii(), now_s, 24 * 60 * 60)
+}
+
+/// Whether a number is the answer's own time, or at most so far from it: `1764278400`, `1764278400.123`, `1764278400123`.
+fn is_clock(digits: &[u8], now_s: u64, seconds_max: u64) -> bool {
     let whole = digits.split(|byte| *byte == b'.').next().unwrap_or_default();
     let number = std::str::from_utf8(whole).ok().and_then(|text| text.parse::<u64>().ok());
-    let is_near = |seconds: u64| seconds.abs_diff(now_s) <= CLOCK_SECONDS_MAX;
+    let is_near = |seconds: u64| seconds.abs_diff(now_s) <= seconds_max;
     match (number, whole.len()) {
         (Some(seconds), 10) => is_near(seconds),
         (Some(millis), 13) => is_near(millis / 1000),

@@ -7,8 +7,8 @@
 //! | A2 | A again; from another address, if A1's is refused now | the cookies that A1 was given |
 //! | B2 | B again, where three looks leave something open | the cookies that B1 was given |
 //!
-//! A verdict covers pages that are made of the same kinds of elements. A page with other kinds is compared itself, a few times for a
-//! pattern: the first page may have been "no such article".
+//! The second page of a pattern is compared itself, too, since the first one may have been "no such article". From then on, a verdict covers
+//! pages that are made of the same kinds of elements. A page with other kinds is compared itself, a few times for a pattern.
 //!
 //! [`kasoku_semantics::difference`] says what the looks mean. Where the account of `guard-cookie` would not pass, its page is compared
 //! with the anonymous one in the same way.
@@ -27,7 +27,8 @@ use http::StatusCode;
 use kasoku_cache::HeldCharge;
 use kasoku_options::FreshLink;
 use kasoku_semantics::difference::{
-    AnswerFacts, Difference, DifferencePlace, FoundPlace, LooksVerdict, Outline, Place, compare, compare_places, line,
+    AnswerFacts, Difference, DifferencePlace, FoundPlace, KnownPieces, LooksVerdict, Outline, Place, compare,
+    compare_places, line,
 };
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::is_named_file;
@@ -45,7 +46,7 @@ use std::time::Duration;
 pub const FETCH_MAX: Duration = Duration::from_secs(60);
 
 /// The memory that reading a page takes at most, as a multiple of the page.
-const OUTLINE_PER_PAGE: u64 = 3;
+const OUTLINE_PER_PAGE: u64 = 4;
 
 /// Fetches pages for comparison alone, not for a client.
 #[allow(async_fn_in_trait, reason = "pages are fetched and compared in one task of one worker")]
@@ -135,8 +136,8 @@ pub async fn check_places<F: Fetcher>(
     let subject = Comparison { request: &request, ..subject };
     let visitor = subject.visitor(&anonymous);
     let other = subject.look(&visitor.request_as_visitor(&request), Some(&visitor), &anonymous).await?;
-    let mut charge = subject.fetcher.hold();
-    let (one, other) = (subject.outline(&anonymous, &mut charge)?, subject.outline(&other, &mut charge)?);
+    let mut memory = LookMemory::new(subject.fetcher);
+    let (one, other) = (subject.outline(&anonymous, &mut memory)?, subject.outline(&other, &mut memory)?);
     Some(compare_places(&one, &other, |key| unknown.contains(&key)))
 }
 
@@ -166,6 +167,18 @@ pub fn is_to_be_compared(
     !freshness.is_explicit() || freshness.is_expired_at_once() || dropped(request, head, route.policy).next().is_some()
 }
 
+/// What the looks of a comparison have in memory besides their pages.
+struct LookMemory {
+    charge: HeldCharge,
+    known: KnownPieces,
+}
+
+impl LookMemory {
+    fn new(fetcher: &impl Fetcher) -> Self {
+        Self { charge: fetcher.hold(), known: KnownPieces::default() }
+    }
+}
+
 impl<F: Fetcher> Comparison<'_, F> {
     async fn looks(&self, a1: FetchedPage, is_first: bool) -> Option<ComparisonResult> {
         let mut visitor = self.visitor(&a1);
@@ -181,14 +194,14 @@ impl<F: Fetcher> Comparison<'_, F> {
         let again = with_cookies(self.request, &a1.head);
         let mut a2 = self.look(&again, None, &a1).await;
         let b2;
-        let mut charge = self.fetcher.hold();
+        let mut memory = LookMemory::new(self.fetcher);
         let mut looks = Vec::with_capacity(4);
         for page in [&a1, &b1] {
-            looks.push(self.outline(page, &mut charge)?);
+            looks.push(self.outline(page, &mut memory)?);
         }
         // An application that limits each address refuses the second look, or answers it in other words.
         let is_limited = match &a2 {
-            Some(second) => !self.outline(second, &mut charge)?.is_like(looks.first()?),
+            Some(second) => !self.outline(second, &mut memory)?.is_like(looks.first()?),
             None => true,
         };
         if is_limited {
@@ -196,7 +209,7 @@ impl<F: Fetcher> Comparison<'_, F> {
             a2 = self.fetcher.fetch(&again, Some(other)).await;
         }
         let a2 = a2?;
-        looks.push(self.outline(&a2, &mut charge)?);
+        looks.push(self.outline(&a2, &mut memory)?);
         let has_cookies = sets_cookie(&a1.head.fields);
         let mut verdict = compare(&looks, has_cookies);
         if verdict.is_undecided {
@@ -204,7 +217,7 @@ impl<F: Fetcher> Comparison<'_, F> {
                 visitor = self.visitor(&a1);
             }
             b2 = self.look(&with_cookies(&as_visitor, &b1.head), Some(&visitor), &a1).await?;
-            looks.push(self.outline(&b2, &mut charge)?);
+            looks.push(self.outline(&b2, &mut memory)?);
             verdict = compare(&looks, has_cookies);
         }
         let kinds = looks.iter().flat_map(|look| look.kinds.iter().copied()).collect();
@@ -231,10 +244,10 @@ impl<F: Fetcher> Comparison<'_, F> {
         let mut request = self.request.clone();
         add_cookies(&mut request.fields, cookie.text());
         let (m1, m2) = (self.fetcher.fetch(&request, None).await?, self.fetcher.fetch(&request, None).await?);
-        let mut charge = self.fetcher.hold();
+        let mut memory = LookMemory::new(self.fetcher);
         let mut looks = Vec::with_capacity(4);
         for page in [a1, &m1, a2, &m2] {
-            looks.push(self.outline(page, &mut charge)?);
+            looks.push(self.outline(page, &mut memory)?);
         }
         let mut differences = compare(&looks, true).differences;
         for one in &mut differences {
@@ -266,13 +279,13 @@ impl<F: Fetcher> Comparison<'_, F> {
     }
 
     /// Reads a page; `None`: memory is full.
-    fn outline<'p>(&self, page: &'p FetchedPage, charge: &mut HeldCharge) -> Option<Outline<'p>> {
-        if !charge.grows(OUTLINE_PER_PAGE.saturating_mul(page.body.len() as u64)) {
+    fn outline<'p>(&self, page: &'p FetchedPage, memory: &mut LookMemory) -> Option<Outline<'p>> {
+        if !memory.charge.grows(OUTLINE_PER_PAGE.saturating_mul(page.body.len() as u64)) {
             return None;
         }
         let facts = AnswerFacts::of(self.uri, &page.head, &page.body, self.fetcher.now());
         let body = without_fresh_links(self.route, self.uri, &page.body);
-        Some(Outline::of(&page.head, body, &facts, &self.route.declared.guard.noise))
+        Some(Outline::of(&page.head, body, &facts, &self.route.declared.guard.noise, &mut memory.known))
     }
 }
 

@@ -23,7 +23,7 @@ use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{Cache, ExternalBody, HeldCharge, SharedRequest};
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_programs::OpenFiles;
-use kasoku_semantics::difference::{AnswerFacts, Markup, Outline, compare_places};
+use kasoku_semantics::difference::{AnswerFacts, KnownPieces, Markup, Outline, compare_places};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
@@ -172,10 +172,10 @@ impl Live {
 /// Whether two answers differ in places where tokens are.
 fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
     let (Some(page), Some(again)) = (&one.page, &other.page) else { return false };
-    let noise = &routed.route.guard.noise;
+    let (noise, mut known) = (&routed.route.guard.noise, KnownPieces::default());
     let [one, other] = [(one, page), (other, again)].map(|(live, page)| {
         let facts = AnswerFacts::of(routed.key.uri(), &live.head, page, live.response_time);
-        Outline::of(&live.head, &**page, &facts, noise)
+        Outline::of(&live.head, &**page, &facts, noise, &mut known)
     });
     compare_places(&one, &other, |_| true).iter().any(|place| place.difference.is_some())
 }
