@@ -150,15 +150,14 @@ async fn find(
                 fetch::in_the_background(exchange, routed, writer);
                 *then
             }
-            Step::Wait(waiting) => match pattern_verdict(exchange, routed) {
-                // The fill compares its page.
-                Some(PatternVerdict::Pending(pending)) => {
+            Step::Wait(waiting) => match leak_guard::compared(worker, routed, &exchange.request.head) {
+                Some(pending) => {
                     if let Waited::Passes(_permit) = leak_guard::wait_for_verdict(worker, &pending).await {
                         return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await;
                     }
                     wait(exchange, *waiting).await
                 }
-                _ => wait(exchange, *waiting).await,
+                None => wait(exchange, *waiting).await,
             },
             Step::Decided(Outcome::Fill(writer, miss) | Outcome::Alone(writer, miss)) => {
                 return fill(exchange, routed, request, (writer, miss), has_waited).await;

@@ -101,14 +101,12 @@ fn pages_of_one_visitor_are_not_shared() {
     assert!(lost.is_empty(), "{} forms without their cookie in {runs} runs: {lost:#?}", lost.len());
 }
 
-/// What the guard does not find, whatever it is asked: a value that no name and no form gives away, and that is the same for all within a minute;
-/// and a page by the words of a search, whose pattern a page of the same elements has verified before.
-const KNOWN_LEAKS: [&str; 5] = [
+/// What the guard does not find, whatever it is asked: a value that no name and no form gives away, that is the same for all within a
+/// minute, and whose cookie the operator has dropped.
+const KNOWN_LEAKS: [&str; 3] = [
     "ab-test of a minute, Set-Cookie ignored",
     "guest-name of a minute, Set-Cookie ignored",
     "recently-viewed of a minute, Set-Cookie ignored",
-    "one-time-download of a minute",
-    "by-search after a harmless page",
 ];
 
 /// The manners in which a page is run: without those that would change nothing in it.

@@ -8,6 +8,7 @@
 
 use crate::leak_guard::known_places::KnownPlaces;
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
+use crate::leak_guard::second_page::SecondPage;
 use crate::leak_guard::{PatternVerdict, Pending};
 use crate::pattern::Pattern;
 use crate::soft_errors::GoodPages;
@@ -43,6 +44,7 @@ pub(crate) struct GuardEntry {
     /// What is known of the places of its pages.
     pub(crate) places: KnownPlaces,
     good_pages: GoodPages,
+    second_page: SecondPage,
     used_ms: u64,
 }
 
@@ -141,6 +143,10 @@ impl GuardedPatterns {
         self.patterns.get_mut(key).map(|known| &mut known.good_pages)
     }
 
+    pub(crate) fn second_page(&mut self, key: &str) -> Option<&mut SecondPage> {
+        self.patterns.get_mut(key).map(|known| &mut known.second_page)
+    }
+
     pub(crate) fn set(&mut self, key: &str, pattern: &Pattern, state: PatternState, now_ms: u64) {
         let is_own = key == pattern.key();
         let shown = if is_own { pattern.shown.clone() } else { format!("{} and others", pattern.shown) };
@@ -153,6 +159,7 @@ impl GuardedPatterns {
             state,
             places: KnownPlaces::default(),
             good_pages: GoodPages::default(),
+            second_page: SecondPage::default(),
             used_ms: now_ms,
         };
         self.patterns.insert(key.to_owned(), entry);

@@ -66,8 +66,8 @@ pub enum PageReview {
     Unconfirmed,
     /// These places have not been compared.
     Unknown(Vec<u64>),
-    /// The page has elements of kinds that no compared page had.
-    OtherKinds,
+    /// The page has to be compared itself: it is the second one of its pattern, or has elements of kinds that no compared page had.
+    Uncompared,
 }
 
 impl KnownPlaces {
@@ -83,7 +83,7 @@ impl KnownPlaces {
                     PageReview::Token => return PageReview::Token,
                     PageReview::Unconfirmed => is_unconfirmed = true,
                     PageReview::Unknown(_) => unknown.push(place.key),
-                    PageReview::Fine | PageReview::OtherKinds => {}
+                    PageReview::Fine | PageReview::Uncompared => {}
                 },
             }
         }

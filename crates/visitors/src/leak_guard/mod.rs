@@ -12,6 +12,7 @@ mod known_places;
 mod pattern_verdict;
 mod pending;
 mod report;
+mod second_page;
 mod synthetic_visitor;
 pub mod table;
 

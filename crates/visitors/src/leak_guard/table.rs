@@ -16,6 +16,7 @@
 
 use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState, Postponed};
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
+use crate::leak_guard::second_page::SecondStep;
 use crate::leak_guard::{ComparisonResult, DifferenceReport, PageReview, PatternVerdict, Pending, Read};
 use crate::pattern::Pattern;
 use crate::soft_errors::{GoodPages, Replaced, Shape, Taken};
@@ -110,6 +111,7 @@ impl Guard {
             guard: self.clone(),
             pattern: pattern.clone(),
             pending: Some(pending),
+            page: None,
             suspects,
             has_place,
             is_done: false,
@@ -117,33 +119,73 @@ impl Guard {
         GuardStep::Check(ticket)
     }
 
-    /// Begins to compare places of a page whose pattern is verified; `None`: too many pages are being compared.
-    pub fn begin_page(self: &Arc<Self>, pattern: &Pattern) -> Option<ComparisonTicket> {
+    /// Begins to compare the second page of a verified pattern; `None`: this page is not it.
+    pub fn begin_second(self: &Arc<Self>, pattern: &Pattern, page: &str, now_ms: u64) -> Option<GuardStep> {
+        let (mut table, page) = (self.table(), page_hash(page));
+        match table.known.second_page(pattern.key())?.step(page, now_ms) {
+            SecondStep::Known => return None,
+            SecondStep::Pending(pending) => return Some(GuardStep::Known(PatternVerdict::Pending(pending))),
+            SecondStep::Compare if table.checks < CHECKS_MAX => {}
+            SecondStep::Compare | SecondStep::Postponed => return Some(GuardStep::Known(PatternVerdict::Postponed)),
+        }
+        table.checks += 1;
+        let pending = Arc::<Pending>::default();
+        table.known.second_page(pattern.key()).into_iter().for_each(|second| second.begins(page, pending.clone()));
+        drop(table);
+        Some(GuardStep::Check(self.page_ticket(pattern, page, Some(pending))))
+    }
+
+    /// What requests for a page of a verified pattern wait for, if the page is being compared as its second one.
+    pub fn pending_second(&self, pattern: &Pattern, page: &str) -> Option<Arc<Pending>> {
+        self.table().known.second_page(pattern.key())?.pending(page_hash(page))
+    }
+
+    /// Begins to compare a page whose pattern is verified, or places of it; `None`: too many pages are being compared.
+    pub fn begin_page(self: &Arc<Self>, pattern: &Pattern, page: &str) -> Option<ComparisonTicket> {
         let mut table = self.table();
         if table.checks >= CHECKS_MAX {
             return None;
         }
         table.checks += 1;
-        let (guard, pattern) = (self.clone(), pattern.clone());
-        Some(ComparisonTicket { guard, pattern, pending: None, suspects: Vec::new(), has_place: false, is_done: false })
+        Some(self.page_ticket(pattern, page_hash(page), None))
+    }
+
+    fn page_ticket(self: &Arc<Self>, pattern: &Pattern, page: u64, pending: Option<Arc<Pending>>) -> ComparisonTicket {
+        ComparisonTicket {
+            guard: self.clone(),
+            pattern: pattern.clone(),
+            pending,
+            page: Some(page),
+            suspects: Vec::new(),
+            has_place: false,
+            is_done: false,
+        }
     }
 
     /// Reviews a page of a verified pattern by its places and the kinds of its elements. `page`: the page's URL.
     pub fn review(&self, pattern: &Pattern, (places, kinds): &Read, page: &str, now_ms: u64) -> PageReview {
-        let mut table = self.table();
-        match table.known.places(pattern.key()) {
-            Some(known) => match known.review(places, page_hash(page), now_ms) {
-                PageReview::Fine | PageReview::Unknown(_) if known.has_other_kinds(kinds) => PageReview::OtherKinds,
-                review => review,
-            },
-            None => PageReview::OtherKinds,
+        let (mut table, page) = (self.table(), page_hash(page));
+        let is_second = match table.known.second_page(pattern.key()) {
+            Some(second) => !matches!(second.step(page, now_ms), SecondStep::Known),
+            None => return PageReview::Uncompared,
+        };
+        let Some(known) = table.known.places(pattern.key()) else { return PageReview::Uncompared };
+        match known.review(places, page, now_ms) {
+            PageReview::Fine | PageReview::Unknown(_) if is_second || known.has_other_kinds(kinds) => {
+                PageReview::Uncompared
+            }
+            review => review,
         }
     }
 
-    /// Takes in which kinds of elements a page has that was compared in full.
-    pub fn has_compared(&self, pattern: &Pattern, kinds: &[u64]) {
-        if let Some(known) = self.table().known.places(pattern.key()) {
+    /// Takes in that a page was compared in full, and the kinds of its elements.
+    pub fn has_compared(&self, pattern: &Pattern, page: &str, kinds: &[u64]) {
+        let table = &mut self.table().known;
+        if let Some(known) = table.places(pattern.key()) {
             known.has_compared(kinds);
+        }
+        if let Some(second) = table.second_page(pattern.key()) {
+            second.is_compared(page_hash(page));
         }
     }
 
@@ -262,8 +304,10 @@ fn page_hash(page: &str) -> u64 {
 pub struct ComparisonTicket {
     guard: Arc<Guard>,
     pattern: Pattern,
-    /// The requests that wait, where the page is the first of its pattern.
+    /// The requests that wait, where the page is the first or the second of its pattern.
     pending: Option<Arc<Pending>>,
+    /// The page, where its pattern is verified already.
+    page: Option<u64>,
     suspects: Vec<u64>,
     has_place: bool,
     is_done: bool,
@@ -285,7 +329,7 @@ impl ComparisonTicket {
         self.pending.iter().for_each(|pending| pending.took(ms));
     }
 
-    /// What the requests wait for that come meanwhile; `None`: the page's pattern is verified already.
+    /// What the requests wait for that come meanwhile; `None`: they wait for the page.
     pub fn pending(&self) -> Option<Arc<Pending>> {
         self.pending.clone()
     }
@@ -297,7 +341,7 @@ impl ComparisonTicket {
 
     /// Whether the page's pattern is verified already.
     pub fn is_of_page(&self) -> bool {
-        self.pending.is_none()
+        self.page.is_some()
     }
 
     /// Whether a comparison before this one has found something.
@@ -314,7 +358,15 @@ impl ComparisonTicket {
         }
     }
 
-    /// The application itself gave the page a lifetime, or no client's request decides about it.
+    /// The application itself gave the page a lifetime. A second page need not be compared then: each miss would cost two requests.
+    pub fn has_own_lifetime(self, now_ms: u64) {
+        if let Some((page, second)) = self.page.zip(self.guard.table().known.second_page(self.pattern.key())) {
+            second.is_compared(page);
+        }
+        self.unneeded(now_ms);
+    }
+
+    /// The page is not shared, or no client's request decides about it.
     pub fn unneeded(mut self, now_ms: u64) {
         self.is_done = true;
         if self.has_place {
@@ -339,6 +391,9 @@ impl ComparisonTicket {
     /// that ends; then the next page is compared.
     fn postpone(&self, suspects: Vec<u64>, now_ms: Option<u64>) {
         let mut table = self.guard.table();
+        if let Some((page, second)) = self.page.zip(table.known.second_page(self.pattern.key())) {
+            second.ends(page, now_ms);
+        }
         let before = match table.known.state(self.pattern.key()) {
             Some(PatternState::Checking(_, before)) if self.has_place => before.clone(),
             _ => return,
@@ -367,6 +422,9 @@ impl Drop for ComparisonTicket {
         }
         let mut table = self.guard.table();
         table.checks = table.checks.saturating_sub(1);
+        if let Some((page, second)) = self.page.zip(table.known.second_page(self.pattern.key())) {
+            second.ends(page, None);
+        }
         drop(table);
         self.pending.iter().for_each(|pending| pending.ends());
     }

@@ -63,7 +63,7 @@ impl CheckedFill<'_> {
         let now = self.worker.now();
         let rules = self.route.visitor_rules();
         let Some(pattern) = pattern.filter(|_| is_to_be_compared(rules, request, head, is_file, now)) else {
-            ticket.into_iter().for_each(|ticket| ticket.unneeded(now.mono_ms));
+            ticket.into_iter().for_each(|ticket| ticket.has_own_lifetime(now.mono_ms));
             return PageCheck::Share;
         };
         if let Some(ticket) = ticket {
@@ -93,8 +93,8 @@ impl CheckedFill<'_> {
         match worker.guard.review(pattern, read, uri, worker.now().mono_ms) {
             PageReview::Fine => Reviewed::Share,
             PageReview::Token | PageReview::Unconfirmed => Reviewed::Refuse(Reason::LeakGuardToken),
-            review @ (PageReview::Unknown(_) | PageReview::OtherKinds) => {
-                match (worker.guard.begin_page(pattern), review) {
+            review @ (PageReview::Unknown(_) | PageReview::Uncompared) => {
+                match (worker.guard.begin_page(pattern, uri), review) {
                     (Some(ticket), PageReview::Unknown(keys)) => Reviewed::Look(ticket, keys),
                     (Some(ticket), _) => Reviewed::Compare(ticket),
                     (None, _) => Reviewed::Refuse(Reason::LeakGuardPending),
@@ -129,7 +129,7 @@ impl CheckedFill<'_> {
         }
         let pattern = ticket.pattern().clone();
         ticket.verified(found.account_is_logged_out, now_ms);
-        worker.guard.has_compared(&pattern, &found.kinds);
+        worker.guard.has_compared(&pattern, &self.fetch_context.uri, &found.kinds);
         refusal(worker.guard.learn(&pattern, &found.places, &self.fetch_context.uri, now_ms))
     }
 
@@ -202,6 +202,6 @@ fn refusal(review: PageReview) -> Option<Reason> {
     match review {
         PageReview::Fine => None,
         PageReview::Token | PageReview::Unconfirmed => Some(Reason::LeakGuardToken),
-        PageReview::Unknown(_) | PageReview::OtherKinds => Some(Reason::LeakGuardPending),
+        PageReview::Unknown(_) | PageReview::Uncompared => Some(Reason::LeakGuardPending),
     }
 }

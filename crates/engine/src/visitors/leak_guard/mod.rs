@@ -33,9 +33,9 @@ use std::sync::Arc;
 pub(crate) enum FillStep {
     /// It begins the fill, and waits for the answer.
     Fill,
-    /// It is the first of its pattern: it passes, and the fill runs beside it.
+    /// It is the first of its pattern, or for the second page: it passes, and the fill runs beside it.
     Beside(ComparisonTicket),
-    /// Its pattern is being compared: it waits for the verdict.
+    /// A page of its pattern is being compared: it waits for the verdict.
     Wait(Arc<Pending>),
     /// It passes.
     Pass,
@@ -47,16 +47,28 @@ pub(crate) fn before_fill(worker: &Worker, routed: &Routed, request: &RequestHea
         return FillStep::Fill;
     };
     let now_ms = worker.now().mono_ms;
-    match worker.guard.verdict(pattern, now_ms) {
-        PatternVerdict::Verified(_) | PatternVerdict::Unneeded | PatternVerdict::Blocked(_) => FillStep::Fill,
-        PatternVerdict::Pending(pending) => FillStep::Wait(pending),
-        PatternVerdict::Postponed => FillStep::Pass,
-        PatternVerdict::Unknown => match worker.guard.begin(pattern, now_ms) {
-            GuardStep::Check(ticket) => FillStep::Beside(ticket),
-            // Another worker was faster, or too many patterns are being compared.
-            GuardStep::Known(PatternVerdict::Pending(pending)) => FillStep::Wait(pending),
-            GuardStep::Known(_) => FillStep::Pass,
-        },
+    let step = match worker.guard.verdict(pattern, now_ms) {
+        PatternVerdict::Unneeded | PatternVerdict::Blocked(_) => None,
+        PatternVerdict::Verified(_) => worker.guard.begin_second(pattern, routed.key.uri(), now_ms),
+        PatternVerdict::Unknown => Some(worker.guard.begin(pattern, now_ms)),
+        known @ (PatternVerdict::Pending(_) | PatternVerdict::Postponed) => Some(GuardStep::Known(known)),
+    };
+    match step {
+        None => FillStep::Fill,
+        Some(GuardStep::Check(ticket)) => FillStep::Beside(ticket),
+        Some(GuardStep::Known(PatternVerdict::Pending(pending))) => FillStep::Wait(pending),
+        // Too many patterns are being compared, or the last comparison had no result.
+        Some(GuardStep::Known(_)) => FillStep::Pass,
+    }
+}
+
+/// What a request waits for whose page is being filled, and compared meanwhile.
+pub(crate) fn compared(worker: &Worker, routed: &Routed, request: &RequestHead) -> Option<Arc<Pending>> {
+    let pattern = routed.pattern(&request.fields)?;
+    match worker.guard.verdict(pattern, worker.now().mono_ms) {
+        PatternVerdict::Pending(pending) => Some(pending),
+        PatternVerdict::Verified(_) => worker.guard.pending_second(pattern, routed.key.uri()),
+        _ => None,
     }
 }
 

@@ -150,7 +150,7 @@ fn an_outage_lives_seconds_and_replaces_no_second_page() {
         asks(&scene, article);
         scene.settled();
     }
-    assert!(asks(&scene, "a").text().contains("does not answer"));
+    scene.eventually(|| asks(&scene, "a").text().contains("does not answer"));
     for _ in 0..5 {
         for article in ["b", "c"] {
             let stale = asks(&scene, article);
