@@ -144,7 +144,7 @@ pub(crate) fn guarded(it: &Guarded) -> Value {
             "account_is_logged_out": account_is_logged_out,
             "token": token.as_ref().map(difference),
         }),
-        GuardState::Blocked { seconds_ago, again_in_seconds, report } => json!({
+        GuardState::Blocked { seconds_ago, again_in_seconds, report, .. } => json!({
             "pattern": pattern,
             "state": state,
             "seconds_ago": seconds_ago,

@@ -75,6 +75,7 @@ pub(crate) fn words(kind: SettingKind) -> String {
         SettingKind::TextsOrTables(what) => format!("a list of texts ({what}) or tables"),
         SettingKind::OneOf(_) => "a text".to_owned(),
         SettingKind::Flag => "true or false".to_owned(),
+        SettingKind::FlagOr(word) => format!("true, false or \"{word}\""),
         SettingKind::Integer { .. } => "a whole number".to_owned(),
         SettingKind::IntegerOrAuto { .. } => "a whole number or \"auto\"".to_owned(),
         SettingKind::Size { .. } => "a size".to_owned(),
@@ -100,7 +101,8 @@ pub(crate) fn range(kind: SettingKind) -> Option<String> {
         | SettingKind::TextsOrTables(_)
         | SettingKind::Map(..)
         | SettingKind::OneOf(_)
-        | SettingKind::Flag => None,
+        | SettingKind::Flag
+        | SettingKind::FlagOr(_) => None,
     }
 }
 

@@ -151,6 +151,18 @@ impl<'a, 'i> Keys<'a, 'i> {
         }
     }
 
+    /// `true`, `false`, or the word of the row, as a text.
+    pub(crate) fn flag_or(&mut self, name: &'static str) -> Option<Located<String>> {
+        let (value, row) = (self.ask(name)?, self.row(name)?);
+        match (value.get_ref(), row.kind) {
+            (DeValue::Boolean(flag), _) => Some(at(flag.to_string(), value.span())),
+            (DeValue::String(text), SettingKind::FlagOr(word)) if text == word => {
+                Some(at(word.to_owned(), value.span()))
+            }
+            (other, _) => self.wrong_type(name, other, &place(value.span())),
+        }
+    }
+
     /// A whole number within its row's bounds.
     pub(crate) fn integer(&mut self, name: &'static str) -> Option<Located<u64>> {
         let value = self.ask(name)?;

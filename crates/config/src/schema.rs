@@ -151,6 +151,7 @@ fn value(kind: SettingKind, path: &str) -> Value {
         }
         SettingKind::OneOf(words) => json!({ "enum": words }),
         SettingKind::Flag => json!({ "type": "boolean" }),
+        SettingKind::FlagOr(word) => json!({ "enum": [true, false, word] }),
         SettingKind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         SettingKind::IntegerOrAuto { min, max } => json!({
             "anyOf": [

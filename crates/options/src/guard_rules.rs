@@ -15,6 +15,8 @@ const SECRET_BYTES_MIN: usize = 4;
 pub struct GuardRules {
     /// Whether pages are compared. Default false; a configuration's default is true.
     pub is_enabled: bool,
+    /// Pages that depend on who asks are reported, and shared all the same. Pages with tokens are not.
+    pub only_warns: bool,
     /// Parts that may differ between two pages that are the same for all visitors. At most
     /// [`NOISE_MAX`](kasoku_semantics::difference::NOISE_MAX).
     pub noise: Vec<Noise>,

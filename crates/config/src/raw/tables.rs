@@ -34,6 +34,7 @@ macro_rules! type_of {
     (texts $key:literal) => { Option<LocatedTexts> };
     (map $key:literal) => { Option<Located<TextPairs>> };
     (flag $key:literal) => { Option<Located<bool>> };
+    (flag_or $key:literal) => { Option<Located<String>> };
     (integer $key:literal) => { Option<Located<u64>> };
     (size $key:literal) => { Option<Located<u64>> };
     (duration $key:literal) => { Option<Located<Duration>> };
@@ -216,7 +217,7 @@ tables! {
 
     /// The keys of the leak guard. They stand in no table of their own.
     RawGuard {
-        guard: flag("guard"),
+        guard: flag_or("guard"),
         noise: texts("guard-noise"),
         cookie: text("guard-cookie"),
     }

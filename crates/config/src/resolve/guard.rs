@@ -15,7 +15,9 @@ pub(super) fn set_default(route: &mut Route) {
 /// Lays written keys over a route.
 pub(super) fn set_route(route: &mut Route, raw: &RawGuard) {
     let mut rules = GuardRules::clone(&route.guard);
-    super::set(&mut rules.is_enabled, &raw.guard);
+    if let Some(guard) = &raw.guard {
+        (rules.is_enabled, rules.only_warns) = (guard.value != "false", guard.value == "warn");
+    }
     if let Some(list) = &raw.noise {
         rules.noise = after(list, &rules.noise, |text| Noise::parse(text).ok());
     }

@@ -69,7 +69,7 @@ fn each_example_and_each_default_fits_wherever_it_may_stand() {
 fn a_value_of_another_type_fits_nowhere() {
     let validator = validator();
     for (setting, scope) in rows() {
-        let wrong = if matches!(setting.kind, SettingKind::Flag) { "\"yes\"" } else { "true" };
+        let wrong = if matches!(setting.kind, SettingKind::Flag | SettingKind::FlagOr(_)) { "\"yes\"" } else { "true" };
         let text = file_with(setting, scope, wrong);
         assert!(!validator.is_valid(&document(&text)), "{text}");
     }

@@ -8,10 +8,10 @@ pub(super) static GUARD: Section = Section {
     settings: &[
         Setting {
             path: "guard",
-            kind: SettingKind::Flag,
+            kind: SettingKind::FlagOr("warn"),
             default: Default::Value("true"),
             summary: "Whether Kasoku compares pages with what another visitor gets before it shares them, and afterwards about one in 256 requests.",
-            details: "It compares pages that are stored because a lifetime is granted (`ttl`, `ttl-override`, …), not those that the application itself makes public, nor files. A pattern whose pages differ passes. It is compared again after ten minutes, then after twice as long each time, up to a day, and after a reload that changes its rules. With a slow application, fewer requests are compared afterwards, so that this takes at most a hundredth of the time.",
+            details: "It compares pages that are stored because a lifetime is granted (`ttl`, `ttl-override`, …), not those that the application itself makes public, nor files. A pattern whose pages differ passes. It is compared again after ten minutes, then after twice as long each time, up to a day, and after a reload that changes its rules. With a slow application, fewer requests are compared afterwards, so that this takes at most a hundredth of the time. With `\"warn\"`, a page that depends on who asks is shared all the same, and the log, `explain` and `doctor` say so: to try a configuration on a site whose differences you know. A page with a token is never shared.",
             example: "false",
             ..EVERYWHERE
         },

@@ -80,6 +80,8 @@ pub(crate) enum SettingKind {
     OneOf(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
+    /// `true`, `false` or this word.
+    FlagOr(&'static str),
     /// A whole number.
     Integer { min: u64, max: u64 },
     /// A whole number, or `"auto"`.

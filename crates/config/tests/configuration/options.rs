@@ -663,6 +663,19 @@ fn the_fields_that_tell_about_the_cache_are_those_of_the_list() {
 }
 
 #[test]
+fn a_guard_may_only_warn() {
+    let of = |text: &str| {
+        let options = options(&format!("{text}\n[[site]]\norigin = \"http://app\"\nttl = \"1h\"\n"));
+        let guard = &options.sites[0].route.guard;
+        (guard.is_enabled, guard.only_warns)
+    };
+    assert_eq!(
+        ["", "guard = true", "guard = \"warn\"", "guard = false"].map(of),
+        [(true, false), (true, false), (true, true), (false, false)]
+    );
+}
+
+#[test]
 fn a_level_of_compression_is_one_word_and_no_codings_are_none() {
     let of = |text: &str| {
         let site = format!(

@@ -61,7 +61,7 @@ async fn found(exchange: &Exchange, routed: &Routed) -> Answer {
         return fetch::pass(exchange, routed, None, reason).await;
     }
     let of_guard = pattern_verdict(exchange, routed);
-    if matches!(of_guard, Some(PatternVerdict::Blocked(_))) {
+    if matches!(&of_guard, Some(PatternVerdict::Blocked(blocked)) if !blocked.is_shared) {
         return fetch::retry_as_visitor(exchange, routed, Reason::LeakGuard).await;
     }
     let route = routed.cache_route(&[]);

@@ -22,7 +22,12 @@ pub(crate) fn render(said: &Value) -> String {
     }
     for one in &blocked {
         lines.push(String::new());
-        lines.push(format!("{}: pages differ by visitor, and are not shared", text(one, "/guard/pattern")));
+        let what = if text(one, "/guard/state") == "shared" {
+            "are shared, since guard is \"warn\""
+        } else {
+            "are not shared"
+        };
+        lines.push(format!("{}: pages differ by visitor, and {what}", text(one, "/guard/pattern")));
         row(&mut lines, "cost", &cost(one));
         let state = one.pointer("/guard").cloned().unwrap_or_default();
         let again = duration(number(&state, "/again_in_seconds"));

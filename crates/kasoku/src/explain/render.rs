@@ -121,11 +121,13 @@ impl ExplainPage {
                     self.row("", "The account of guard-cookie was not logged in any more.");
                 }
             }
-            "blocked" => {
+            state @ ("blocked" | "shared") => {
                 let again = duration(number(said, "/again_in_seconds"));
+                let all_the_same =
+                    if state == "shared" { " and shared all the same, since guard is \"warn\"" } else { "" };
                 self.row(
                     "guard",
-                    &format!("differs by visitor, found {ago} ago, compared again in {again}: {pattern}"),
+                    &format!("differs by visitor{all_the_same}, found {ago} ago, compared again in {again}: {pattern}"),
                 );
                 difference_lines(said).iter().for_each(|line| self.row("", line));
             }

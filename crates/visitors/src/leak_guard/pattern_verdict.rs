@@ -22,6 +22,8 @@ pub struct Blocked {
     pub until_ms: u64,
     /// How long this block lasts, in milliseconds.
     pub period_ms: u64,
+    /// They are shared all the same, by `guard = "warn"`.
+    pub is_shared: bool,
     /// Where the pages differ.
     pub report: DifferenceReport,
 }
@@ -48,6 +50,6 @@ pub enum PatternVerdict {
     Unneeded,
     /// Its pages are shared.
     Verified(Verified),
-    /// Its pages are not shared.
+    /// Its pages differ by visitor.
     Blocked(Arc<Blocked>),
 }

@@ -34,6 +34,8 @@ pub enum GuardState {
         seconds_ago: u64,
         /// When its pages are compared again.
         again_in_seconds: u64,
+        /// They are shared all the same, by `guard = "warn"`.
+        is_shared: bool,
         /// Where they differ.
         report: DifferenceReport,
     },
@@ -45,6 +47,7 @@ impl GuardState {
         match self {
             Self::Pending => "pending",
             Self::Verified { .. } => "verified",
+            Self::Blocked { is_shared: true, .. } => "shared",
             Self::Blocked { .. } => "blocked",
         }
     }
@@ -83,6 +86,7 @@ fn state_of(blocked: &Blocked, now_ms: u64) -> GuardState {
     GuardState::Blocked {
         seconds_ago: now_ms.saturating_sub(blocked.since_ms) / 1000,
         again_in_seconds: blocked.until_ms.saturating_sub(now_ms) / 1000,
+        is_shared: blocked.is_shared,
         report: DifferenceReport { is_of_account: blocked.report.is_of_account, differences },
     }
 }

@@ -225,8 +225,9 @@ impl Guard {
         self.table().known.places(pattern.key())?.token.clone()
     }
 
-    /// Pages of a pattern have been found to differ. Returns the tag of the responses that the caller must drop.
-    pub fn blocks<'p>(&self, pattern: &'p Pattern, report: DifferenceReport, now_ms: u64) -> &'p str {
+    /// Pages of a pattern have been found to differ. `is_shared`: they are shared all the same. Returns the tag of the responses that the
+    /// caller must drop otherwise.
+    pub fn blocks<'p>(&self, pattern: &'p Pattern, report: DifferenceReport, is_shared: bool, now_ms: u64) -> &'p str {
         let known = &mut self.table().known;
         let key = if known.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
         let before = known.state(key).and_then(PatternState::blocked);
@@ -234,7 +235,7 @@ impl Guard {
         let period_ms = before.map_or(BLOCKED_FIRST_MS, twice);
         let since_ms = before.map_or(now_ms, |before| before.since_ms);
         let until_ms = now_ms.saturating_add(period_ms);
-        let blocked = Arc::new(Blocked { since_ms, until_ms, period_ms, report });
+        let blocked = Arc::new(Blocked { since_ms, until_ms, period_ms, is_shared, report });
         known.set(key, pattern, PatternState::Blocked(blocked), now_ms);
         key
     }
@@ -408,10 +409,11 @@ impl ComparisonTicket {
         table.known.set(self.pattern.key(), &self.pattern, state, now_ms.unwrap_or(0));
     }
 
-    /// The page differs by visitor. Returns the tag of the responses that the caller must drop.
-    pub fn blocked(mut self, report: DifferenceReport, now_ms: u64) -> String {
+    /// The page differs by visitor. `is_shared`: it is shared all the same. Returns the tag of the responses that the caller must drop
+    /// otherwise.
+    pub fn blocked(mut self, report: DifferenceReport, is_shared: bool, now_ms: u64) -> String {
         self.is_done = true;
-        self.guard.blocks(&self.pattern, report, now_ms).to_owned()
+        self.guard.blocks(&self.pattern, report, is_shared, now_ms).to_owned()
     }
 }
 
@@ -552,7 +554,7 @@ mod tests {
             let done = duties.pop().unwrap();
             match way {
                 0 => done.verified(false, 0),
-                1 => drop(done.blocked(DifferenceReport::default(), 0)),
+                1 => drop(done.blocked(DifferenceReport::default(), false, 0)),
                 _ => drop(done),
             }
             duties.push(ticket(&guard, &numbered(100 + way), 0));
@@ -568,7 +570,7 @@ mod tests {
         let mut now_ms = 1000;
         let mut periods = Vec::new();
         for _ in 0..10 {
-            assert_eq!(ticket(&guard, &page, now_ms).blocked(DifferenceReport::default(), now_ms), page.key());
+            assert_eq!(ticket(&guard, &page, now_ms).blocked(DifferenceReport::default(), false, now_ms), page.key());
             let PatternVerdict::Blocked(blocked) = guard.verdict(&page, now_ms) else { panic!("not blocked") };
             assert_eq!(blocked.since_ms, 1000);
             periods.push((blocked.until_ms - now_ms) / 60_000);
@@ -579,7 +581,7 @@ mod tests {
         }
         assert_eq!(periods, [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
         ticket(&guard, &page, now_ms).verified(false, now_ms);
-        assert_eq!(guard.blocks(&page, DifferenceReport::default(), now_ms), page.key());
+        assert_eq!(guard.blocks(&page, DifferenceReport::default(), false, now_ms), page.key());
         assert!(is_blocked(&guard, &page, now_ms) && !is_blocked(&guard, &page, now_ms + BLOCKED_FIRST_MS));
         assert_eq!(guard.blocked(now_ms).len(), 1);
         assert_eq!(guard.blocked(now_ms + BLOCKED_FIRST_MS).len(), 0);
@@ -595,7 +597,7 @@ mod tests {
             ticket(&guard, &one, 1).verified(false, 1);
         }
         let both = [ticket(&guard, &one, 1), ticket(&guard, &one, 1)];
-        assert_eq!(both.map(|ticket| ticket.blocked(DifferenceReport::default(), 1))[0], one.key_of_rule());
+        assert_eq!(both.map(|ticket| ticket.blocked(DifferenceReport::default(), false, 1))[0], one.key_of_rule());
         assert!(is_blocked(&guard, &one, 2) && is_blocked(&guard, &other, 2) && !is_blocked(&guard, &known, 2));
         assert!(guard.blocked(2)[0].0.starts_with("/x and others"));
         // A pattern that no client has asked for makes room.
@@ -611,14 +613,14 @@ mod tests {
     fn a_table_full_of_blocked_patterns_has_room_again_when_they_are_asked_for_no_more() {
         let (guard, asked) = (guard(), pattern("/0"));
         let fill = |number: usize| {
-            drop(ticket(&guard, &pattern(&format!("/{number}")), 0).blocked(DifferenceReport::default(), 0))
+            drop(ticket(&guard, &pattern(&format!("/{number}")), 0).blocked(DifferenceReport::default(), false, 0))
         };
         (0..PATTERNS_OF_RULE_MAX).for_each(fill);
         let (one, other) = (pattern("/x"), pattern("/y"));
-        ticket(&guard, &one, 1).blocked(DifferenceReport::default(), 1);
+        ticket(&guard, &one, 1).blocked(DifferenceReport::default(), false, 1);
         assert!(is_blocked(&guard, &other, 2), "it has no place");
         // The other stays in the table: it is blocked for longer.
-        drop(ticket(&guard, &asked, BLOCKED_FIRST_MS).blocked(DifferenceReport::default(), BLOCKED_FIRST_MS));
+        drop(ticket(&guard, &asked, BLOCKED_FIRST_MS).blocked(DifferenceReport::default(), false, BLOCKED_FIRST_MS));
         let later_ms = 2 * IDLE_MS;
         assert!(!is_blocked(&guard, &asked, later_ms - 1));
         ticket(&guard, &other, later_ms).verified(false, later_ms);
@@ -631,7 +633,7 @@ mod tests {
         let guard = guard();
         let page = |mark: &str, number: usize| of_rule(mark, &format!("/{number}"));
         (0..2 * PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page("0a", number), 0).verified(false, 0));
-        ticket(&guard, &page("0a", PATTERNS_OF_RULE_MAX), 0).blocked(DifferenceReport::default(), 0);
+        ticket(&guard, &page("0a", PATTERNS_OF_RULE_MAX), 0).blocked(DifferenceReport::default(), false, 0);
         assert!(is_blocked(&guard, &page("0a", PATTERNS_OF_RULE_MAX + 1), 0));
         let other = page("0b", 0);
         ticket(&guard, &other, 0).verified(false, 0);
@@ -652,7 +654,7 @@ mod tests {
     fn who_says_so_has_them_looked_at_again() {
         let (guard, page) = (guard(), pattern("a.org/a"));
         let verified = pattern("a.org/b");
-        ticket(&guard, &page, 0).blocked(DifferenceReport::default(), 0);
+        ticket(&guard, &page, 0).blocked(DifferenceReport::default(), false, 0);
         ticket(&guard, &verified, 0).verified(false, 0);
         guard.look_again(|shown| shown.starts_with("b.org/"));
         assert!(is_blocked(&guard, &page, 1));
@@ -662,7 +664,7 @@ mod tests {
         let again = ticket(&guard, &page, 1);
         guard.look_again(|_| true);
         assert_eq!(word(&guard, &page, 1), "pending", "another request compares already");
-        again.blocked(DifferenceReport::default(), 1);
+        again.blocked(DifferenceReport::default(), false, 1);
         assert!(is_blocked(&guard, &page, 2) && !is_blocked(&guard, &page, 1 + BLOCKED_FIRST_MS), "as the first time");
     }
 

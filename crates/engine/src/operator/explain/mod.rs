@@ -226,7 +226,8 @@ impl EngineHandle {
             .or_else(|| part_passes(received, &asked.routed, self.cache(), now));
         let pattern = asked.routed.pattern(received);
         let guarded = pattern.map(|pattern| self.guard().shown(pattern, now.mono_ms));
-        let is_blocked = guarded.as_ref().is_some_and(|it| matches!(it.state, GuardState::Blocked { .. }));
+        let is_blocked =
+            guarded.as_ref().is_some_and(|it| matches!(it.state, GuardState::Blocked { is_shared: false, .. }));
         let passing = passing.or(is_blocked.then_some(Reason::LeakGuard));
         let shared = asked.routed.shared(&asked.request.head, &peer);
         let outgoing = match passing {

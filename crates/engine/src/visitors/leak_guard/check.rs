@@ -72,6 +72,9 @@ impl CheckedFill<'_> {
         match self.worker.guard.begin(pattern, now.mono_ms) {
             GuardStep::Check(ticket) => PageCheck::Compare(ticket),
             GuardStep::Known(PatternVerdict::Verified(_)) => PageCheck::Review(pattern.clone()),
+            GuardStep::Known(PatternVerdict::Blocked(blocked)) if blocked.is_shared => {
+                PageCheck::Review(pattern.clone())
+            }
             GuardStep::Known(PatternVerdict::Blocked(_)) => PageCheck::Refuse(Reason::LeakGuard),
             GuardStep::Known(_) => PageCheck::Refuse(Reason::LeakGuardPending),
         }
@@ -117,10 +120,11 @@ impl CheckedFill<'_> {
             ticket.failed(now_ms);
             return Some(Reason::LeakGuardPending);
         };
-        if is_again {
+        let only_warns = self.route.guard.only_warns;
+        if is_again && !only_warns {
             return Some(self.block(ticket, found));
         }
-        if !found.report.differences.is_empty() && !ticket.has_suspects() && !ticket.is_of_page() {
+        if !found.report.differences.is_empty() && !ticket.has_suspects() && !ticket.is_of_page() && !only_warns {
             ticket.suspects(found.things, now_ms);
             return Some(Reason::LeakGuardPending);
         }
@@ -128,13 +132,18 @@ impl CheckedFill<'_> {
             tracing::warn!(pattern = ticket.pattern().shown, "the account of guard-cookie is not logged in any more");
         }
         let pattern = ticket.pattern().clone();
-        ticket.verified(found.account_is_logged_out, now_ms);
+        if is_again {
+            tell(worker, &pattern.shown, &found.report, only_warns);
+            drop(ticket.blocked(found.report, only_warns, now_ms));
+        } else {
+            ticket.verified(found.account_is_logged_out, now_ms);
+        }
         worker.guard.has_compared(&pattern, &self.fetch_context.uri, &found.kinds);
         refusal(worker.guard.learn(&pattern, &found.places, &self.fetch_context.uri, now_ms))
     }
 
-    /// Compares a page, and a page whose pattern is verified a second time if something was found: a pattern without a verdict waits for
-    /// its next page instead. Returns what was found, and whether it was found twice.
+    /// Compares a page, and once more if something was found and the page will not wait: its pattern is verified, or the guard only warns.
+    /// Otherwise the next page of the pattern is compared. Returns what was found, and whether it was found twice.
     async fn checked(
         self,
         ticket: &ComparisonTicket,
@@ -143,7 +152,8 @@ impl CheckedFill<'_> {
     ) -> Option<(ComparisonResult, bool)> {
         let fetcher = self.fetcher();
         let first = check(self.subject(&fetcher, ticket, request), page, true).await?;
-        if first.report.differences.is_empty() || !ticket.is_of_page() {
+        let waits = !ticket.is_of_page() && !self.route.guard.only_warns;
+        if first.report.differences.is_empty() || waits {
             let is_again = ticket.is_found_again(&first);
             return Some((first, is_again));
         }
@@ -190,8 +200,8 @@ impl CheckedFill<'_> {
 
     fn block(&self, ticket: ComparisonTicket, found: ComparisonResult) -> Reason {
         let (worker, now) = (self.worker, self.worker.now());
-        tell(worker, &ticket.pattern().shown, &found.report);
-        let tag = ticket.blocked(found.report, now.mono_ms);
+        tell(worker, &ticket.pattern().shown, &found.report, false);
+        let tag = ticket.blocked(found.report, false, now.mono_ms);
         drop_all(worker, &self.route.policy.tags.site, &tag, now);
         Reason::LeakGuard
     }

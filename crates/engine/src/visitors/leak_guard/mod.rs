@@ -20,6 +20,7 @@ pub(crate) use wait::{Waited, wait_for_verdict};
 
 use crate::request::route::Routed;
 use crate::runtime::worker::Worker;
+use crate::sites::ActiveRoute;
 use kasoku_cache::{Purge, PurgeScope};
 use kasoku_metrics::Counter;
 use kasoku_semantics::names_file;
@@ -72,18 +73,21 @@ pub(crate) fn compared(worker: &Worker, routed: &Routed, request: &RequestHead) 
     }
 }
 
-/// Blocks a pattern whose pages depend on who asks, and drops those that are stored.
-pub(crate) fn block(worker: &Worker, site: &str, pattern: &Pattern, report: DifferenceReport) {
-    let now = worker.now();
-    tell(worker, &pattern.shown, &report);
-    let tag = worker.guard.blocks(pattern, report, now.mono_ms);
-    drop_all(worker, site, tag, now);
+/// Blocks a pattern whose pages depend on who asks, and drops those that are stored. With `guard = "warn"` it only says so.
+pub(crate) fn block(worker: &Worker, route: &ActiveRoute, pattern: &Pattern, report: DifferenceReport) {
+    let (now, is_shared) = (worker.now(), route.guard.only_warns);
+    tell(worker, &pattern.shown, &report, is_shared);
+    let tag = worker.guard.blocks(pattern, report, is_shared, now.mono_ms);
+    if !is_shared {
+        drop_all(worker, &route.policy.tags.site, tag, now);
+    }
 }
 
-fn tell(worker: &Worker, pattern: &str, report: &DifferenceReport) {
+fn tell(worker: &Worker, pattern: &str, report: &DifferenceReport, is_shared: bool) {
     worker.cells.count(Counter::GuardBlocked);
     let place = report.differences.first().map_or("", |first| first.place.word());
-    tracing::warn!(pattern, place, "pages differ by visitor and are not shared: kasoku doctor shows the lines");
+    let what = if is_shared { "are shared, since guard is \"warn\"" } else { "are not shared" };
+    tracing::warn!(pattern, place, "pages differ by visitor and {what}: kasoku doctor shows the lines");
 }
 
 fn drop_all(worker: &Worker, site: &str, tag: &str, now: Now) {

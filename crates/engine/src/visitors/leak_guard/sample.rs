@@ -78,7 +78,7 @@ async fn resample(
     let Some(page) = fetcher.fetch(request, None).await else { return };
     let Some(second) = compare(&fetcher, pattern, request, page).await else { return };
     if second.finds_again(&first.things) {
-        block(worker, &route.policy.tags.site, pattern, second.report);
+        block(worker, route, pattern, second.report);
     }
 }
 

@@ -49,7 +49,7 @@ impl Site {
 
 fn rules(noise: &[&str]) -> Arc<GuardRules> {
     let noise = noise.iter().map(|text| Noise::parse(text).unwrap()).collect();
-    Arc::new(GuardRules { is_enabled: true, noise, cookie: None })
+    Arc::new(GuardRules { is_enabled: true, noise, ..GuardRules::default() })
 }
 
 /// Grants a minute to all pages, and compares all of them.
@@ -556,6 +556,31 @@ fn no_client_waits_for_a_look() {
     scene.eventually(|| scene.client().get("/post?id=2").is_hit());
     scene.client().get("/post?id=3");
     assert!(scene.client().get("/post?id=3").is_hit());
+}
+
+#[test]
+fn a_guard_that_only_warns_shares_variants_and_no_tokens() {
+    let warns = |makes: fn(&Asked, usize) -> String| {
+        let site = Site::start(move |asked, count| page(&makes(asked, count)));
+        let scene = site.behind(setup(&[]).route(|route| Arc::make_mut(&mut route.guard).only_warns = true));
+        scene.client().get("/page");
+        (scene, site)
+    };
+    let (scene, _site) = warns(|asked, _| {
+        if field(asked, "referer").is_empty() { "a page".to_owned() } else { "you have searched for it".to_owned() }
+    });
+    scene.eventually(|| scene.client().get("/page").is_hit());
+    scene.counted(Counter::GuardBlocked, 1);
+    assert_eq!(known(&scene, "/page").state.word(), "shared");
+    assert_eq!(found(&scene, "/page"), ("page", "you have searched for it".to_owned()));
+    let (scene, _site) = warns(|_, count| {
+        format!(
+            "<input type=\"hidden\" name=\"csrf\" value=\"{:x}\">",
+            (count as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        )
+    });
+    scene.eventually(|| scene.client().get("/page").detail() == "leak-guard-token");
+    assert!(!scene.client().get("/page").is_hit());
 }
 
 #[test]

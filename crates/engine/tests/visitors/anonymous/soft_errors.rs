@@ -53,7 +53,7 @@ impl Blog {
     }
 
     fn behind_with(&self, page: PageRules) -> Scenario {
-        let guard = Arc::new(GuardRules { is_enabled: true, noise: Vec::new(), cookie: None });
+        let guard = Arc::new(GuardRules { is_enabled: true, ..GuardRules::default() });
         let setup = Setup::safe().route(move |route| {
             grant(route).ttl_seconds = 3600;
             policy(route).grace_seconds = 7200;

@@ -101,7 +101,7 @@ pub(crate) fn run(page: &Arc<Page>, manner: Manner) -> Course {
 
 /// One rule: `ttl = "1h"`, in profile safe.
 fn setup(manner: Manner) -> Setup {
-    let guard = Arc::new(GuardRules { is_enabled: true, noise: Vec::new(), cookie: None });
+    let guard = Arc::new(GuardRules { is_enabled: true, ..GuardRules::default() });
     let proxy = AddressRange::Ip { address: [127, 0, 0, 1].into(), prefix_bits: 32 };
     Setup::safe().options(|options| options.trusted_proxies = vec![proxy]).route(move |route| {
         let grant = &mut Arc::make_mut(&mut route.policy).grant;
