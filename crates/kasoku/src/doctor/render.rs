@@ -62,7 +62,7 @@ fn ways_out(state: &Value) -> &'static str {
         }
         () if is_in(&["head"]) => "let the application send the same to all visitors, or list the page in pass-urls",
         () => {
-            "remove this from the page, or list it in guard-noise if it is a clock, a counter or the id of a request (docs/guard.md#noise)"
+            "ask kasoku explain --live for one of the pages: it tries whether a page for each language or device helps. Else remove this from the page, or list it in guard-noise if it is a clock, a counter or the id of a request (docs/guard.md#noise)"
         }
     }
 }
