@@ -153,6 +153,10 @@ fn what_changes_with_time_is_shared() {
             })
             .collect()
     });
+    is_shared("two rows that tie, each visitor's first by chance, and the other way round the next time", |f| {
+        let is_first = (f.count + f.count / 4) % 2 == 0;
+        if is_first { "<p>one</p>\n<p>two</p>" } else { "<p>two</p>\n<p>one</p>" }.to_owned()
+    });
     is_shared("rows that come and go", |f| {
         (0..4)
             .map(|at| {
@@ -206,6 +210,9 @@ fn what_a_request_sends_back_is_a_token_wherever_it_stands() {
         is_token(&format!("{name}, of a session"), |fetch| makes(&random(u64::from(fetch.is_other))));
         is_shared(&format!("{name}, the same for all"), |_| makes(&random(5)));
     }
+    is_visitors("an order", |fetch| {
+        if fetch.is_other { "<p>one</p>\n<p>two</p>" } else { "<p>two</p>\n<p>one</p>" }.to_owned()
+    });
     is_visitors("numbered links of one use", |fetch| {
         (0..3).map(|at| format!("<a href='/get/{}'>x</a>\n", 100 + 10 * fetch.count + at)).collect()
     });
