@@ -126,6 +126,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::VaryUnseen
         | Reason::NotCacheable
         | Reason::NoExpiryNoValidator
+        | Reason::NoCacheNoValidator
         | Reason::Expired
         | Reason::Stale
         | Reason::StaleNoCache

@@ -10,6 +10,7 @@
 //! Both send [`ANONYMOUS_FIELDS`] in place of the client's fields, because applications and filters refuse a request without a
 //! User-Agent.
 
+use crate::classes::DESKTOP;
 use crate::grant::Grant;
 use crate::our_fields::{is_kept_in_probes, is_ours};
 use crate::request_fields::accept_class;
@@ -17,7 +18,7 @@ use crate::{classes, cookies};
 use kasoku_wire::Fields;
 
 /// The fields about the client in an anonymous request.
-pub const ANONYMOUS_FIELDS: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
+pub const ANONYMOUS_FIELDS: [(&str, &str); 2] = [("User-Agent", DESKTOP), ("Accept", "*/*")];
 
 /// The client address in an anonymous request as the cache sees it. As the request is sent, a [stand-in](crate::stand_in) takes its
 /// place ([`tell_stand_in`](crate::forward::tell_stand_in)), another one in each fetch. Without any address, an HTTP server behind

@@ -23,9 +23,10 @@ pub const DEVICE_FIELD: &str = "user-agent";
 /// The field that tells languages.
 pub const LANGUAGE_FIELD: &str = "accept-language";
 
-/// The User-Agent that the origin gets for each class of devices.
-const MOBILE: &str = "Mozilla/5.0 (Linux; Android 10; Mobile; compatible; Kasoku) Mobile Safari/537.36";
-const DESKTOP: &str = "Mozilla/5.0 (compatible; Kasoku)";
+/// The User-Agent that the origin gets for each class of devices: that of most browsers, with our name behind it. Programs tell robots from
+/// people by what is no browser's (Fossil gives robots pages without links), and by words such as `compatible;` and `bot`.
+const MOBILE: &str = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Mobile Safari/537.36 Kasoku";
+pub(crate) const DESKTOP: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36 Kasoku";
 
 /// Parts of the names of programs on small devices, in lower case.
 const MOBILE_PARTS: [&[u8]; 9] =

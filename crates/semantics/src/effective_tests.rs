@@ -59,7 +59,7 @@ fn what_forbids_still_forbids() {
         (cached("no-store"), Reason::NoStore),
         (cached("private"), Reason::Private),
         (cached("max-age=0"), Reason::Expired),
-        (cached("no-cache"), Reason::NoExpiryNoValidator),
+        (cached("no-cache"), Reason::NoCacheNoValidator),
         (ok().with("Set-Cookie", "a=b"), Reason::SetCookie),
         (ok().with("Vary", "*"), Reason::VaryStar),
         (status(302), Reason::NotCacheable),

@@ -315,7 +315,7 @@ fn lines<'m>(
         Reason::NoStore if directives(response, policy).is_accel => fields(&[accel_expires::NAME]),
         Reason::NoStore => directive(&["no-store"]),
         Reason::Private => directive(&["private"]),
-        Reason::StaleNoCache => directive(&["no-cache"]),
+        Reason::StaleNoCache | Reason::NoCacheNoValidator => directive(&["no-cache"]),
         Reason::StaleMustRevalidate => directive(&["must-revalidate", "proxy-revalidate", "s-maxage"]),
         Reason::Stale => match control {
             "Cache-Control" => [directive(&["s-maxage", "max-age"]), fields(&["Expires"])].concat(),

@@ -113,6 +113,7 @@ reasons! {
     RequestSpecificError, "request-specific-error", "Kasoku: what is not in the key", "This one request may have provoked the error, so it is not stored for others.";
     NotCacheable, "not-cacheable", "RFC 9111 section 3", "The response states no expiry, and its status is not heuristically cacheable.";
     NoExpiryNoValidator, "no-expiry-no-validator", "RFC 9111 section 3", "The response has no usable lifetime and no validator, so storing it would be of no use.";
+    NoCacheNoValidator, "no-cache-no-validator", "RFC 9111 section 5.2.2.4", "The response's no-cache demands validation before each use, and it has no validator, so storing it would be of no use.";
     Expired, "expired", "RFC 9111 section 3", "The application states a lifetime of 0 and no validator, so storing the response would be of no use.";
     MultipartRange, "multipart-range", "RFC 9110 section 15.3.7.2", "A response with several ranges (multipart/byteranges) is not stored.";
     ContentRangeInvalid, "content-range-invalid", "RFC 9110 section 14.4", "The partial response has no valid Content-Range.";

@@ -201,7 +201,11 @@ fn is_useful(response: &ResponseHead, freshness: &Freshness) -> Result<(), Reaso
     if has_validator || (window > freshness.initial_age && !freshness.no_cache) {
         return Ok(());
     }
-    Err(if freshness.is_expired_at_once() { Reason::Expired } else { Reason::NoExpiryNoValidator })
+    Err(match () {
+        () if freshness.is_expired_at_once() => Reason::Expired,
+        () if freshness.no_cache => Reason::NoCacheNoValidator,
+        () => Reason::NoExpiryNoValidator,
+    })
 }
 
 /// The final status codes of RFC 9110 section 15, all of whose caching behaviour is implemented here.

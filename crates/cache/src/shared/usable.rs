@@ -67,7 +67,14 @@ fn is_storable(
     }
     let is_of_the_lifetime = |reason: &Reason| {
         // A stored response answers a HEAD as well.
-        matches!(reason, Reason::NotCacheable | Reason::NoExpiryNoValidator | Reason::Expired | Reason::HeadOnly)
+        matches!(
+            reason,
+            Reason::NotCacheable
+                | Reason::NoExpiryNoValidator
+                | Reason::NoCacheNoValidator
+                | Reason::Expired
+                | Reason::HeadOnly
+        )
     };
     let objections = objections(request, said, freshness, policy);
     objections.into_iter().find(|reason| !is_of_the_lifetime(reason)).map_or(Ok(()), Err)

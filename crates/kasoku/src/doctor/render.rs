@@ -37,7 +37,7 @@ pub(crate) fn render(said: &Value) -> String {
             &format!("{} ago, compared again in {again}", duration(number(&state, "/seconds_ago"))),
         );
         difference_lines(&state).iter().for_each(|line| row(&mut lines, "", line));
-        row(&mut lines, "try", ways_out(&state));
+        row(&mut lines, "try", OF_VISITORS);
     }
     for one in &findings {
         lines.push(String::new());
@@ -52,7 +52,10 @@ pub(crate) fn render(said: &Value) -> String {
     lines.join("\n")
 }
 
-/// What the operator can do about pages that differ, by the places where they differ: `guard-noise` can't cover a form.
+/// What the operator can do about pages that depend on who asks.
+const OF_VISITORS: &str = "ask kasoku explain --live for one of the pages: it tries whether a page for each language or device helps. Else remove this from the page, list it in guard-noise if it is a clock, a counter or the id of a request (docs/guard.md#noise), or list the page in pass-urls";
+
+/// What the operator can do about pages that differ in a trial, by the places where they differ: `guard-noise` can't cover a form.
 fn ways_out(state: &Value) -> &'static str {
     let differences = state.pointer("/differences").and_then(Value::as_array).cloned().unwrap_or_default();
     let is_in = |places: &[&str]| differences.iter().any(|one| places.contains(&text(one, "/place").as_str()));
@@ -61,9 +64,7 @@ fn ways_out(state: &Value) -> &'static str {
             "let a script of the page fetch this, or list the page in pass-urls (docs/guard.md#tokens-in-forms)"
         }
         () if is_in(&["head"]) => "let the application send the same to all visitors, or list the page in pass-urls",
-        () => {
-            "ask kasoku explain --live for one of the pages: it tries whether a page for each language or device helps. Else remove this from the page, or list it in guard-noise if it is a clock, a counter or the id of a request (docs/guard.md#noise)"
-        }
+        () => OF_VISITORS,
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
         assert!(!text.contains('\u{1b}'), "{text:?}");
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
         assert!(at("a.org/p: pages differ") < at("a.org/s?q: no-store"));
-        assert!(at("guard.md#tokens-in-forms") < at("a.org/s?q: no-store"));
+        assert!(at("explain --live") < at("a.org/s?q: no-store"));
         for part in [
             "  add       [[site.rule]]\n",
             "            path = \"/s\"\n",

@@ -120,6 +120,12 @@ impl ExplainPage {
                 if said.pointer("/account_is_logged_out").and_then(Value::as_bool) == Some(true) {
                     self.row("", "The account of guard-cookie was not logged in any more.");
                 }
+                if let Some(token) = said.get("token").filter(|token| token.is_object()) {
+                    self.row("", "Pages with this token pass; the anonymous page and the visitor's:");
+                    for pointer in ["/anonymous", "/visitors"] {
+                        self.row_unless_empty("", &text(token, pointer));
+                    }
+                }
             }
             state @ ("blocked" | "shared") => {
                 let again = duration(number(said, "/again_in_seconds"));

@@ -21,6 +21,8 @@ pub struct LooksVerdict {
     pub differences: Vec<Difference>,
     /// What it is: a second comparison finds one of these again, unless it was chance.
     pub things: Vec<u64>,
+    /// Orders of units that all looks have. Where two rows tie, each visitor gets an order of its own by chance in one comparison of eight.
+    pub orders: Vec<u64>,
 }
 
 /// What was found of a place.
@@ -181,9 +183,10 @@ impl LookComparison<'_, '_> {
         let orders: Vec<Option<Value>> = orders.collect();
         let split = split_of(&orders);
         let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
-        // Rows that tie come in one order to both looks of a visitor by chance, and not in the same two orders once more.
-        let thing = hash_of(&("order", orders.get(..3)));
-        self.judge(split, vec![thing], |own: &Self, look: usize, _| {
+        if matches!(split, Some(Split::Visitor | Split::FirstVisit)) {
+            self.verdict.orders.push(hash_of(&orders.get(..3)));
+        }
+        self.judge(split, Vec::new(), |own: &Self, look: usize, _| {
             own.looks.get(look)?.units.get(*starts.get(look)?).map(|unit| unit.at)
         });
     }

@@ -57,7 +57,8 @@ fn looks_of(head: &ResponseHead, noise: &[Noise], makes: impl Fn(Fetch) -> Strin
 fn checked(head: &ResponseHead, noise: &[Noise], makes: impl Fn(Fetch) -> String) -> Verdict {
     let first = looks_of(head, noise, &makes);
     let again = looks_of(head, noise, |fetch| makes(Fetch { count: fetch.count + 4, ..fetch }));
-    let is_again = first.things.iter().any(|thing| again.things.contains(thing));
+    let is_again = first.things.iter().any(|thing| again.things.contains(thing))
+        || first.orders.iter().any(|order| again.orders.contains(order));
     match first.places.into_iter().find_map(|place| place.difference) {
         _ if is_again => Verdict::Differs(first.differences),
         Some(difference) => Verdict::Token(difference),

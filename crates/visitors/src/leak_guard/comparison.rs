@@ -100,6 +100,8 @@ pub struct ComparisonResult {
     pub report: DifferenceReport,
     /// What that is, by hashes: a second comparison finds one of these again, unless it was chance.
     pub things: Vec<u64>,
+    /// Orders of rows, by hashes: two more comparisons find one of these again, unless it was chance.
+    pub orders: Vec<u64>,
     /// The places of the page.
     pub places: Vec<FoundPlace>,
     /// The kinds of its elements.
@@ -109,10 +111,25 @@ pub struct ComparisonResult {
 }
 
 impl ComparisonResult {
-    /// Whether the page depends on who asks. `suspects`: what the comparison before has found, if there was one.
-    pub fn finds_again(&self, suspects: &[u64]) -> bool {
-        self.report.is_of_account || self.things.iter().any(|thing| suspects.contains(thing))
+    /// Whether the page depends on who asks. `before`: the suspects of the comparison before, if there was one.
+    pub fn finds_again(&self, before: &[u64]) -> bool {
+        self.report.is_of_account
+            || self.things.iter().any(|thing| before.contains(thing))
+            || self.orders.iter().any(|order| before.contains(&twice(*order)))
     }
+
+    /// What the next comparison has to find again; `None`: it is not open whether the page depends on who asks.
+    pub fn suspects(&self, before: &[u64]) -> Option<Vec<u64>> {
+        let is_first = before.is_empty() && !self.report.differences.is_empty();
+        let again: Vec<u64> =
+            self.orders.iter().filter(|order| before.contains(order)).map(|order| twice(*order)).collect();
+        (is_first || !again.is_empty()).then(|| [&self.things[..], &self.orders, &again].concat())
+    }
+}
+
+/// An order that two comparisons have found.
+fn twice(order: u64) -> u64 {
+    !order
 }
 
 /// Compares an anonymous page with other looks at it. `is_first`: the pattern has not been compared before. `None`: a fetch failed, or
@@ -221,13 +238,13 @@ impl<F: Fetcher> Comparison<'_, F> {
             verdict = compare(&looks, has_cookies);
         }
         let kinds = looks.iter().flat_map(|look| look.kinds.iter().copied()).collect();
-        let LooksVerdict { places, mut differences, mut things, .. } = verdict;
+        let LooksVerdict { places, mut differences, mut things, orders, .. } = verdict;
         if let Some(told) = told_in_head(&b1.head, &visitor) {
             things.push(u64::MAX);
             differences.insert(0, told);
         }
         let report = DifferenceReport { is_of_account: false, differences };
-        let mut found = ComparisonResult { report, things, places, kinds, account_is_logged_out: false };
+        let mut found = ComparisonResult { report, things, orders, places, kinds, account_is_logged_out: false };
         if is_first && found.report.differences.is_empty() {
             self.as_account(&a1, &a2, &mut found).await?;
         }
@@ -261,7 +278,7 @@ impl<F: Fetcher> Comparison<'_, F> {
     fn visitor(&self, anonymous: &FetchedPage) -> SyntheticVisitor {
         let address = self.fetcher.next_visitor();
         let grant = &self.route.policy.grant;
-        SyntheticVisitor::new(self.pattern, address, grant, self.request, &anonymous.body)
+        SyntheticVisitor::new(self.pattern, address, grant, self.request, (&anonymous.head, &anonymous.body))
             .in_a_country(self.countries, grant)
     }
 

@@ -8,7 +8,8 @@
 use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::classes;
 use kasoku_semantics::grant::Grant;
-use kasoku_wire::{Fields, RequestHead};
+use kasoku_semantics::vary::{Vary, vary};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use memchr::memmem;
 use std::net::Ipv4Addr;
 
@@ -86,10 +87,19 @@ const NAVIGATION: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,
 
 impl SyntheticVisitor {
     /// The visitor of that number, at an address by another number. It sends the `anonymous` request, and asks for another language
-    /// than that of `page`.
-    pub(crate) fn new(number: u64, address: u64, grant: &Grant, anonymous: &RequestHead, page: &[u8]) -> Self {
+    /// than that of the page.
+    pub(crate) fn new(
+        number: u64,
+        address: u64,
+        grant: &Grant,
+        anonymous: &RequestHead,
+        (head, page): (&ResponseHead, &[u8]),
+    ) -> Self {
         // Fields that are in the key stay as they are.
         let is_own = |name: &str| grant.reaches_origin(name.as_bytes()) && !grant.keys_by_class(name.as_bytes());
+        // So does what the page varies by: each class of Accept has a variant of its own then.
+        let varies = matches!(vary(&head.fields), Vary::Fields(names) if names.iter().any(|name| name == "accept"));
+        let has_accept = is_own("accept") || varies;
         let devices: &[&[&'static str]] = match grant.key_device {
             true if classes::device_name(&anonymous.fields) == "mobile" => &[&MOBILE],
             true => &[&DESKTOP],
@@ -111,7 +121,7 @@ impl SyntheticVisitor {
             user_agent: pick(agents, number >> 32).copied().filter(|_| !is_own(classes::DEVICE_FIELD)),
             languages: Some(languages).filter(|_| !is_own(classes::LANGUAGE_FIELD)),
             referer: Some(referer).filter(|_| !is_own("referer")),
-            accept: Some(NAVIGATION).filter(|_| !is_own("accept")),
+            accept: Some(NAVIGATION).filter(|_| !has_accept),
             countries: Vec::new(),
         }
     }
@@ -251,8 +261,21 @@ mod tests {
     const TOLD: [(&str, &str); 3] = [
         ("Forwarded", "for=0.0.0.0;host=a.org;proto=http"),
         ("X-Forwarded-For", "0.0.0.0"),
-        ("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"),
+        ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) Kasoku"),
     ];
+
+    fn said(lines: &[(&str, &str)]) -> ResponseHead {
+        ResponseHead { fields: lines.iter().copied().collect(), ..ResponseHead::new(http::StatusCode::OK) }
+    }
+
+    #[test]
+    fn a_visitor_accepts_the_same_where_the_page_varies_by_that() {
+        let (plain, asked) = (grant(|_| {}), anonymous(&[("Accept", "*/*")]));
+        for (varies, accepts) in [("Accept-Encoding", NAVIGATION), ("Accept-Encoding, Accept", "*/*")] {
+            let visitor = SyntheticVisitor::new(1, 1, &plain, &asked, (&said(&[("Vary", varies)]), b"{}"));
+            assert_eq!(visitor.request_as_visitor(&asked).fields.only("accept"), Some(accepts.as_bytes()));
+        }
+    }
 
     /// Numbers as they come: well mixed.
     fn numbers() -> impl Iterator<Item = u64> {
@@ -264,7 +287,7 @@ mod tests {
         let (plain, asked) = (grant(|_| {}), anonymous(&TOLD));
         let mut addresses = HashSet::new();
         for number in numbers() {
-            let visitor = SyntheticVisitor::new(number, number, &plain, &asked, b"<html lang=\"fr\">");
+            let visitor = SyntheticVisitor::new(number, number, &plain, &asked, (&said(&[]), b"<html lang=\"fr\">"));
             let sent = visitor.request_as_visitor(&asked);
             let address = visitor.address().to_string();
             assert!(address.starts_with("203.0.113.") || address.starts_with("198.51.100."), "{address}");
@@ -294,7 +317,8 @@ mod tests {
             let mut asked = anonymous(&[("Accept-Language", language), ("Referer", "http://a/")]);
             asked.fields.set("User-Agent", classes::device(&anonymous(&[("User-Agent", agent)]).fields));
             for number in numbers() {
-                let sent = SyntheticVisitor::new(number, number, &keyed, &asked, b"").request_as_visitor(&asked);
+                let sent =
+                    SyntheticVisitor::new(number, number, &keyed, &asked, (&said(&[]), b"")).request_as_visitor(&asked);
                 assert_eq!(class(&sent.fields), class(&asked.fields));
                 assert_ne!(sent.fields.only("user-agent"), asked.fields.only("user-agent"));
                 assert_eq!(sent.fields.only("referer"), Some(&b"http://a/"[..]));

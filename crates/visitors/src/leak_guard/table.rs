@@ -345,9 +345,9 @@ impl ComparisonTicket {
         self.page.is_some()
     }
 
-    /// Whether a comparison before this one has found something.
-    pub fn has_suspects(&self) -> bool {
-        !self.suspects.is_empty()
+    /// What the next comparison has to find again; `None`: it is not open whether the page depends on who asks.
+    pub fn suspects_after(&self, found: &ComparisonResult) -> Option<Vec<u64>> {
+        found.suspects(&self.suspects)
     }
 
     /// The page is the same for all visitors.
@@ -456,6 +456,7 @@ impl Drop for Sampling {
 mod tests {
     use super::*;
     use crate::leak_guard::guarded_patterns::{IDLE_MS, PATTERNS_MAX, PATTERNS_OF_RULE_MAX};
+    use kasoku_semantics::difference::DifferencePlace;
 
     #[test]
     fn samples_of_a_slow_program_take_a_hundredth_of_the_time() {
@@ -526,10 +527,35 @@ mod tests {
         let found = |things: &[u64]| ComparisonResult { things: things.to_vec(), ..ComparisonResult::default() };
         let (guard, page) = (guard(), pattern("/a"));
         let first = ticket(&guard, &page, 0);
-        assert!(!first.has_suspects() && !first.is_found_again(&found(&[1, 2])));
+        assert!(!first.is_found_again(&found(&[1, 2])));
         first.suspects(vec![1, 2], 0);
         let second = ticket(&guard, &page, POSTPONED_FIRST_MS);
-        assert!(second.has_suspects() && second.is_found_again(&found(&[2])) && !second.is_found_again(&found(&[3])));
+        assert!(second.is_found_again(&found(&[2])) && !second.is_found_again(&found(&[3])));
+    }
+
+    #[test]
+    fn an_order_is_found_three_times_before_it_counts() {
+        let differences =
+            vec![Difference { place: DifferencePlace::Head, anonymous: String::new(), visitors: String::new() }];
+        let report = DifferenceReport { is_of_account: false, differences };
+        let found = |orders: &[u64]| ComparisonResult {
+            report: report.clone(),
+            orders: orders.to_vec(),
+            ..ComparisonResult::default()
+        };
+        let (guard, page, mut now_ms) = (guard(), pattern("/a"), 0);
+        for (period_ms, is_last) in [(POSTPONED_FIRST_MS, false), (2 * POSTPONED_FIRST_MS, false), (0, true)] {
+            let own = ticket(&guard, &page, now_ms);
+            assert!(!own.is_found_again(&found(&[7])));
+            assert_eq!(own.is_found_again(&found(&[5])), is_last);
+            if !is_last {
+                let suspects = own.suspects_after(&found(&[5])).unwrap();
+                own.suspects(suspects, now_ms);
+            }
+            now_ms += period_ms;
+        }
+        let second = [5, !5];
+        assert_eq!(found(&[7]).suspects(&second), None, "another order is chance");
     }
 
     #[test]

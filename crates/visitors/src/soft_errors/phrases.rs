@@ -9,7 +9,7 @@ const ERROR_BYTES_MAX: usize = 4 << 10;
 const END_BYTES: usize = 2 << 10;
 
 /// What stands in an answer that is an error and nothing else.
-const PHRASES: [&str; 39] = [
+const PHRASES: [&str; 40] = [
     // MySQL and MariaDB: messages of the client's library and of the server (errmsg-utf8.txt).
     "Can't connect to MySQL server",
     "Can't connect to local MySQL server",
@@ -42,6 +42,8 @@ const PHRASES: [&str; 39] = [
     "Got an error: ",
     "MySQL Connect Error",
     "Connect Error: ",
+    // Namazu.
+    "can't open the index",
     // Languages: PHP, Perl (CGI::Carp), Python, Ruby, Java.
     "Fatal error: ",
     "Uncaught Error: ",

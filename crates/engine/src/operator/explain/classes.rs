@@ -12,7 +12,7 @@ use kasoku_semantics::suggestion::{SuggestedChange, Suggestion, listed};
 use kasoku_visitors::leak_guard::{DifferenceReport, GuardState, Guarded, LANGUAGES, page_language};
 use std::time::Instant;
 
-const BY_LANGUAGE: &str = "a trial showed that visitors who like one language get one page: it is shared among them; leave out the languages that the site does not have (visitors who like none of the list get the first)";
+const BY_LANGUAGE: &str = "a trial showed that visitors who like one language get one page: it is shared among them; the list is that of most sites: leave out the languages that this site does not have, and add those that it has besides, spelled as it spells them (visitors who like none of the list get the first)";
 const BY_DEVICE: &str = "a trial showed that visitors with one class of devices get one page: there is one for small devices, and one for all others";
 
 /// Why no line is proposed where each was tried.
@@ -78,8 +78,17 @@ fn candidates(grant: &Grant, report: &DifferenceReport) -> Vec<Vec<Suggestion>> 
 fn languages(report: &DifferenceReport) -> Vec<String> {
     let own = report.differences.iter().find_map(|one| page_language(one.anonymous.as_bytes()));
     let own = own.unwrap_or_else(|| "en".to_owned());
-    let others = LANGUAGES.into_iter().filter(|one| *one != own).map(str::to_owned).collect();
+    let others = LANGUAGES.into_iter().filter(|one| *one != own).flat_map(spelled).map(str::to_owned).collect();
     [vec![own], others].concat()
+}
+
+/// The tags that browsers send for a language which is written in several ways: a site that knows `zh-CN` may not know `zh`.
+fn spelled(language: &'static str) -> Vec<&'static str> {
+    match language {
+        "zh" => vec!["zh-CN", "zh-TW"],
+        "pt" => vec!["pt-BR", "pt"],
+        other => vec![other],
+    }
 }
 
 #[cfg(test)]
@@ -100,7 +109,7 @@ mod tests {
         assert_eq!(languages(&report("<html lang='ja-JP'>"))[..3], ["ja", "en", "de"]);
         assert_eq!(languages(&report("<html lang=nl>"))[..2], ["nl", "en"]);
         for line in ["<p>Welcome</p>", "<html lang=\"\">", "<html lang=", "<html lang=\"日本\">"] {
-            assert_eq!(languages(&report(line)), LANGUAGES, "{line}");
+            assert_eq!(languages(&report(line))[..7], ["en", "de", "ja", "ko", "fr", "es", "zh-CN"], "{line}");
         }
     }
 }

@@ -77,6 +77,15 @@ impl Answered {
         self.objections.is_empty() && self.live.has_form_of_a_session
     }
 
+    /// Adds what the leak guard knows of its page. `has_token`: whether the page has a token by that.
+    pub(super) fn reviewed(mut self, has_token: impl FnOnce(&ResponseHead, &Bytes) -> bool) -> Self {
+        let page = self.live.page.as_ref().filter(|_| self.objections.is_empty());
+        if page.is_some_and(|page| has_token(&self.live.head, page)) {
+            self.objections.push(Reason::LeakGuardToken);
+        }
+        self
+    }
+
     pub(super) fn judge(cache: &Cache, request: &SharedRequest, live: Live) -> Self {
         let (freshness, objections) = would_store(cache, request, &live);
         // An answer that names a file must say itself how long that holds.

@@ -55,6 +55,7 @@ use kasoku_semantics::our_name::NAME;
 pub use kasoku_semantics::reason::Reason;
 pub use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
 pub use kasoku_visitors::leak_guard::{GuardState, Guarded};
+use kasoku_visitors::leak_guard::{PageReview, places_of};
 use live::Answered;
 pub use question::{Question, QuestionError};
 pub use shared::SharedLookup;
@@ -256,7 +257,15 @@ impl EngineHandle {
             // Nothing is proposed for an answer that would be stored anyway.
             let has_objections = |live: &live::Live| !live::would_store(self.cache(), &shared, live).1.is_empty();
             let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), charges, has_objections)?;
-            Ok(Answered::judge(self.cache(), &shared, live))
+            let is_verified = guarded.as_ref().is_some_and(|it| matches!(it.state, GuardState::Verified { .. }));
+            Ok(Answered::judge(self.cache(), &shared, live).reviewed(|head, page| {
+                let (uri, rules) = (asked.routed.key.uri(), asked.routed.route.visitor_rules());
+                pattern.filter(|_| is_verified).is_some_and(|pattern| {
+                    let read = places_of(rules, uri, head, page, now);
+                    let review = self.guard().review(pattern, &read, uri, now.mono_ms);
+                    matches!(review, PageReview::Token | PageReview::Unconfirmed)
+                })
+            }))
         });
         let found = RouteSource::of(&sites, &asked.routed.route);
         let (cache, sites, cookie_setters) = (self.cache(), &sites, &**self.cookie_setters());

@@ -41,8 +41,12 @@ fn set(route: &mut Route, key: &str, value: &str) -> Option<()> {
             route.session = Arc::new(rules);
         }
         "cookies.noise" => route.cookies.noise = after(value, &route.cookies.noise),
-        "key-languages" => grant(route).key_languages = texts(value).map(str::to_owned).collect(),
+        "key-languages" => grant(route).key_languages = texts(value).map(str::to_ascii_lowercase).collect(),
         "key-device" => grant(route).key_device = value == "true",
+        "key-fields" => {
+            let own = after(value, &grant(route).key_fields);
+            grant(route).key_fields = own.iter().map(|name| name.to_ascii_lowercase()).collect();
+        }
         "query.ignore" => route.query.ignore = after(value, &route.query.ignore),
         _ => return None,
     }
@@ -88,6 +92,8 @@ mod tests {
         let route = with(&[("ttl-status", "{ 404 = \"60s\", 302 = \"1m\" }")]).unwrap();
         assert_eq!(route.policy.grant.ttl_status, [StatusTtl { first: 302, last: 302, seconds: 60 }]);
         assert!(with(&[("ttl-status", "{ 302 = \"1m\" }")]).is_some());
+        let route = with(&[("key-fields", "[\"Accept-Language\"]")]).unwrap();
+        assert_eq!(route.policy.grant.key_fields, ["accept-language"]);
         let route = with(&[("key-languages", "[\"en\", \"de\"]"), ("key-device", "true")]).unwrap();
         assert_eq!(route.policy.grant.key_languages, ["en", "de"]);
         assert!(route.policy.grant.key_device);

@@ -124,8 +124,9 @@ impl CheckedFill<'_> {
         if is_again && !only_warns {
             return Some(self.block(ticket, found));
         }
-        if !found.report.differences.is_empty() && !ticket.has_suspects() && !ticket.is_of_page() && !only_warns {
-            ticket.suspects(found.things, now_ms);
+        let suspects = ticket.suspects_after(&found).filter(|_| !is_again && !ticket.is_of_page() && !only_warns);
+        if let Some(suspects) = suspects {
+            ticket.suspects(suspects, now_ms);
             return Some(Reason::LeakGuardPending);
         }
         if found.account_is_logged_out {

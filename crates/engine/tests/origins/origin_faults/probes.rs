@@ -34,7 +34,7 @@ fn a_probe_carries_what_the_variant_is_made_of_and_nothing_else_of_its_client() 
             "Forwarded: for=240.0.0.1;host=example.org;proto=http",
             "Host: example.org",
             "If-None-Match: \"1\"",
-            "User-Agent: Mozilla/5.0 (compatible; Kasoku)",
+            "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36 Kasoku",
             "Via: 1.1 kasoku",
             "X-Forwarded-For: 240.0.0.1",
             "X-Forwarded-Host: example.org",

@@ -160,7 +160,7 @@ fn words_about_keeping_count_but_for_those_that_are_overruled() {
         says("private for networks", "CDN-Cache-Control: private").own("private"),
         says("s-maxage=0", "Cache-Control: s-maxage=0").own("expired"),
         strict(says("no-store that holds", "Cache-Control: no-store")).own("no-store"),
-        strict(says("no-cache that holds", "Cache-Control: no-cache")).own("no-expiry-no-validator"),
+        strict(says("no-cache that holds", "Cache-Control: no-cache")).own("no-cache-no-validator"),
         strict(says("Expires that holds", "Expires: 0")).own("expired"),
         says("Vary: Cookie", "Vary: Cookie").shared(),
         says("Vary by what no shared request has", "Vary: HX-Request, X-Anything, Accept-Encoding").shared(),
