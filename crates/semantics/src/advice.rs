@@ -146,7 +146,7 @@ pub fn advice(
 ) -> Advice {
     let reasons = obstacles(request, response, freshness, policy);
     let mut set = set_cookies::not_dropped(request, response, policy).map(String::from_utf8_lossy);
-    if !reasons.is_empty() && set.any(|name| set_cookies::names_forgery_token(&name)) {
+    if !reasons.is_empty() && set.any(|name| set_cookies::names_forgery_token(name.as_bytes())) {
         return Advice::Nothing(HAS_FORGERY_TOKEN);
     }
     if let Some(why) = reasons.iter().find_map(|reason| hopeless(*reason, response.status)) {

@@ -83,6 +83,7 @@ grounds! {
     FieldInKey, "configuration", "This field is sent to the application and is in the key: each value has its own variant.";
     CookieInKey, "configuration", "This cookie is sent to the application and is in the key: each value has its own variant.";
     CookieNoise, "configuration", "This cookie is noise and is not sent to the application, so the answer can't depend on it.";
+    CookieOfForms, "Kasoku: what is not in the key", "By its name, the application reads this cookie where a form is sent. Pages with its token pass with it; to others it is not sent, so they can't depend on it.";
     NotAnnounced, "configuration", "Clients are not told this lifetime: pages go out with no-cache and Vary: Cookie, so that no browser shows one after a login.";
     CookieOfAnonymous, "configuration", "The session of this cookie is known to be anonymous. The cookie is not sent to the application, so the answer can't depend on it.";
     CookieDropped, "configuration", "This cookie is dropped when the page is stored, so that no visitor gets a session from a shared page.";
@@ -168,7 +169,8 @@ impl Because {
             Self::Reason(Reason::PassTagValue) => "tags",
             Self::Reason(Reason::PageTextMissing | Reason::PageUnchecked) => "page-text",
             Self::Reason(Reason::PersonalPage) => "private-text",
-            Self::Reason(Reason::LeakGuard | Reason::LeakGuardToken | Reason::LeakGuardPending) => "guard",
+            Self::Reason(Reason::LeakGuard | Reason::LeakGuardToken | Reason::LeakGuardPending)
+            | Self::Ground(Ground::CookieOfForms) => "guard",
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Reason(Reason::RefusedUrl) => "refuse-urls",
             Self::Ground(Ground::EndsSession) => "session.logout",

@@ -49,9 +49,9 @@ pub fn names_a_session(name: &str) -> bool {
 
 /// Whether a name is that of a token against request forgery, such as Django's `csrftoken` and Laravel's `XSRF-TOKEN`. A client
 /// that sends a form has to have the form's token in a cookie as well.
-pub fn names_forgery_token(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["csrf", "xsrf"].iter().any(|part| name.contains(part))
+pub fn names_forgery_token(name: impl AsRef<[u8]>) -> bool {
+    let has = |part: &[u8]| name.as_ref().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));
+    has(b"csrf") || has(b"xsrf")
 }
 
 /// Whether the field sets a cookie that the operator lists as one to drop. `line` is the field's value.

@@ -16,6 +16,7 @@
 //! too large to be stored, the request passes. Cache directives of the client are for this cache, and are not forwarded.
 
 use crate::RouteRules;
+use crate::pattern::is_guarded;
 use kasoku_options::{OtherCookies, SessionRules};
 use kasoku_semantics::anonymous_request::is_cache_field;
 use kasoku_semantics::grant::{Grant, GrantRefusal};
@@ -60,8 +61,12 @@ pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: boo
     }
     let others_pass = others_pass(route);
     let is_sessions = |name: &[u8]| is_set_aside && route.declared.session.is_about(name);
-    let may_be_taken =
-        |name: &[u8]| !others_pass || cookies::is_any(&route.declared.cookies.noise, name) || is_sessions(name);
+    let may_be_taken = |name: &[u8]| {
+        !others_pass
+            || cookies::is_any(&route.declared.cookies.noise, name)
+            || is_sessions(name)
+            || is_of_forms(name, route)
+    };
     match &route.policy.grant {
         grant if is_granting => grant
             .refuses(request, may_be_taken)
@@ -69,6 +74,12 @@ pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: boo
         // Without a granted lifetime, no cookie is in the key.
         _ => Grant::default().refuses(request, may_be_taken),
     }
+}
+
+/// Whether a cookie is read where a form is sent, by its name: such a request passes, and so does a page that has the cookie's token,
+/// where the leak guard reads pages. A browser keeps Django's `csrftoken` for a year after one form.
+fn is_of_forms(name: &[u8], route: RouteRules<'_>) -> bool {
+    is_guarded(route) && set_cookies::names_forgery_token(name)
 }
 
 /// The first cookie that belongs to a session, or by which the application says that the visitor is known.
@@ -126,10 +137,11 @@ pub fn keyed_and_withheld<'r>(
     route: RouteRules<'r>,
 ) -> impl Iterator<Item = (&'r [u8], &'r [u8], Ground)> {
     let grant = &route.policy.grant;
-    let of_cookie = |pair| match cookies::name(pair) {
+    let of_cookie = move |pair| match cookies::name(pair) {
         name if cookies::is_any(&grant.key_cookies, name) => Ground::CookieInKey,
         name if cookies::is_any(&route.declared.cookies.noise, name) => Ground::CookieNoise,
         name if route.declared.session.is_about(name) => Ground::CookieOfAnonymous,
+        name if is_of_forms(name, route) => Ground::CookieOfForms,
         _ => Ground::CookieRemoved,
     };
     let cookies = cookies::pairs(received).map(move |pair| (&b"Cookie"[..], pair, of_cookie(pair)));
@@ -187,6 +199,20 @@ mod tests {
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
         assert_eq!(passing("Cookie", "_ga=1"), None);
         assert_eq!(passing("HX-Request", "true"), None, "nothing is granted");
+    }
+
+    #[test]
+    fn a_cookie_for_forms_tells_nobody_where_pages_are_read_for_its_token() {
+        let guarded =
+            route(|route| route.guard = Arc::new(options::GuardRules { is_enabled: true, ..Default::default() }));
+        let unguarded = route(|_| {});
+        for name in ["csrftoken", "XSRF-TOKEN", "_csrf"] {
+            let request = fields(&[("Cookie", &format!("{name}=1"))]);
+            assert_eq!(passes(&request, RouteRules::of(&guarded), false), None, "{name}");
+            assert_eq!(passes(&request, RouteRules::of(&unguarded), false), Some(Reason::PassCookie), "{name}");
+        }
+        let member = fields(&[("Cookie", "csrftoken=1; sessionid=2")]);
+        assert_eq!(passes(&member, RouteRules::of(&guarded), false), Some(Reason::PassCookie));
     }
 
     #[test]

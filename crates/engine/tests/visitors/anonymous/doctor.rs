@@ -215,7 +215,8 @@ fn the_line_is_named_by_which_visitors_can_share_a_page_that_differs() {
         format!("<body lang=\"{liked}\"><h1>{word}</h1>")
     };
     let Tips::Changes(changes) = of_blocked(&[], language) else { panic!("no line") };
-    let expected = r#"key-languages = ["en", "de", "ja", "ko", "fr", "es", "zh-CN", "zh-TW", "pt-BR", "pt", "it", "ru"]"#;
+    let expected =
+        r#"key-languages = ["en", "de", "ja", "ko", "fr", "es", "zh-CN", "zh-TW", "pt-BR", "pt", "it", "ru"]"#;
     assert_eq!(lines(&changes), [expected]);
     let device: fn(&Asked) -> String = |asked| {
         let is_small = asked.field("user-agent").is_some_and(|agent| agent.contains("Mobile"));

@@ -584,6 +584,36 @@ fn a_guard_that_only_warns_shares_variants_and_no_tokens() {
 }
 
 #[test]
+fn a_cookie_for_forms_keeps_no_page_without_its_token_from_being_a_hit() {
+    // As Django does: a page with a form sets the cookie, or has the token of the one that the request brings.
+    let application = Application::start(|asked| {
+        static COUNT: AtomicUsize = AtomicUsize::new(1);
+        let own = asked.field("cookie").and_then(|cookies| cookies.strip_prefix("csrftoken=")).map(str::to_owned);
+        let made =
+            || format!("{:016x}", (COUNT.fetch_add(1, Ordering::SeqCst) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        if asked.target() != "/contact" {
+            return Does::Answer(reply("200 OK", &["Content-Type: text/html"], page("an article")));
+        }
+        let token = own.clone().unwrap_or_else(made);
+        let field = page(&format!("<input type=\"hidden\" name=\"csrfmiddlewaretoken\" value=\"{token}\">"));
+        let sets = format!("Set-Cookie: csrftoken={token}; Path=/; Max-Age=31449600");
+        let lines = ["Content-Type: text/html", &*sets];
+        Does::Answer(reply("200 OK", &lines[..if own.is_some() { 1 } else { 2 }], field))
+    });
+    let scene = setup(&[]).run_before(&application.address());
+    let cookie = ["Cookie: csrftoken=0f1e2d3c4b5a69788796a5b4c3d2e1f0"];
+    let get = |target: &str| scene.client().get_with(target, &cookie);
+    scene.eventually(|| get("/article").is_hit());
+    for _ in 0..4 {
+        let form = get("/contact");
+        assert!(!form.is_hit() && form.text().contains("0f1e2d3c4b5a6978"), "its own token: {form:?}");
+        let other = scene.client().get("/contact");
+        assert!(!other.is_hit() && other.field("set-cookie").starts_with("csrftoken="), "{other:?}");
+        scene.advance(11);
+    }
+}
+
+#[test]
 fn a_second_page_is_compared_before_it_is_shared_and_nobody_waits_for_that() {
     let gate = Gate::new();
     let held = gate.clone();
