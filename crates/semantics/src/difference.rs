@@ -16,6 +16,7 @@ mod names;
 mod nested;
 mod noise;
 mod outline;
+mod page_parts;
 mod places;
 mod regions;
 mod split;
@@ -33,7 +34,7 @@ use memchr::memmem;
 pub use names::names_token;
 pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError};
 pub use outline::Outline;
-pub use places::Place;
+pub use page_parts::Place;
 pub use regions::PagePart;
 
 /// How a body is divided into parts.

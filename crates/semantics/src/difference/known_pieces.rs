@@ -6,8 +6,7 @@
 
 use super::PagePart;
 use super::hashing::hash;
-use super::outline::{Unit, Value};
-use super::places::Place;
+use super::page_parts::{PieceParts, Place, Unit};
 use super::regions::{Piece, PieceKind};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -34,17 +33,6 @@ struct KnownPiece {
     ids: Range<usize>,
     /// The number of the piece that was read behind it the last time.
     next: usize,
-}
-
-/// What pieces are read as.
-#[derive(Default)]
-pub(super) struct PieceParts {
-    /// Where each unit begins, and how many of the values belong to the units up to it, both from the beginning of a piece.
-    pub(super) units: Vec<Unit>,
-    pub(super) values: Vec<Value>,
-    pub(super) places: Vec<Place>,
-    /// The ids of elements.
-    pub(super) ids: Vec<u64>,
 }
 
 /// Where a piece begins: in the text with the head before it, in the text, and in what was read before it.

@@ -4,7 +4,8 @@
 //! same skeletons there, value is compared with value; where not, units come and go.
 
 use super::hashing::hash_of;
-use super::outline::{Outline, Value};
+use super::outline::Outline;
+use super::page_parts::{Place, Value};
 use super::split::{A2, B1, B2, Split, SplitCounts};
 use super::{DIFFERENCES_MAX, Difference};
 use std::collections::{HashMap, HashSet};
@@ -472,9 +473,8 @@ fn found_place(key: u64, one: &Outline<'_>, other: &Outline<'_>, is_same: bool) 
     let lacks =
         |look: &Outline<'_>, value: u64| !look.places.iter().any(|place| place.key == key && place.value == value);
     let (own, others) = (of(one, &|value| lacks(other, value)), of(other, &|value| lacks(one, value)));
-    let shown = |look: &Outline<'_>, place: Option<super::Place>| {
-        place.map(|place| look.shown_place(&place)).unwrap_or_default()
-    };
+    let shown =
+        |look: &Outline<'_>, place: Option<Place>| place.map(|place| look.shown_place(&place)).unwrap_or_default();
     let place = own.or(others);
     let difference = place.filter(|_| !is_same).map(|place| Difference {
         place: place.place,

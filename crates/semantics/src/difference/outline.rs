@@ -5,11 +5,12 @@
 //! the same order, and only values differ.
 
 use super::hashing::{RunningHash, hash};
-use super::known_pieces::{KnownPieces, PieceParts, PieceStart};
+use super::known_pieces::{KnownPieces, PieceStart};
 use super::lines::line_at;
 use super::names::{NameMeaning, meaning};
 use super::noise::{Noise, without_noise};
-use super::places::{Place, PlaceFinder};
+use super::page_parts::{PieceParts, Place, Unit, Value};
+use super::places::PlaceFinder;
 use super::regions::{Piece, PieceKind, Pieces, read, regions};
 use super::{AnswerFacts, DifferencePlace, Markup, PagePart};
 use kasoku_wire::ResponseHead;
@@ -69,22 +70,6 @@ pub struct Outline<'b> {
     pub kinds: Vec<u64>,
     /// Where the parts of the page end.
     parts: Vec<(usize, PagePart)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
-    pub(super) skeleton: u64,
-    /// Where the unit begins, in the lines of the head with the body behind them.
-    pub(super) at: usize,
-    /// Where its values end, in all values of the page.
-    pub(super) values_end: usize,
-}
-
-/// A value in a unit: a number, or the hash of any other word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Value {
-    Number(u64),
-    Word(u64),
 }
 
 impl<'b> Outline<'b> {

@@ -8,9 +8,9 @@
 
 use super::AnswerFacts;
 use super::hashing::{hash, hash_of};
-use super::known_pieces::PieceParts;
 use super::names::{NameMeaning, is_harmless, meaning};
 use super::nested::{unescaped, with_entities};
+use super::page_parts::{PieceParts, Place};
 use super::regions::{FormMethod, PagePart, Piece, PieceKind, Pieces, attributes, read};
 use super::value_form::{ValueForm, depends_on_time, form, is_public};
 use super::{DifferencePlace, Markup};
@@ -36,21 +36,6 @@ const TOKEN_DIGITS_MIN: usize = 12;
 
 /// The fewest digits of a token that may hold for a minute, and its fewest characters otherwise.
 const HELD_DIGITS_MIN: usize = 6;
-
-/// A place whose value may be a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// What the place is: its kind, its name, and the form of its value.
-    pub key: u64,
-    /// Its value.
-    pub value: u64,
-    /// Whether a request sends the value back, by its name. If it does not change between two looks, it may be one that holds for a minute.
-    pub is_sent_back: bool,
-    /// Where it stands.
-    pub(super) place: DifferencePlace,
-    /// The first byte of the value in the body.
-    pub(super) at: usize,
-}
 
 /// The kinds of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
