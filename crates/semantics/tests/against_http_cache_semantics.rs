@@ -169,7 +169,9 @@ fn why_we_do_not(exchange: &Exchange, reason: Reason) -> Option<&'static str> {
     match reason {
         Reason::HeadOnly if request.method == Method::HEAD => Some("a response to HEAD has no content to store"),
         Reason::VaryStar => Some("theirs stores what Vary: * forbids to use, and never uses it"),
-        Reason::NoExpiryNoValidator | Reason::Expired => Some("section 3 allows to leave out what is of no use"),
+        Reason::NoExpiryNoValidator | Reason::NoCacheNoValidator | Reason::Expired => {
+            Some("section 3 allows to leave out what is of no use")
+        }
         Reason::Method if request.method == Method::POST => Some("a POST without Content-Location cannot answer a GET"),
         Reason::MustUnderstand => Some("must-understand is new in RFC 9111"),
         Reason::NoStore if exchange.text().contains("No-Store") => Some("theirs compares directives with case"),

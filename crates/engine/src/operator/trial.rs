@@ -20,7 +20,9 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
 use kasoku_semantics::time::Now;
-use kasoku_visitors::leak_guard::{Comparison, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, plain, says_nothing};
+use kasoku_visitors::leak_guard::{
+    Comparison, FETCH_MAX, FetchedPage, Fetcher, Finding, as_sent, check, plain, says_nothing,
+};
 use kasoku_wire::RequestHead;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -107,11 +109,13 @@ async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> 
         countries: &[],
     };
     let Some(mut found) = check(subject(), page, false).await else { return TrialOutcome::Unknown };
-    if !found.report.differences.is_empty() {
-        // What is found once may be chance, such as the order of rows that tie.
+    let mut finding = found.finding(&[]);
+    // What is found once may be chance, such as the order of rows that tie.
+    while let Finding::Open(suspects) = finding {
         let Some(page) = fetcher.fetch(&request, None).await else { return TrialOutcome::Unknown };
-        let Some(second) = check(subject(), page, false).await else { return TrialOutcome::Unknown };
-        if !second.finds_again(&found.things) {
+        let Some(again) = check(subject(), page, false).await else { return TrialOutcome::Unknown };
+        finding = again.finding(&suspects);
+        if finding == Finding::Nothing {
             found.report.differences.clear();
         }
     }

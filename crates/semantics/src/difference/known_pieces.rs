@@ -15,7 +15,7 @@ use std::ops::Range;
 /// The most pieces that are kept.
 const PIECES_MAX: usize = 1 << 15;
 
-/// See the [module](self).
+/// What was read of the pieces of the answers of one comparison.
 #[derive(Default)]
 pub struct KnownPieces {
     numbers: HashMap<u64, usize, RandomState>,

@@ -22,8 +22,8 @@ pub struct LooksVerdict {
     pub differences: Vec<Difference>,
     /// What it is: a second comparison finds one of these again, unless it was chance.
     pub things: Vec<u64>,
-    /// Orders of units that all looks have. Where two rows tie, each visitor gets an order of its own by chance in one comparison of eight.
-    pub orders: Vec<u64>,
+    /// Units that all looks have come in another order to each visitor. Where two rows tie, they do by chance in one comparison of eight.
+    pub has_order: bool,
 }
 
 /// What was found of a place.
@@ -181,12 +181,13 @@ impl LookComparison<'_, '_> {
             let order: Vec<u64> = units.map(|unit| unit.skeleton).filter(|unit| moved.contains(unit)).collect();
             Some(Value::Word(hash_of(&order)))
         });
-        let orders: Vec<Option<Value>> = orders.collect();
-        let split = split_of(&orders);
+        let split = split_of(&orders.collect::<Vec<_>>());
         let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
-        if matches!(split, Some(Split::Visitor | Split::FirstVisit)) {
-            self.verdict.orders.push(hash_of(&orders.get(..3)));
-        }
+        self.verdict.has_order = match split {
+            Some(Split::Visitor) => true,
+            Some(Split::FirstVisit) => !self.has_cookies,
+            _ => false,
+        };
         self.judge(split, Vec::new(), |own: &Self, look: usize, _| {
             own.looks.get(look)?.units.get(*starts.get(look)?).map(|unit| unit.at)
         });

@@ -162,6 +162,7 @@ impl<'f> PlaceFinder<'f> {
                 own_value = Some(one.value);
             } else if is_key(b"name") && is(b"textarea") {
                 self.text_field = value.to_vec();
+                self.is_by_bytes_alone = false;
             } else if is_field && is_key(b"name")
                 || is_meta && [&b"name"[..], b"property", b"itemprop", b"http-equiv"].iter().any(|one| is_key(one))
             {
@@ -172,6 +173,8 @@ impl<'f> PlaceFinder<'f> {
             } else if is_key(b"id") {
                 self.read.ids.push(hash(value));
             } else if is_key(b"nonce") {
+                // Another answer may have it in its policy, and this one not.
+                self.is_by_bytes_alone = false;
                 self.value(PlaceKind::Named, b"nonce", value, one.value.start);
             } else {
                 is_hidden |= is_key(b"type") && value.eq_ignore_ascii_case(b"hidden");

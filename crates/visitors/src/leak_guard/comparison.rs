@@ -100,8 +100,8 @@ pub struct ComparisonResult {
     pub report: DifferenceReport,
     /// What that is, by hashes: a second comparison finds one of these again, unless it was chance.
     pub things: Vec<u64>,
-    /// Orders of rows, by hashes: two more comparisons find one of these again, unless it was chance.
-    pub orders: Vec<u64>,
+    /// Rows come in another order to each visitor: two more comparisons find that again, unless it was chance.
+    pub has_order: bool,
     /// The places of the page.
     pub places: Vec<FoundPlace>,
     /// The kinds of its elements.
@@ -111,26 +111,38 @@ pub struct ComparisonResult {
 }
 
 impl ComparisonResult {
-    /// Whether the page depends on who asks. `before`: the suspects of the comparison before, if there was one.
-    pub fn finds_again(&self, before: &[u64]) -> bool {
-        self.report.is_of_account
-            || self.things.iter().any(|thing| before.contains(thing))
-            || self.orders.iter().any(|order| before.contains(&twice(*order)))
-    }
-
-    /// What the next comparison has to find again; `None`: it is not open whether the page depends on who asks.
-    pub fn suspects(&self, before: &[u64]) -> Option<Vec<u64>> {
-        let is_first = before.is_empty() && !self.report.differences.is_empty();
-        let again: Vec<u64> =
-            self.orders.iter().filter(|order| before.contains(order)).map(|order| twice(*order)).collect();
-        (is_first || !again.is_empty()).then(|| [&self.things[..], &self.orders, &again].concat())
+    /// What is known by now. `before`: the suspects of the comparison before, if there was one.
+    pub fn finding(&self, before: &[u64]) -> Finding {
+        let again = self.things.iter().any(|thing| before.contains(thing));
+        if self.report.is_of_account || again || self.has_order && before.contains(&ORDER_TWICE) {
+            return Finding::OfVisitors;
+        }
+        let order = match self.has_order {
+            true if before.contains(&ORDER) => &[ORDER, ORDER_TWICE][..],
+            true => &[ORDER],
+            false => &[],
+        };
+        match before.is_empty() && !self.report.differences.is_empty() || order.len() > 1 {
+            true => Finding::Open([&self.things[..], order].concat()),
+            false => Finding::Nothing,
+        }
     }
 }
 
-/// An order that two comparisons have found.
-fn twice(order: u64) -> u64 {
-    !order
+/// What comparisons say of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It is the same for all.
+    Nothing,
+    /// The next comparison has to find one of these again.
+    Open(Vec<u64>),
+    /// It depends on who asks.
+    OfVisitors,
 }
+
+/// Suspects: an order of rows, and one that two comparisons have found.
+const ORDER: u64 = u64::MAX - 1;
+const ORDER_TWICE: u64 = u64::MAX - 2;
 
 /// Compares an anonymous page with other looks at it. `is_first`: the pattern has not been compared before. `None`: a fetch failed, or
 /// memory was full.
@@ -209,24 +221,31 @@ impl<F: Fetcher> Comparison<'_, F> {
         }
         let b1 = b1?;
         let again = with_cookies(self.request, &a1.head);
-        let mut a2 = self.look(&again, None, &a1).await;
-        let b2;
+        let a2 = self.look(&again, None, &a1).await;
+        let (elsewhere, b2);
         let mut memory = LookMemory::new(self.fetcher);
         let mut looks = Vec::with_capacity(4);
         for page in [&a1, &b1] {
             looks.push(self.outline(page, &mut memory)?);
         }
         // An application that limits each address refuses the second look, or answers it in other words.
-        let is_limited = match &a2 {
-            Some(second) => !self.outline(second, &mut memory)?.is_like(looks.first()?),
-            None => true,
-        };
-        if is_limited {
-            let other = self.visitor(&a1).address();
-            a2 = self.fetcher.fetch(&again, Some(other)).await;
+        let mut second = None;
+        if let Some(a2) = &a2 {
+            second = Some(self.outline(a2, &mut memory)?)
+                .filter(|outline| looks.first().is_some_and(|a1| outline.is_like(a1)));
         }
-        let a2 = a2?;
-        looks.push(self.outline(&a2, &mut memory)?);
+        let is_limited = second.is_none();
+        let a2 = match (second, &a2) {
+            (Some(outline), Some(a2)) => {
+                looks.push(outline);
+                a2
+            }
+            _ => {
+                elsewhere = self.fetcher.fetch(&again, Some(self.visitor(&a1).address())).await?;
+                looks.push(self.outline(&elsewhere, &mut memory)?);
+                &elsewhere
+            }
+        };
         let has_cookies = sets_cookie(&a1.head.fields);
         let mut verdict = compare(&looks, has_cookies);
         if verdict.is_undecided {
@@ -238,15 +257,15 @@ impl<F: Fetcher> Comparison<'_, F> {
             verdict = compare(&looks, has_cookies);
         }
         let kinds = looks.iter().flat_map(|look| look.kinds.iter().copied()).collect();
-        let LooksVerdict { places, mut differences, mut things, orders, .. } = verdict;
+        let LooksVerdict { places, mut differences, mut things, has_order, .. } = verdict;
         if let Some(told) = told_in_head(&b1.head, &visitor) {
             things.push(u64::MAX);
             differences.insert(0, told);
         }
         let report = DifferenceReport { is_of_account: false, differences };
-        let mut found = ComparisonResult { report, things, orders, places, kinds, account_is_logged_out: false };
+        let mut found = ComparisonResult { report, things, has_order, places, kinds, account_is_logged_out: false };
         if is_first && found.report.differences.is_empty() {
-            self.as_account(&a1, &a2, &mut found).await?;
+            self.as_account(&a1, a2, &mut found).await?;
         }
         Some(found)
     }

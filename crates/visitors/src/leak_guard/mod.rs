@@ -17,7 +17,7 @@ mod synthetic_visitor;
 pub mod table;
 
 pub use comparison::{
-    Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, Read, as_sent, check, check_places,
+    Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, Finding, Read, as_sent, check, check_places,
     is_to_be_compared, places_of, says_nothing,
 };
 pub use countdown::Countdown;

@@ -16,8 +16,8 @@
 
 use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState, Postponed};
 use crate::leak_guard::pattern_verdict::{Blocked, Verified};
-use crate::leak_guard::second_page::SecondStep;
-use crate::leak_guard::{ComparisonResult, DifferenceReport, PageReview, PatternVerdict, Pending, Read};
+use crate::leak_guard::second_page::{SecondPage, SecondStep};
+use crate::leak_guard::{ComparisonResult, DifferenceReport, Finding, PageReview, PatternVerdict, Pending, Read};
 use crate::pattern::Pattern;
 use crate::soft_errors::{GoodPages, Replaced, Shape, Taken};
 use kasoku_semantics::difference::{Difference, FoundPlace};
@@ -235,6 +235,10 @@ impl Guard {
         let period_ms = before.map_or(BLOCKED_FIRST_MS, twice);
         let since_ms = before.map_or(now_ms, |before| before.since_ms);
         let until_ms = now_ms.saturating_add(period_ms);
+        // Two of its pages will be compared before others are shared.
+        if !is_shared && let Some(second) = known.second_page(key) {
+            *second = SecondPage::default();
+        }
         let blocked = Arc::new(Blocked { since_ms, until_ms, period_ms, is_shared, report });
         known.set(key, pattern, PatternState::Blocked(blocked), now_ms);
         key
@@ -335,19 +339,14 @@ impl ComparisonTicket {
         self.pending.clone()
     }
 
-    /// Whether what a comparison has found was found before. If so, the page depends on who asks.
-    pub fn is_found_again(&self, found: &ComparisonResult) -> bool {
-        found.finds_again(&self.suspects)
+    /// What a comparison says of the page, with the comparisons before.
+    pub fn finding(&self, found: &ComparisonResult) -> Finding {
+        found.finding(&self.suspects)
     }
 
     /// Whether the page's pattern is verified already.
     pub fn is_of_page(&self) -> bool {
         self.page.is_some()
-    }
-
-    /// What the next comparison has to find again; `None`: it is not open whether the page depends on who asks.
-    pub fn suspects_after(&self, found: &ComparisonResult) -> Option<Vec<u64>> {
-        found.suspects(&self.suspects)
     }
 
     /// The page is the same for all visitors.
@@ -527,10 +526,11 @@ mod tests {
         let found = |things: &[u64]| ComparisonResult { things: things.to_vec(), ..ComparisonResult::default() };
         let (guard, page) = (guard(), pattern("/a"));
         let first = ticket(&guard, &page, 0);
-        assert!(!first.is_found_again(&found(&[1, 2])));
+        assert_ne!(first.finding(&found(&[1, 2])), Finding::OfVisitors);
         first.suspects(vec![1, 2], 0);
         let second = ticket(&guard, &page, POSTPONED_FIRST_MS);
-        assert!(second.is_found_again(&found(&[2])) && !second.is_found_again(&found(&[3])));
+        assert_eq!(second.finding(&found(&[2])), Finding::OfVisitors);
+        assert_eq!(second.finding(&found(&[3])), Finding::Nothing);
     }
 
     #[test]
@@ -538,24 +538,17 @@ mod tests {
         let differences =
             vec![Difference { place: DifferencePlace::Head, anonymous: String::new(), visitors: String::new() }];
         let report = DifferenceReport { is_of_account: false, differences };
-        let found = |orders: &[u64]| ComparisonResult {
-            report: report.clone(),
-            orders: orders.to_vec(),
-            ..ComparisonResult::default()
-        };
+        let found = |has_order| ComparisonResult { report: report.clone(), has_order, ..ComparisonResult::default() };
         let (guard, page, mut now_ms) = (guard(), pattern("/a"), 0);
-        for (period_ms, is_last) in [(POSTPONED_FIRST_MS, false), (2 * POSTPONED_FIRST_MS, false), (0, true)] {
+        for period_ms in [POSTPONED_FIRST_MS, 2 * POSTPONED_FIRST_MS] {
             let own = ticket(&guard, &page, now_ms);
-            assert!(!own.is_found_again(&found(&[7])));
-            assert_eq!(own.is_found_again(&found(&[5])), is_last);
-            if !is_last {
-                let suspects = own.suspects_after(&found(&[5])).unwrap();
-                own.suspects(suspects, now_ms);
-            }
+            let Finding::Open(suspects) = own.finding(&found(true)) else { panic!("not open") };
+            own.suspects(suspects, now_ms);
             now_ms += period_ms;
         }
-        let second = [5, !5];
-        assert_eq!(found(&[7]).suspects(&second), None, "another order is chance");
+        let last = ticket(&guard, &page, now_ms);
+        assert_eq!(last.finding(&found(true)), Finding::OfVisitors);
+        assert_eq!(last.finding(&found(false)), Finding::Nothing, "it was chance");
     }
 
     #[test]

@@ -257,7 +257,9 @@ impl EngineHandle {
             // Nothing is proposed for an answer that would be stored anyway.
             let has_objections = |live: &live::Live| !live::would_store(self.cache(), &shared, live).1.is_empty();
             let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), charges, has_objections)?;
-            let is_verified = guarded.as_ref().is_some_and(|it| matches!(it.state, GuardState::Verified { .. }));
+            let is_verified = guarded.as_ref().is_some_and(|it| {
+                matches!(it.state, GuardState::Verified { .. } | GuardState::Blocked { is_shared: true, .. })
+            });
             Ok(Answered::judge(self.cache(), &shared, live).reviewed(|head, page| {
                 let (uri, rules) = (asked.routed.key.uri(), asked.routed.route.visitor_rules());
                 pattern.filter(|_| is_verified).is_some_and(|pattern| {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_visitors::leak_guard::{
-    Comparison, ComparisonResult, ComparisonTicket, CountryField, FetchedPage, Fetcher, GuardStep, PageReview,
+    Comparison, ComparisonResult, ComparisonTicket, CountryField, FetchedPage, Fetcher, Finding, GuardStep, PageReview,
     PatternVerdict, Read, check, check_places, is_to_be_compared, places_of, plain,
 };
 use kasoku_visitors::pattern::Pattern;
@@ -96,11 +96,15 @@ impl CheckedFill<'_> {
         match worker.guard.review(pattern, read, uri, worker.now().mono_ms) {
             PageReview::Fine => Reviewed::Share,
             PageReview::Token | PageReview::Unconfirmed => Reviewed::Refuse(Reason::LeakGuardToken),
-            review @ (PageReview::Unknown(_) | PageReview::Uncompared) => {
-                match (worker.guard.begin_page(pattern, uri), review) {
-                    (Some(ticket), PageReview::Unknown(keys)) => Reviewed::Look(ticket, keys),
-                    (Some(ticket), _) => Reviewed::Compare(ticket),
-                    (None, _) => Reviewed::Refuse(Reason::LeakGuardPending),
+            PageReview::Unknown(keys) => match worker.guard.begin_page(pattern, uri) {
+                Some(ticket) => Reviewed::Look(ticket, keys),
+                None => Reviewed::Refuse(Reason::LeakGuardPending),
+            },
+            PageReview::Uncompared => {
+                let second = worker.guard.begin_second(pattern, uri, worker.now().mono_ms);
+                match second.or_else(|| worker.guard.begin_page(pattern, uri).map(GuardStep::Check)) {
+                    Some(GuardStep::Check(ticket)) => Reviewed::Compare(ticket),
+                    Some(GuardStep::Known(_)) | None => Reviewed::Refuse(Reason::LeakGuardPending),
                 }
             }
         }
@@ -116,53 +120,55 @@ impl CheckedFill<'_> {
         self.worker.cells.count(Counter::GuardChecks);
         let found = self.checked(&ticket, request, page).await;
         let (worker, now_ms) = (self.worker, self.worker.now().mono_ms);
-        let Some((found, is_again)) = found else {
+        let Some((found, finding)) = found else {
             ticket.failed(now_ms);
             return Some(Reason::LeakGuardPending);
         };
         let only_warns = self.route.guard.only_warns;
-        if is_again && !only_warns {
-            return Some(self.block(ticket, found));
-        }
-        let suspects = ticket.suspects_after(&found).filter(|_| !is_again && !ticket.is_of_page() && !only_warns);
-        if let Some(suspects) = suspects {
-            ticket.suspects(suspects, now_ms);
-            return Some(Reason::LeakGuardPending);
+        match finding {
+            Finding::OfVisitors if !only_warns => return Some(self.block(ticket, found)),
+            Finding::Open(suspects) => {
+                ticket.suspects(suspects, now_ms);
+                return Some(Reason::LeakGuardPending);
+            }
+            Finding::OfVisitors | Finding::Nothing => {}
         }
         if found.account_is_logged_out {
             tracing::warn!(pattern = ticket.pattern().shown, "the account of guard-cookie is not logged in any more");
         }
         let pattern = ticket.pattern().clone();
-        if is_again {
+        worker.guard.has_compared(&pattern, &self.fetch_context.uri, &found.kinds);
+        if finding == Finding::OfVisitors {
             tell(worker, &pattern.shown, &found.report, only_warns);
             drop(ticket.blocked(found.report, only_warns, now_ms));
         } else {
             ticket.verified(found.account_is_logged_out, now_ms);
         }
-        worker.guard.has_compared(&pattern, &self.fetch_context.uri, &found.kinds);
         refusal(worker.guard.learn(&pattern, &found.places, &self.fetch_context.uri, now_ms))
     }
 
-    /// Compares a page, and once more if something was found and the page will not wait: its pattern is verified, or the guard only warns.
-    /// Otherwise the next page of the pattern is compared. Returns what was found, and whether it was found twice.
+    /// Compares a page, and again while it is open what was found, unless the page waits for that: a pattern without a verdict goes on with
+    /// its next page. Returns what was found, and what it says.
     async fn checked(
         self,
         ticket: &ComparisonTicket,
         request: &RequestHead,
         page: FetchedPage,
-    ) -> Option<(ComparisonResult, bool)> {
+    ) -> Option<(ComparisonResult, Finding)> {
         let fetcher = self.fetcher();
-        let first = check(self.subject(&fetcher, ticket, request), page, true).await?;
+        let mut found = check(self.subject(&fetcher, ticket, request), page, true).await?;
+        let mut finding = ticket.finding(&found);
         let waits = !ticket.is_of_page() && !self.route.guard.only_warns;
-        if first.report.differences.is_empty() || waits {
-            let is_again = ticket.is_found_again(&first);
-            return Some((first, is_again));
+        while !waits && let Finding::Open(suspects) = finding {
+            let again = fetcher.again();
+            let page = again.fetch(&plain(request), None).await?;
+            let before = found;
+            found = check(self.subject(&again, ticket, request), page, true).await?;
+            // What has changed once is a token, whether it changes again or not.
+            found.places.extend(before.places.into_iter().filter(|place| place.difference.is_some()));
+            finding = found.finding(&suspects);
         }
-        let again = fetcher.again();
-        let page = again.fetch(&plain(request), None).await?;
-        let second = check(self.subject(&again, ticket, request), page, false).await?;
-        let is_again = second.finds_again(&first.things);
-        Some((second, is_again))
+        Some((found, finding))
     }
 
     /// Looks once more at places of a page. Returns why the page may not be shared, if it may not.

@@ -49,8 +49,11 @@ pub(crate) fn before_fill(worker: &Worker, routed: &Routed, request: &RequestHea
     };
     let now_ms = worker.now().mono_ms;
     let step = match worker.guard.verdict(pattern, now_ms) {
-        PatternVerdict::Unneeded | PatternVerdict::Blocked(_) => None,
-        PatternVerdict::Verified(_) => worker.guard.begin_second(pattern, routed.key.uri(), now_ms),
+        PatternVerdict::Blocked(blocked) if !blocked.is_shared => None,
+        PatternVerdict::Unneeded => None,
+        PatternVerdict::Verified(_) | PatternVerdict::Blocked(_) => {
+            worker.guard.begin_second(pattern, routed.key.uri(), now_ms)
+        }
         PatternVerdict::Unknown => Some(worker.guard.begin(pattern, now_ms)),
         known @ (PatternVerdict::Pending(_) | PatternVerdict::Postponed) => Some(GuardStep::Known(known)),
     };
@@ -68,7 +71,9 @@ pub(crate) fn compared(worker: &Worker, routed: &Routed, request: &RequestHead) 
     let pattern = routed.pattern(&request.fields)?;
     match worker.guard.verdict(pattern, worker.now().mono_ms) {
         PatternVerdict::Pending(pending) => Some(pending),
-        PatternVerdict::Verified(_) => worker.guard.pending_second(pattern, routed.key.uri()),
+        PatternVerdict::Verified(_) | PatternVerdict::Blocked(_) => {
+            worker.guard.pending_second(pattern, routed.key.uri())
+        }
         _ => None,
     }
 }

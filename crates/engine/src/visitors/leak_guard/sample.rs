@@ -18,7 +18,8 @@ use kasoku_cache::SharedRequest;
 use kasoku_metrics::Counter;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_visitors::leak_guard::{
-    Comparison, ComparisonResult, FetchedPage, Fetcher, PageReview, PatternVerdict, check, is_to_be_compared, plain,
+    Comparison, ComparisonResult, FetchedPage, Fetcher, Finding, PageReview, PatternVerdict, check, is_to_be_compared,
+    plain,
 };
 use kasoku_visitors::pattern::{Pattern, is_guarded};
 use kasoku_wire::RequestHead;
@@ -69,16 +70,17 @@ async fn resample(
     if found.reason.is_some() || !is_to_be_compared(route.visitor_rules(), request, &page.head, false, worker.now()) {
         return;
     }
-    let Some(first) = compare(&fetcher, pattern, request, page).await else { return };
-    if first.report.differences.is_empty() {
-        return;
+    let Some(mut found) = compare(&fetcher, pattern, request, page).await else { return };
+    let mut finding = found.finding(&[]);
+    // Further comparisons tell what depends on who asks from chance.
+    while let Finding::Open(suspects) = finding {
+        let fetcher = fetcher.again();
+        let Some(page) = fetcher.fetch(request, None).await else { return };
+        let Some(again) = compare(&fetcher, pattern, request, page).await else { return };
+        (finding, found) = (again.finding(&suspects), again);
     }
-    // A second comparison tells what depends on who asks from chance.
-    let fetcher = fetcher.again();
-    let Some(page) = fetcher.fetch(request, None).await else { return };
-    let Some(second) = compare(&fetcher, pattern, request, page).await else { return };
-    if second.finds_again(&first.things) {
-        block(worker, route, pattern, second.report);
+    if finding == Finding::OfVisitors {
+        block(worker, route, pattern, found.report);
     }
 }
 
