@@ -292,8 +292,10 @@ fn a_purge_holds_where_each_master_of_a_cluster_dies() {
         let mut batch = Batch::fetched(&fleet, &WAYS);
         let store = &fleet.servers[primary].store;
         store.kill();
-        batch.purged(&fleet);
+        let done = batch.purged(&fleet);
         fleet.settle(Duration::from_secs(20));
+        // Where a replica takes its part at once, the others hear of the purge by the same bound as where one is promoted.
+        wait_until(done + RETURN_BOUND);
         batch.are_new(&fleet.front_ends[1], "in memory");
         batch.are_new(&fleet.front_ends[2], "in the cluster");
         store.redis().join_again();
