@@ -7,6 +7,8 @@
 
 mod phrases;
 
+pub use phrases::is_failure;
+
 use kasoku_semantics::media_type;
 use kasoku_wire::ResponseHead;
 

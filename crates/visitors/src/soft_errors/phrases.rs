@@ -62,7 +62,7 @@ const PHRASES: [&str; 40] = [
 const BROKEN_OFF: [&str; 2] = ["<b>Fatal error</b>:", "<b>Parse error</b>:"];
 
 /// Whether an answer has the words of a failing program.
-pub(super) fn is_failure(body: &[u8]) -> bool {
+pub fn is_failure(body: &[u8]) -> bool {
     let has_any =
         |text: &[u8], phrases: &[&str]| phrases.iter().any(|phrase| memmem::find(text, phrase.as_bytes()).is_some());
     let end = body.get(body.len().saturating_sub(END_BYTES)..).unwrap_or(body);

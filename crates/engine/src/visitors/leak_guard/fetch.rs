@@ -7,9 +7,11 @@ use crate::sites::ActiveRoute;
 use crate::visitors::scan_body::{self, ScanTargets};
 use kasoku_cache::HeldCharge;
 use kasoku_origin::{NoInterim, NoUpload};
+use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_visitors::leak_guard::{FETCH_MAX, FetchedPage, Fetcher, as_sent, says_nothing};
+use kasoku_visitors::soft_errors::is_failure;
 use kasoku_wire::RequestHead;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -83,6 +85,11 @@ async fn fetch(
             response.body.discard();
             return None;
         };
+        // An application that fails between two looks says nothing of its page.
+        let is_named = !route.visitor_rules().declared.page.texts.is_empty();
+        if targets.judge(&body, None).reason == Some(Reason::Outage) || !is_named && is_failure(&body) {
+            return None;
+        }
         Some(FetchedPage::new(response.head, body, charge))
     };
     tokio::time::timeout(route.origin.first_byte_timeout.min(FETCH_MAX), fetched).await.ok().flatten()

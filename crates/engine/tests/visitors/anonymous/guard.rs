@@ -614,6 +614,31 @@ fn a_cookie_for_forms_keeps_no_page_without_its_token_from_being_a_hit() {
 }
 
 #[test]
+fn an_application_that_fails_between_two_looks_says_nothing_of_its_page() {
+    // The made-up visitor's first look meets a database that is away.
+    let (gone, count) = (Arc::new(AtomicUsize::new(0)), 1);
+    let own = gone.clone();
+    let site = Site::start(move |asked, _| {
+        let is_visitor = !field(asked, "referer").is_empty();
+        if is_visitor && own.fetch_add(1, Ordering::SeqCst) < count {
+            return "Got an error: Can't connect to MySQL server on 'db' (111)".to_owned();
+        }
+        page("<form method=\"post\"><input type=\"hidden\" name=\"id\" value=\"0a1b9f8e77c2d4e6f80a1b2c\"></form>")
+    });
+    let scene = site.behind(setup(&[]));
+    scene.client().get("/page");
+    scene.eventually(|| {
+        scene.advance(11);
+        let answer = scene.client().get("/page");
+        assert_ne!(answer.detail(), "leak-guard");
+        gone.load(Ordering::SeqCst) > count
+    });
+    scene.advance(71);
+    scene.eventually(|| scene.client().get("/page").is_hit());
+    scene.counted(Counter::GuardBlocked, 0);
+}
+
+#[test]
 fn a_second_page_is_compared_before_it_is_shared_and_nobody_waits_for_that() {
     let gate = Gate::new();
     let held = gate.clone();
