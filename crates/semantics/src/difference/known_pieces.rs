@@ -12,8 +12,9 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The most pieces that are kept.
+/// The most pieces that are kept, and the most units and values of them all.
 const PIECES_MAX: usize = 1 << 15;
+const PARTS_MAX: usize = 1 << 17;
 
 /// What was read of the pieces of the answers of one comparison.
 #[derive(Default)]
@@ -91,10 +92,12 @@ impl KnownPieces {
 
     /// Keeps what has been added to `read` since `start`.
     pub(super) fn keep(&mut self, key: u64, read: &PieceParts, start: PieceStart) {
-        if self.known.len() >= PIECES_MAX {
+        let all = &mut self.all;
+        let parts =
+            all.units.len() + all.values.len() + (read.units.len() - start.units) + (read.values.len() - start.values);
+        if self.known.len() >= PIECES_MAX || parts > PARTS_MAX {
             return;
         }
-        let all = &mut self.all;
         let (units, values, places, ids) = (all.units.len(), all.values.len(), all.places.len(), all.ids.len());
         all.units.extend(read.units.get(start.units..).unwrap_or_default().iter().map(|unit| Unit {
             at: unit.at.saturating_sub(start.unit_at),
