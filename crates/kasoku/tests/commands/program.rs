@@ -104,6 +104,8 @@ fn each_request_is_a_hit_a_miss_a_pass_or_an_error() {
         ),
     );
     let program = Program::serve(&["--config", config.to_str().unwrap()]);
+    // For the POST, which waits for it.
+    origin.release();
     let statuses: Vec<u16> = [
         "GET /one HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
         "GET /one HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
