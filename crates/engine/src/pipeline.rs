@@ -65,6 +65,11 @@ impl Handling {
         session::note_answered(exchange, status);
         Handled { is_whole, keeps_alive, has_switched }
     }
+
+    /// The monotonic clock at the end of the request, in milliseconds; at its begin, where it never had to wait.
+    pub(crate) fn ended_ms(&self) -> u64 {
+        self.exchange.ended_ms()
+    }
 }
 
 impl Drop for Handling {

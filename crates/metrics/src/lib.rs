@@ -72,6 +72,8 @@ counters! {
     OriginRetries "origin_retries" "Requests sent again because a kept connection was found dead.";
     OriginFailovers "origin_failovers" "Requests sent to another origin because the one before could not be reached or lost the connection.";
     OriginErrors "origin_errors" "Requests to origins that failed: unreachable, too slow, cut short or malformed.";
+    ConnectionsRefused "connections_refused" "Connections closed at once, since their address had as many as one may have (limits.connections-per-address).";
+    IdleClosed "idle_closed" "Connections closed while they waited for a request, since a new client found no place (limits.connections-max) or no descriptor.";
     BodyBytesSent "body_bytes_sent" "Bytes of response bodies sent to clients.";
     CompressedResponses "compressed_responses" "Responses sent in a content coding that Kasoku made.";
     CompressionBytesSaved "compression_bytes_saved" "Bytes of response bodies that these content codings saved.";

@@ -29,8 +29,12 @@ pub struct ClientLimits {
     pub send_rate_min: u64,
     /// Requests on one connection before it is closed. Default 1,000,000; 0: no limit.
     pub requests_per_connection_max: u64,
-    /// Connections of one worker; more wait in the kernel's queue. Default 16,384.
+    /// Connections of one worker, if the process may have twice as many descriptors; more wait in the kernel's queue, and those close that
+    /// have waited longest for a request. Default 16,384.
     pub connections_max: usize,
+    /// Connections of one client's address at once, an IPv6 network of 64 bits being one; `None`: any number. Trusted proxies have no
+    /// limit. Over: closed without an answer.
+    pub connections_per_address: Option<usize>,
     /// Files that each worker keeps open, to answer further requests with them. Default 1,000; 0: none.
     pub open_files_max: usize,
     /// How long running requests may take to end once the program has been told to stop. Default 10 s.
@@ -60,6 +64,7 @@ impl Default for ClientLimits {
             send_rate_min: 4 << 10,
             requests_per_connection_max: 1_000_000,
             connections_max: 16_384,
+            connections_per_address: None,
             open_files_max: 1000,
             drain_timeout: Duration::from_secs(10),
             drain_idle_timeout: Duration::from_secs(1),

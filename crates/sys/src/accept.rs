@@ -8,6 +8,7 @@
 
 use crate::listen::ListeningSocket;
 use libc::{c_int, socklen_t};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, SockFilter, SockRef};
@@ -103,6 +104,19 @@ impl Acceptor {
     /// socket.
     pub async fn accept(&self) -> io::Result<AcceptedSocket> {
         self.socket.async_io(Interest::READABLE, |listener| Ok(self.accept_from(listener)?)).await
+    }
+
+    /// Waits until a connection can be accepted, and accepts none.
+    pub async fn waiting(&self) -> io::Result<()> {
+        loop {
+            let mut ready = self.socket.readable().await?;
+            // What was seen before may have been accepted since.
+            let mut listener = [PollFd::new(self.socket.get_ref(), PollFlags::IN)];
+            if poll(&mut listener, Some(&Timespec::default()))? > 0 {
+                return Ok(());
+            }
+            ready.clear_ready();
+        }
     }
 
     fn accept_from(&self, listener: &OwnedFd) -> Result<AcceptedSocket, Errno> {

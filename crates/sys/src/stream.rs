@@ -281,6 +281,11 @@ impl Stream {
         self.socket.shutdown(Shutdown::Write)
     }
 
+    /// Ends the receiving side, here: what has arrived can still be read, and then comes an end of file.
+    pub fn shutdown_read(&self) -> io::Result<()> {
+        self.socket.shutdown(Shutdown::Read)
+    }
+
     /// Makes the close abortive: the peer gets a reset, so that it can't take a cut response for a whole one.
     pub fn reset_on_close(&self) -> io::Result<()> {
         if self.is_tcp { self.socket.set_linger(Some(Duration::ZERO)) } else { Ok(()) }

@@ -135,6 +135,7 @@ tables! {
         body_timeout: duration("body-timeout"),
         send_timeout: duration("send-timeout"),
         connections_max: integer("connections-max"),
+        connections_per_address: integer("connections-per-address"),
         drain_timeout: duration("drain-timeout"),
         drain_idle_timeout: duration("drain-idle-timeout"),
         fill_wait_max: duration("fill-wait-max"),

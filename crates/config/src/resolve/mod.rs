@@ -131,6 +131,11 @@ fn limits(raw: &RawLimits) -> ClientLimits {
     set(&mut limits.body_timeout, &raw.body_timeout);
     set(&mut limits.send_timeout, &raw.send_timeout);
     set_usize(&mut limits.connections_max, &raw.connections_max);
+    limits.connections_per_address = raw
+        .connections_per_address
+        .as_ref()
+        .map(|max| usize::try_from(max.value).unwrap_or(usize::MAX))
+        .filter(|max| *max > 0);
     set(&mut limits.drain_timeout, &raw.drain_timeout);
     set(&mut limits.drain_idle_timeout, &raw.drain_idle_timeout);
     set(&mut limits.fill_wait_max, &raw.fill_wait_max);

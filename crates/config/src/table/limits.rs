@@ -63,7 +63,17 @@ pub(super) static CLIENTS: Section = Section {
             kind: SettingKind::Integer { min: 1, max: 10_000_000 },
             default: Default::Value("16_384"),
             summary: "Connections that one worker serves at once; more wait in the kernel's queue.",
+            details: "Where a client waits there, the connections close that have waited longest for a request, if for more than a second. All clients together get half of the descriptors that the process may open (ulimit -n, systemd's LimitNOFILE), since origins and files need some, too; the log says at the start if that is less than this number.",
             example: "1024",
+            ..ROW
+        },
+        Setting {
+            path: "limits.connections-per-address",
+            kind: SettingKind::Integer { min: 0, max: 10_000_000 },
+            default: Default::Value("0"),
+            summary: "Connections that one client may have at once, by its address, over all workers. More are closed without an answer. 0: any number.",
+            details: "An IPv6 network of 64 bits is one client. A browser has six connections; an office, a school or a mobile network may have hundreds of people behind one address. Trusted proxies (`trusted-proxies`) have no limit; with `proxy-protocol` the address is that of its header. nginx calls this limit_conn.",
+            example: "200",
             ..ROW
         },
         Setting {

@@ -10,7 +10,7 @@ use crate::door::Visit;
 use crate::pipeline::Handling;
 use crate::request::message::{Request, check};
 use crate::runtime::connection_tasks::ConnectionTask;
-use crate::runtime::worker::{ConnectionSlot, Worker};
+use crate::runtime::worker::{ConnectionSlot, TooMany, Worker};
 use crate::runtime::worker_loads::{HandedOverConnection, NewConnection};
 use kasoku_metrics::Counter;
 use kasoku_options::{ListenAddress, Listener};
@@ -21,8 +21,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// How long accepting pauses when the process or the machine has no descriptors left.
-const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
+/// How long accepting pauses when there is no place, or when the process or the machine has no descriptors left.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a connection that has begun may take until it can be accepted: a round trip, and the kernel's time.
 const HANDSHAKE_TIME: Duration = Duration::from_millis(250);
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     let mut stopped = std::pin::pin!(worker.stopped());
     let is_over = loop {
         let next = async {
-            worker.has_room().await;
+            make_room(&worker, &acceptor).await?;
             acceptor.accept().await
         };
         let accepted = tokio::select! {
@@ -61,8 +61,9 @@ pub(crate) async fn run(
             Err(error) if is_about_one_connection(&error) => {}
             // A lack of descriptors or memory is temporary.
             Err(error) => {
-                tracing::warn!(%error, "accept");
-                tokio::time::sleep(PAUSE_ON_ERROR).await;
+                let closed = worker.close_idle();
+                tracing::warn!(%error, closed, "accept");
+                wait_for_room(&worker).await;
             }
         }
     };
@@ -72,13 +73,31 @@ pub(crate) async fn run(
     }
 }
 
+/// Waits until the worker may have another connection. Where a client waits for one, connections close that wait for nothing.
+async fn make_room(worker: &Worker, acceptor: &Acceptor) -> io::Result<()> {
+    while !worker.has_room() {
+        acceptor.waiting().await?;
+        worker.close_idle();
+        wait_for_room(worker).await;
+    }
+    Ok(())
+}
+
+/// Waits until a connection ends, or for a moment, after which others may have waited for long enough to be closed.
+async fn wait_for_room(worker: &Worker) {
+    let _ = tokio::time::timeout(PAUSE, worker.one_has_left()).await;
+}
+
 /// Accepts the clients that have begun to connect, as there is room. The socket is closed after this, which resets all that still
 /// wait.
 async fn finish(worker: &Rc<Worker>, acceptor: &Acceptor, proxy_protocol: bool) {
     let time = HANDSHAKE_TIME.min(worker.settings().limits.drain_idle_timeout);
     let has_no_more = acceptor.refuse_new().is_ok();
     for _ in 0..BACKLOG {
-        worker.has_room().await;
+        while !worker.has_room() {
+            worker.close_idle();
+            wait_for_room(worker).await;
+        }
         let accepted = match acceptor.try_accept() {
             // Waiting for more has an end only where the kernel lets no new connection begin.
             Ok(None) if has_no_more => match tokio::time::timeout(time, acceptor.accept()).await {
@@ -145,7 +164,10 @@ pub(crate) async fn serve(worker: Rc<Worker>, fresh: NewConnection, place: Conne
             let address = accepted.peer;
             let stream = Stream::accepted(accepted);
             match Box::pin(ClientConnection::open(&worker, stream, address, proxy_protocol)).await {
-                Ok(connection) => connection::serve(worker.clone(), Rc::new(connection)).await,
+                Ok(connection) => match worker.count_address(connection.address()) {
+                    Ok(_counted) => connection::serve(worker.clone(), Rc::new(connection)).await,
+                    Err(TooMany) => worker.cells.count(Counter::ConnectionsRefused),
+                },
                 Err(error) => tracing::debug!(%error, "no PROXY protocol header"),
             }
         }

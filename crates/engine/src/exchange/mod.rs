@@ -202,6 +202,12 @@ impl Exchange {
         if self.has_waited.get() { self.worker.moment().mono_us.saturating_sub(self.began_us) } else { 0 }
     }
 
+    /// The monotonic clock at the end of the request, in milliseconds; at its begin, where it never had to wait.
+    pub(crate) fn ended_ms(&self) -> u64 {
+        let began = self.began_us / 1_000;
+        if self.has_waited.get() { self.worker.now().mono_ms } else { began }
+    }
+
     /// Microseconds from the request's head to that moment.
     pub(crate) fn elapsed_us(&self, moment: WorkerTime) -> u64 {
         moment.mono_us.saturating_sub(self.began_us)

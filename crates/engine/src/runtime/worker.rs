@@ -14,13 +14,16 @@ use crate::observe::trace::SpanSender;
 use crate::origin_client::Client;
 use crate::recycle::BufferPool;
 use crate::request::path::PathReader;
+use crate::request::peer::peer_at;
 use crate::request::request_id::RequestIds;
 use crate::request::route::KnownAuthority;
 use crate::runtime::background::Background;
 use crate::runtime::clock::{Clock, WorkerTime};
 use crate::runtime::compress;
 use crate::runtime::connection_tasks::ConnectionTasks;
+use crate::runtime::connections_by_address::CountedAddress;
 use crate::runtime::handle::EngineHandle;
+use crate::runtime::kept_connections::KeptConnections;
 use crate::runtime::scratch::ScratchBuffer;
 use crate::runtime::settings::Settings;
 use crate::runtime::shutdown::{self, WorkerState};
@@ -42,6 +45,7 @@ use kasoku_visitors::miss_limit::MissLimit;
 use kasoku_visitors::session::table::Sessions;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
@@ -108,6 +112,8 @@ pub(crate) struct Worker {
     loads: Arc<WorkerLoads>,
     alone: Cell<usize>,
     one_left: Notify,
+    /// Those of clients that are connected.
+    pub(crate) kept: KeptConnections,
     /// Tasks that wait for a connection.
     pub(crate) servers: ConnectionTasks<(NewConnection, ConnectionSlot)>,
     shutdown: shutdown::ShutdownReceiver,
@@ -170,6 +176,7 @@ impl Worker {
             loads,
             alone: Cell::new(0),
             one_left: Notify::new(),
+            kept: KeptConnections::default(),
             servers: ConnectionTasks::new(),
             shutdown,
         }))
@@ -205,11 +212,26 @@ impl Worker {
         self.shutdown.clone().changes().await;
     }
 
-    /// Waits until the worker may have another connection.
-    pub(crate) async fn has_room(&self) {
-        while self.connections() >= self.settings.borrow().limits.connections_max {
-            self.one_has_left().await;
-        }
+    /// Whether the worker may have another connection.
+    pub(crate) fn has_room(&self) -> bool {
+        self.connections() < self.settings.borrow().limits.connections_max.min(self.loads.connections_max())
+    }
+
+    /// Counts a connection for its client's address, where addresses have a limit; `Err`: the address has enough connections.
+    pub(crate) fn count_address(&self, address: Option<SocketAddr>) -> Result<Option<CountedAddress>, TooMany> {
+        let settings = self.settings.borrow();
+        let Some(connections_max) = settings.limits.connections_per_address else { return Ok(None) };
+        let (Some(address), false) = (address, peer_at(address, &settings.trusted_proxies).is_trusted) else {
+            return Ok(None);
+        };
+        self.loads.by_address.enter(address.ip(), connections_max).map(Some).ok_or(TooMany)
+    }
+
+    /// Closes connections that have waited longest for a request, so that others find room. Returns how many.
+    pub(crate) fn close_idle(&self) -> usize {
+        let count = self.kept.close_idle(self.now().mono_ms);
+        self.cells.add(Counter::IdleClosed, count as u64);
+        count
     }
 
     /// Counts a connection for as long as the result lives.
@@ -277,6 +299,9 @@ impl Drop for ConnectionSlot {
         self.worker.one_left.notify_one();
     }
 }
+
+/// An address has as many connections as one may have.
+pub(crate) struct TooMany;
 
 /// A place among the requests that fetch for themselves.
 pub(crate) struct UncollapsedSlot(Rc<Worker>);

@@ -2,8 +2,12 @@
 //!
 //! A connection counts for a worker as soon as it is assigned to that worker, even while it is still in the channel; so a burst is spread
 //! as well. Counts are read without a lock and may be off by one, which does no harm.
+//!
+//! Clients get half of the descriptors that the process may have. So there are some left for origins, files, the disk and the operator, however
+//! many clients come.
 
 use crate::door::Visit;
+use crate::runtime::connections_by_address::ConnectionsByAddress;
 use kasoku_sys::AcceptedSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +15,9 @@ use tokio::sync::mpsc;
 
 /// Connections on their way to one worker. When the channel is full, the accepting worker keeps the connection.
 const HANDED_OVER_MAX: usize = 256;
+
+/// The part of the descriptors that clients may take.
+const CLIENTS_PART: u64 = 2;
 
 /// A connection, or a request, that no event loop has yet.
 pub(crate) enum NewConnection {
@@ -31,6 +38,9 @@ pub(crate) struct WorkerLoads {
     workers: Box<[WorkerLoad]>,
     /// The worker that gets the next visit, if no other has fewer connections.
     next: AtomicUsize,
+    /// How many connections each worker has descriptors for.
+    connections_max: usize,
+    pub(crate) by_address: Arc<ConnectionsByAddress>,
 }
 
 struct WorkerLoad {
@@ -45,14 +55,29 @@ impl WorkerLoad {
 }
 
 impl WorkerLoads {
-    /// Makes the loads of so many workers, and the receiver of each worker.
-    pub(crate) fn new(workers: usize) -> (Arc<Self>, Vec<mpsc::Receiver<HandedOverConnection>>) {
+    /// Makes the loads of so many workers, and the receiver of each worker. The process may open so many `descriptors` more.
+    pub(crate) fn new(workers: usize, descriptors: u64) -> (Arc<Self>, Vec<mpsc::Receiver<HandedOverConnection>>) {
         let one = || {
             let (inbox, receiver) = mpsc::channel(HANDED_OVER_MAX);
             (WorkerLoad { connections: AtomicUsize::new(0), inbox }, receiver)
         };
         let (all, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| one()).unzip();
-        (Arc::new(Self { workers: all.into(), next: AtomicUsize::new(0) }), inboxes)
+        let of_each = descriptors / CLIENTS_PART / (workers.max(1) as u64);
+        let connections_max = usize::try_from(of_each).unwrap_or(usize::MAX).max(1);
+        (
+            Arc::new(Self {
+                workers: all.into(),
+                next: AtomicUsize::new(0),
+                connections_max,
+                by_address: Arc::default(),
+            }),
+            inboxes,
+        )
+    }
+
+    /// How many connections each worker has descriptors for.
+    pub(crate) fn connections_max(&self) -> usize {
+        self.connections_max
     }
 
     /// How many connections that worker has.
@@ -115,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn visits_go_to_each_worker_in_turn_and_first_to_those_with_less_to_do() {
-        let (loads, mut inboxes) = WorkerLoads::new(3);
+        let (loads, mut inboxes) = WorkerLoads::new(3, u64::MAX);
         let never = || -> Box<dyn FnOnce() -> Visit + Send> { Box::new(|| unreachable!()) };
         let mut visited = |inbox: usize| inboxes.get_mut(inbox).unwrap().try_recv().is_ok();
         // Each visit has ended before the next one comes.
@@ -132,9 +157,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn clients_leave_descriptors_for_all_else() {
+        let room = |workers, descriptors| WorkerLoads::new(workers, descriptors).0.connections_max();
+        assert_eq!([room(2, 400), room(4, 9), room(1, 0), room(2, u64::MAX)], [100, 1, 1, usize::MAX / 4]);
+    }
+
     #[tokio::test]
     async fn a_visit_counts_for_the_largest_number_of_connections() {
-        let (loads, mut inboxes) = WorkerLoads::new(1);
+        let (loads, mut inboxes) = WorkerLoads::new(1, u64::MAX);
         let visit = || loads.visit(Box::new(|| unreachable!()), 1);
         assert!(visit());
         assert!(!visit(), "the first one is on its way");

@@ -110,7 +110,8 @@ impl Engine {
             .map_err(|error| StartError { what: "the checks of origins".to_owned(), error })?;
         let compressor = Compressor::start(workers, handle.cache(), &handle.cells())
             .map_err(|error| StartError { what: "the threads for compression".to_owned(), error })?;
-        let (loads, inboxes) = WorkerLoads::new(workers);
+        let (loads, inboxes) = WorkerLoads::new(workers, spare_descriptors());
+        warn_of_few_descriptors(&options, workers, &loads);
         let mut engine = Self {
             loads: loads.clone(),
             handle,
@@ -187,6 +188,7 @@ impl Engine {
             place.send(command);
         }
         drop(done);
+        warn_of_few_descriptors(&options, workers, &self.loads);
         self.listening = listening;
         self.log_row = log_row;
         self.options.send_replace(options);
@@ -310,6 +312,23 @@ impl Engine {
         if let Some(log) = self.access_log.take() {
             log.finish();
         }
+    }
+}
+
+/// How many descriptors more the process may open.
+fn spare_descriptors() -> u64 {
+    let usage = kasoku_sys::usage::usage().ok();
+    let spare = usage.and_then(|usage| Some(usage.descriptors_max?.saturating_sub(usage.open_descriptors)));
+    spare.unwrap_or(u64::MAX)
+}
+
+fn warn_of_few_descriptors(options: &Options, workers: usize, loads: &WorkerLoads) {
+    let (wanted, possible) = (options.limits.connections_max, loads.connections_max());
+    if possible < wanted {
+        tracing::warn!(
+            "each of {workers} workers serves at most {possible} connections, not {wanted} (limits.connections-max): clients get half of \
+             the descriptors that the process may open (ulimit -n, LimitNOFILE)"
+        );
     }
 }
 

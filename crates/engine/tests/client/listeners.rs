@@ -1,7 +1,7 @@
 //! Where clients connect: TCP, Unix sockets, inherited descriptors; several listeners at once, with several workers.
 
 use kasoku_metrics::Counter;
-use kasoku_options::{AddressRange, ListenAddress, Listener};
+use kasoku_options::{AddressRange, ListenAddress, Listener, Options};
 use kasoku_testkit::{Client, Scenario, Setup, get, ok, post};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
@@ -112,6 +112,112 @@ fn a_worker_with_all_its_connections_lets_others_wait() {
     assert!(first.get("/").is_hit(), "the first is still served");
     drop(first);
     assert!(second.response().is_hit());
+}
+
+const PLACES: usize = 4;
+
+/// Clients that have taken all places with one request each, two seconds apart.
+fn full(setup: Setup) -> (Scenario, Vec<Client>) {
+    let setup = setup.options(|options| options.limits.connections_max = PLACES);
+    let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=600"], "a"))]);
+    let clients = (0..PLACES).map(|_| {
+        scene.advance(2);
+        let mut client = scene.client();
+        assert_eq!(client.get("/").text(), "a");
+        client
+    });
+    let clients = clients.collect();
+    (scene, clients)
+}
+
+#[test]
+fn who_waits_longest_for_nothing_gives_its_place_to_a_new_client() {
+    let (scene, mut clients) = full(Setup::safe());
+    scene.advance(2);
+    assert!(clients[0].get("/").is_hit(), "it has waited longest, until now");
+    scene.advance(2);
+    for (number, closed) in [1, 2, 3, 0].into_iter().enumerate() {
+        let mut late = scene.client();
+        assert!(late.get("/").is_hit());
+        clients[closed].is_closed();
+        scene.counted(Counter::IdleClosed, number as u64 + 1);
+        clients.push(late);
+    }
+}
+
+#[test]
+fn a_client_that_has_sent_nothing_yet_and_one_behind_a_proxy_wait_for_nothing_as_well() {
+    let proxied = |options: &mut Options| options.listeners.iter_mut().for_each(|one| one.proxy_protocol = true);
+    for (setup, header) in
+        [(Setup::safe(), ""), (Setup::safe().options(proxied), "PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n")]
+    {
+        let setup = setup.options(|options| options.limits.connections_max = PLACES);
+        let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=600"], "a"))]);
+        let mut silent: Vec<Client> = (0..PLACES).map(|_| scene.client()).collect();
+        for client in &mut silent {
+            client.send(header);
+        }
+        let mut late = scene.client();
+        late.send(header).ask("GET", "/", &[]);
+        scene.eventually(|| {
+            scene.advance(1);
+            scene.engine.metrics().total(Counter::IdleClosed) == 1
+        });
+        assert_eq!(late.response().text(), "a");
+    }
+}
+
+#[test]
+fn a_request_in_part_and_one_without_its_answer_keep_their_places() {
+    let gate = kasoku_testkit::Gate::new();
+    let setup = Setup::safe().options(|options| options.limits.connections_max = 3);
+    let slow = get("/slow").answers("").waits(&gate).sends(ok(&[], "slow"));
+    let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=600"], "a")), slow]);
+    let (mut partial, mut waiting, mut idle) = (scene.client(), scene.client(), scene.client());
+    idle.get("/");
+    partial.get("/");
+    partial.send("GET / HTTP/1.1\r\nHo");
+    waiting.ask("GET", "/slow", &[]);
+    scene.origin.arrived(2);
+    scene.advance(5);
+    let mut late = scene.client();
+    assert!(late.get("/").is_hit());
+    idle.is_closed();
+    // The place of who is served again is not to be had either.
+    let mut later = scene.client();
+    later.ask("GET", "/", &[]);
+    gate.open();
+    assert_eq!(waiting.response().text(), "slow");
+    partial.send("st: example.org\r\n\r\n");
+    assert!(partial.response().is_hit());
+    scene.advance(5);
+    assert!(later.response().is_hit());
+}
+
+#[test]
+fn an_address_has_at_most_so_many_connections() {
+    let setup = Setup::safe().options(|options| options.limits.connections_per_address = Some(2));
+    let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=600"], "a"))]);
+    let from = |last: u8| Client::connect_from([127, 0, 0, last].into(), scene.engine.addresses()[0]);
+    let (mut one, mut other) = (from(1), from(1));
+    assert_eq!(one.get("/").text(), "a");
+    assert!(other.get("/").is_hit());
+    assert_eq!(from(1).ask("GET", "/", &[]).rest(), "");
+    scene.counted(Counter::ConnectionsRefused, 1);
+    assert!(from(2).get("/").is_hit(), "another address");
+    drop(one);
+    scene.eventually(|| from(1).ask("GET", "/", &["Connection: close"]).rest().starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn a_trusted_proxy_has_any_number_of_connections() {
+    let setup = Setup::safe().options(|options| {
+        options.limits.connections_per_address = Some(1);
+        options.trusted_proxies = AddressRange::loopback();
+    });
+    let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=600"], "a"))]);
+    let mut clients: Vec<Client> = (0..3).map(|_| scene.client()).collect();
+    clients.iter_mut().for_each(|client| assert_eq!(client.get("/").text(), "a"));
 }
 
 #[test]

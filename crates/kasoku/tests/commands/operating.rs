@@ -701,6 +701,39 @@ fn with_too_few_descriptors_for_all_workers_it_does_not_start() {
     assert!(refused > 1 && served > 1, "{refused} {served}");
 }
 
+#[test]
+fn with_few_descriptors_connections_that_wait_for_nothing_keep_no_visitor_and_no_operator_out() {
+    const DESCRIPTORS: usize = 120;
+    const IDLE: usize = 2 * DESCRIPTORS;
+    let origin = Origin::start();
+    let text = format!(
+        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 1\n\n[[site]]\norigin = \"{}\"\n",
+        origin.url()
+    );
+    let config = file("idle-clients.toml", &text);
+    let mut around = Command::new("sh");
+    around.args(["-c", &format!("ulimit -n {DESCRIPTORS}; exec \"$@\""), "sh"]);
+    let program = Program::serve_under(around, &["--config", config.to_str().unwrap()]);
+    let ask = |connection: &mut TcpStream| {
+        connection.write_all(b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        read_until(connection, "abcdef");
+    };
+    // Who comes when all places are taken waits until others have been idle for a second.
+    let idle: Vec<TcpStream> = (0..IDLE)
+        .map(|_| {
+            let mut connection = connect(program.clients);
+            ask(&mut connection);
+            connection
+        })
+        .collect();
+    assert_eq!(get(program.admin, "/healthz").status, 200);
+    // A page that is not stored needs a connection to the origin.
+    assert_eq!(get(program.clients, "/private").status, 200);
+    let closed = program.metrics_after(IDLE as u64 + 1)["idle_closed_total"];
+    assert!((DESCRIPTORS as u64..IDLE as u64).contains(&closed), "{closed}");
+    drop(idle);
+}
+
 /// A child process that is killed on drop.
 struct Ended(Child);
 

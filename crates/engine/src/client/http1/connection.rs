@@ -10,6 +10,7 @@ use crate::operator::log;
 use crate::pipeline::Handling;
 use crate::request::peer::peer_at;
 use crate::request::request_id::RequestId;
+use crate::runtime::kept_connections::KeptConnection;
 use crate::runtime::worker::Worker;
 use kasoku_cache::represent::HeadSink;
 use kasoku_wire::http1::BodyLength;
@@ -24,6 +25,9 @@ use std::task::Poll;
 //# A server MAY process a sequence of pipelined requests in parallel if they all have safe methods (Section 9.2.1 of
 //# [HTTP]), but it MUST send the corresponding responses in the same order that the requests were received.
 pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<ClientConnection>) {
+    let as_kept: Rc<dyn KeptConnection> = connection.clone();
+    let _place = worker.kept.enter(Rc::downgrade(&as_kept));
+    drop(as_kept);
     let requests_max = connection.limits.requests_per_connection_max;
     let mut idle = IdleTimer::new(connection.limits.idle_timeout);
     let mut stopped = pin!(worker.stopped());
@@ -52,6 +56,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<ClientConnection>) 
         connection.begin(&request, keeps_alive && number != requests_max);
         let mut handling = Handling::begin(&worker, connection.clone(), request);
         let handled = handling.run().await;
+        connection.used_ms.set(handling.ended_ms());
         drop(handling);
         if handled.has_switched {
             return;

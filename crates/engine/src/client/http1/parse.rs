@@ -27,11 +27,14 @@ pub(crate) enum Received {
 pub(crate) async fn receive(worker: &Worker, connection: &ClientConnection, idle: &mut IdleTimer) -> Received {
     if connection.read_ahead.borrow().is_empty() {
         idle.begin();
+        connection.is_idle.set(true);
         let first = poll_fn(|cx| match poll_first(worker, connection, cx) {
             Poll::Pending => idle.poll_expired(cx).map(|()| Some(Received::Nothing)),
             first => first,
         });
-        if let Some(received) = first.await {
+        let first = first.await;
+        connection.is_idle.set(false);
+        if let Some(received) = first {
             return received;
         }
     }

@@ -6,6 +6,7 @@
 use crate::client::http1::read_ahead::{FREE_BYTES, ReadAhead};
 use crate::client::http1::socket_buffer::Eagerness;
 use crate::request::message::Request;
+use crate::runtime::kept_connections::KeptConnection;
 use crate::runtime::worker::{READ_BYTES, Worker};
 use bytes::BytesMut;
 use http::Version;
@@ -36,6 +37,10 @@ pub(crate) struct ClientConnection {
     pub(super) eagerness: Eagerness,
     pub(super) limits: Rc<ClientLimits>,
     pub(super) request: RequestState,
+    /// Whether it waits for a request of which nothing has come.
+    pub(super) is_idle: Cell<bool>,
+    /// When it was accepted, or its last request was answered, in milliseconds of the monotonic clock.
+    pub(super) used_ms: Cell<u64>,
 }
 
 /// The state of the current request and its answer.
@@ -84,7 +89,14 @@ impl ClientConnection {
             is_chunked: Cell::new(false),
             chunk_end: Cell::new(0),
         };
-        Ok(Self { worker, stream, read_ahead, address, eagerness, limits, request })
+        let used_ms = Cell::new(worker.now().mono_ms);
+        let is_idle = Cell::new(false);
+        Ok(Self { worker, stream, read_ahead, address, eagerness, limits, request, is_idle, used_ms })
+    }
+
+    /// The client's address, as far as the connection tells.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.address
     }
 
     /// Prepares for a request, whose answer is next.
@@ -173,6 +185,18 @@ impl ClientConnection {
     /// Ends the connection so that the client notices that the response was cut.
     pub(crate) fn cut(&self) {
         let _ = self.stream.reset_on_close();
+    }
+}
+
+impl KeptConnection for ClientConnection {
+    fn idle_since_ms(&self) -> Option<u64> {
+        self.is_idle.get().then(|| self.used_ms.get())
+    }
+
+    fn close_idle(&self) {
+        self.is_idle.set(false);
+        // Its task then reads the end. An error means that the client has left.
+        let _ = self.stream.shutdown_read();
     }
 }
 
