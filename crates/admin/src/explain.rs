@@ -165,6 +165,7 @@ fn answer(it: &Result<OriginSample, Reason>) -> Value {
         Ok(answer) => json!({
             "status": answer.status,
             "lifetime": answer.lifetime,
+            "stated_age": answer.stated_age,
             "would_be_stored": answer.refusal.is_none(),
             "reason": answer.refusal.map(told),
         }),

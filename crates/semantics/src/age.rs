@@ -10,15 +10,23 @@ use kasoku_wire::field::{age, date};
 
 /// The response's age in seconds when it reached us.
 pub fn corrected_initial_age(response: &ResponseHead, request_time: Now, response_time: Now) -> u64 {
-    let received = response_time.unix_seconds();
-    let date_value = date_value(response, response_time);
-    let apparent_age = u64::try_from(received.saturating_sub(date_value)).unwrap_or(0);
+    let apparent_age = apparent_age(response, response_time);
     //= RFC 9111 section 4.2.3
     //# A cache MUST interpret this value relative to the time the request was initiated, not the time that the response
     //# was received.
     let response_delay = response_time.seconds_since(request_time);
     let corrected_age_value = age::parse(&response.fields).unwrap_or(0).saturating_add(response_delay);
     apparent_age.max(corrected_age_value)
+}
+
+/// How old the response was by its own fields when it reached us, in seconds: its sender's clock is behind, or a cache answered.
+pub fn stated_age(response: &ResponseHead, response_time: Now) -> u64 {
+    apparent_age(response, response_time).max(age::parse(&response.fields).unwrap_or(0))
+}
+
+fn apparent_age(response: &ResponseHead, response_time: Now) -> u64 {
+    let received = response_time.unix_seconds();
+    u64::try_from(received.saturating_sub(date_value(response, response_time))).unwrap_or(0)
 }
 
 /// The response's age in seconds at `now`. `initial_age` is its age when it reached us.

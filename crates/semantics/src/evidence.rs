@@ -258,7 +258,7 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         }
         _ => {}
     }
-    let is_bounded = policy.ttl_max_seconds > 0 && freshness.lifetime == policy.ttl_max_seconds;
+    let is_bounded = policy.ttl_max_seconds > 0 && freshness.own_lifetime() == policy.ttl_max_seconds;
     if is_bounded && freshness.source != LifetimeSource::None {
         let because = Because::Ground(Ground::TtlMax);
         all.push(Evidence { line: EvidenceLine::Absent, side: Side::Neither, because });

@@ -2,6 +2,10 @@
 //!
 //! A [`Freshness`] is computed once, when the response arrives, and holds everything that reuse needs: a hit compares
 //! numbers and reads no header field.
+//!
+//! A lifetime that the response states counts from when the origin made it, by Date and Age (section 4.2.3). One that the operator
+//! grants counts from when the response came: an origin whose clock is behind, a page cache in the application that sends its old Date,
+//! and a page that takes longer than its lifetime would never be hits otherwise.
 
 use crate::age::{corrected_initial_age, current_age, date_value};
 use crate::cache_status::CacheStatus;
@@ -51,7 +55,7 @@ pub struct Freshness {
     pub response_time: Now,
     /// Its age at that time, in seconds.
     pub initial_age: u64,
-    /// The age from which on it is stale, in seconds.
+    /// The age from which on it is stale, in seconds: with a lifetime that is granted, `initial_age` more than that.
     pub lifetime: u64,
     /// What decided the lifetime.
     pub source: LifetimeSource,
@@ -80,9 +84,9 @@ pub fn freshness(
     let directives = directives(&effective, policy);
     let (source, lifetime) = lifetime(request, &effective, &directives, response_time, policy);
     let control = &directives.control;
-    Freshness {
+    let unaged = Freshness {
         response_time,
-        initial_age: corrected_initial_age(response, request_time, response_time),
+        initial_age: 0,
         lifetime: if policy.ttl_max_seconds > 0 { lifetime.min(policy.ttl_max_seconds) } else { lifetime },
         source,
         stale_while_revalidate: control.stale_while_revalidate.unwrap_or(policy.grace_seconds),
@@ -90,10 +94,26 @@ pub fn freshness(
         has_stale_if_error: control.stale_if_error.is_some(),
         no_cache: control.no_cache.is_all(),
         must_revalidate: control.must_revalidate || control.proxy_revalidate || control.s_maxage.is_some(),
-    }
+    };
+    unaged.with_initial_age(corrected_initial_age(response, request_time, response_time))
 }
 
 impl Freshness {
+    /// The same, of a response that had this age when it was received.
+    pub fn with_initial_age(&self, initial_age: u64) -> Self {
+        let granted = if self.counts_from_arrival() { initial_age } else { 0 };
+        Self { initial_age, lifetime: self.own_lifetime().saturating_add(granted), ..*self }
+    }
+
+    /// The lifetime as the response states it, or as the operator grants it, in seconds.
+    pub fn own_lifetime(&self) -> u64 {
+        self.lifetime.saturating_sub(if self.counts_from_arrival() { self.initial_age } else { 0 })
+    }
+
+    fn counts_from_arrival(&self) -> bool {
+        self.is_granted() || self.source == LifetimeSource::Negative
+    }
+
     /// The same response, whose lifetime ends at that time if it has not ended before. The time for which it may be served stale
     /// counts from then on.
     pub fn ended(&self, at: Now) -> Self {
@@ -288,7 +308,7 @@ fn is_negative(status: StatusCode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{NOW, at, cached, fresh, get, later, ok, rfc, safe, status};
+    use crate::testing::{NOW, at, cached, fresh, get, later, ok, rfc, safe, status, status as status_of};
 
     fn lifetime_of(response: &ResponseHead, policy: &Policy) -> (LifetimeSource, u64) {
         let freshness = fresh(response, policy);
@@ -414,6 +434,39 @@ mod tests {
             let visitor = get().with("Cookie", "a=b");
             assert_eq!(freshness(&visitor, &status(404), NOW, NOW, &policy).source, LifetimeSource::None);
         }
+    }
+
+    #[test]
+    fn a_lifetime_counts_from_arrival_if_it_is_granted_and_from_the_date_if_it_is_stated() {
+        let old = |mut response: ResponseHead| {
+            response.fields.set("Date", at(-300));
+            response
+        };
+        let granting = |change: fn(&mut Policy)| {
+            let mut policy = safe();
+            change(&mut policy);
+            policy
+        };
+        let ttl = granting(|policy| policy.grant.ttl_seconds = 60);
+        let status = granting(|policy| {
+            policy.grant.ttl_status = vec![crate::grant::StatusTtl { first: 404, last: 404, seconds: 60 }];
+        });
+        let negative = granting(|policy| policy.negative_ttl_seconds = 60);
+        for (response, policy) in
+            [(ok(), &ttl), (ok().with("Age", "200"), &ttl), (status_of(404), &status), (status_of(404), &negative)]
+        {
+            let freshness = fresh(&old(response), policy);
+            assert_eq!((freshness.age(NOW), freshness.own_lifetime()), (300, 60), "{:?}", freshness.source);
+            assert!(freshness.is_fresh(later(59)) && !freshness.is_fresh(later(60)), "{:?}", freshness.source);
+        }
+        let stated = fresh(&old(cached("max-age=60")), &ttl);
+        assert_eq!((stated.own_lifetime(), stated.remaining(NOW)), (60, -240));
+        let slow = freshness(&get(), &ok(), NOW, later(100), &ttl);
+        assert!(slow.is_fresh(later(159)) && !slow.is_fresh(later(160)), "it took longer than its lifetime");
+        let soft = fresh(&old(ok()), &ttl).of_soft_error(5);
+        assert!(soft.is_fresh(later(4)) && !soft.is_fresh(later(5)) && soft.own_lifetime() == 5);
+        let bounded = Policy { ttl_max_seconds: 20, ..ttl };
+        assert_eq!(fresh(&old(ok()), &bounded).remaining(NOW), 20);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub mod vary;
 #[cfg(test)]
 mod testing;
 
-pub use age::{corrected_initial_age, current_age};
+pub use age::{corrected_initial_age, current_age, stated_age};
 pub use cache_status::{CacheStatus, Fwd};
 pub use deception::{is_named_file, names_file};
 pub use freshness::{Freshness, LifetimeSource, freshness};

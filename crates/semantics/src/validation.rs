@@ -75,8 +75,11 @@ pub fn freshness_after_validation(
     response_time: Now,
     policy: &Policy,
 ) -> Freshness {
-    let freshness = freshness(request, updated, request_time, response_time, policy);
-    Freshness { initial_age: corrected_initial_age(update, request_time, response_time), ..freshness }
+    freshness(request, updated, request_time, response_time, policy).with_initial_age(corrected_initial_age(
+        update,
+        request_time,
+        response_time,
+    ))
 }
 
 /// What a response to HEAD says about a stored response to GET.

@@ -90,7 +90,7 @@ fn has_its_validators(meta: &Meta, policy: &Policy) -> bool {
 fn claims_hold(meta: &Meta, own: &Freshness, policy: &Policy) -> bool {
     let claimed = &meta.freshness;
     let is_negative = |freshness: &Freshness| freshness.source == LifetimeSource::Negative;
-    let is_within = policy.ttl_max_seconds == 0 || claimed.lifetime <= policy.ttl_max_seconds;
+    let is_within = policy.ttl_max_seconds == 0 || claimed.own_lifetime() <= policy.ttl_max_seconds;
     is_within
         && claimed.is_granted() == own.is_granted()
         && (is_negative(own) || !is_negative(claimed))

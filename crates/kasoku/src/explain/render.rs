@@ -10,6 +10,9 @@ use std::fmt::Write;
 /// The column in which the values begin.
 const COLUMN: usize = 10;
 
+/// Clocks may differ by so much, in seconds.
+const CLOCK_DIFFERENCE_SECONDS: u64 = 5;
+
 /// How many tags are shown.
 const TAGS_SHOWN_MAX: usize = 8;
 
@@ -180,6 +183,14 @@ impl ExplainPage {
             (Some(true), seconds) => format!("{now} would be stored, and be a hit for {}.", duration(seconds)),
         };
         self.row("", &line);
+        let stated_age = number(answer, "/stated_age");
+        if stated_age > CLOCK_DIFFERENCE_SECONDS {
+            let old = duration(stated_age);
+            self.row(
+                "",
+                &format!("It says that it is {old} old: the origin's clock is behind, or a cache answered for it."),
+            );
+        }
     }
 
     fn advice(&mut self, said: &Value) {
@@ -259,16 +270,24 @@ fn response_title(said: &Value) -> String {
     }
 }
 
+/// How long a stored response is fresh, or has been stale.
+fn left(lifetime: u64, age: u64) -> String {
+    match lifetime.checked_sub(age) {
+        Some(left @ 1..) => format!("fresh for {}", duration(left)),
+        _ => format!("stale for {}", duration(age.saturating_sub(lifetime))),
+    }
+}
+
 /// What is stored for the key.
 fn stored(said: &Value) -> String {
     let variants = number(said, "/stored/variants");
     let mut line = match said.pointer("/stored/entry").filter(|entry| !entry.is_null()) {
         Some(entry) => format!(
-            "{} bytes{}, {} old, fresh for {}",
+            "{} bytes{}, {} old, {}",
             number(entry, "/body_bytes"),
             codings(entry),
             duration(number(entry, "/age")),
-            duration(number(entry, "/lifetime"))
+            left(number(entry, "/lifetime"), number(entry, "/age")),
         ),
         None if variants > 0 => "no variant for this request".to_owned(),
         None => "nothing".to_owned(),
@@ -410,7 +429,7 @@ mod tests {
         said["stored"] = json!({ "entry": { "tier": "shared", "body_bytes": 12, "age": 3, "lifetime": 600 } });
         let shown = render(&said, false);
         assert!(shown.contains("memory    nothing\nshared    kasoku:ab at"), "{shown}");
-        assert!(shown.contains(":11211\n          12 bytes, 3 s old, fresh for 10 min\n"), "{shown}");
+        assert!(shown.contains(":11211\n          12 bytes, 3 s old, fresh for 9 min\n"), "{shown}");
     }
 
     #[test]

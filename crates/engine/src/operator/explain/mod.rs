@@ -149,8 +149,10 @@ pub struct StoredEntry {
 pub struct OriginSample {
     /// Its status.
     pub status: u16,
-    /// How long it would be fresh, in seconds.
+    /// How long it would be fresh from now on, in seconds.
     pub lifetime: u64,
+    /// How old it is by its own Date or Age, in seconds.
+    pub stated_age: u64,
     /// Why it would not be stored; `None`: it would be stored.
     pub refusal: Option<Reason>,
 }

@@ -20,6 +20,7 @@ use kasoku_semantics::policy::Profile;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::stated_age;
 use kasoku_semantics::tags::{Parameters, Tagged};
 use kasoku_semantics::time::Now;
 use kasoku_visitors::cookie_setters::CookieSetters;
@@ -81,7 +82,8 @@ impl Explaining<'_> {
             Err(reason) => Err(*reason),
             Ok(answered) => Ok(OriginSample {
                 status: answered.live.head.status.as_u16(),
-                lifetime: answered.freshness.lifetime,
+                lifetime: answered.freshness.lifetime.saturating_sub(answered.freshness.initial_age),
+                stated_age: stated_age(&answered.live.head, answered.freshness.response_time),
                 refusal: answered.objections.first().copied(),
             }),
         });

@@ -26,6 +26,15 @@ fn it_stores_nothing_and_counts_nothing() {
 }
 
 #[test]
+fn an_answer_that_is_old_when_it_comes_is_a_hit_for_what_is_left_of_its_lifetime() {
+    let setup = Setup::safe();
+    let date = format!("Date: {}", setup.date(-50));
+    let scenario = setup.run([get("/").answers(ok(&["Cache-Control: max-age=60", &date], "page"))]);
+    let answer = explain(&scenario, "GET", "/", &[], true).answer.unwrap().unwrap();
+    assert_eq!((answer.lifetime, answer.stated_age, answer.refusal), (10, 50, None));
+}
+
+#[test]
 fn a_page_that_is_a_hit_can_be_asked_for_anew() {
     let scenario = Scenario::safe([
         get("/").answers(ok(&["Cache-Control: max-age=60"], "page")),

@@ -39,6 +39,25 @@ fn a_search_that_states_no_expiry_is_a_hit_for_as_long_as_granted() {
 }
 
 #[test]
+fn a_granted_lifetime_counts_from_arrival_whatever_the_clock_of_the_origin_says() {
+    for announces in [false, true] {
+        let setup = grant(ttl(Setup::safe()), |grant| grant.announce_ttl = announces);
+        let date = format!("Date: {}", setup.date(-300));
+        let scene = setup.run([get("/").answers(ok(&[&date], "old")), get("/").answers(ok(&[], "new"))]);
+        let mut client = scene.client();
+        assert_eq!(client.get("/").text(), "old");
+        scene.advance(59);
+        let hit = client.get("/");
+        assert!(hit.is_hit() && hit.field("age") == "359", "{hit:?}");
+        // A browser reckons with Date and Age, as RFC 9111 says: a second is left.
+        let told = if announces { "max-age=360" } else { "no-cache" };
+        assert_eq!(hit.field("cache-control"), told);
+        scene.advance(1);
+        assert_eq!(client.get("/").text(), "new");
+    }
+}
+
+#[test]
 fn what_the_response_states_comes_first() {
     let scene = ttl(Setup::safe()).run([
         get("/").answers(ok(&["Cache-Control: max-age=5"], "1")),
