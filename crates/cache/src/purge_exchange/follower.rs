@@ -35,8 +35,10 @@ const INTERVAL_OF_WRITERS: Duration = Duration::from_millis(5);
 /// How long a start waits until each log has been tried: what is on disk may have been purged meanwhile.
 const FIRST_READING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long the end waits for what is under way, and then until the last purges have been written.
+/// How long the end waits for what is under way, and then for each step of writing the last purges; and for all these steps at most. A busy
+/// machine takes its time for many purges, and what is not told stays for as long as it is fresh.
 const LAST_WRITING_TIMEOUT: Duration = Duration::from_secs(1);
+const LAST_WRITING_MAX: Duration = Duration::from_secs(5);
 
 /// The thread that keeps a cache in step with others. Dropping it stops the thread, as [`PurgeFollower::stop`] does.
 pub struct PurgeFollower {
@@ -103,8 +105,8 @@ impl PurgeFollower {
         self.listens.send_replace(false);
     }
 
-    /// Ends after a last attempt to write what the others have not been told yet. Blocks until then, for two seconds at most: one for what is under
-    /// way, and one for the attempt.
+    /// Ends after a last attempt to write what the others have not been told yet. Blocks until then: for a second for what is
+    /// under way, and for another one if the attempt makes no progress, five if it does.
     pub fn stop(self) {
         drop(self);
     }
@@ -191,14 +193,21 @@ impl<C: Linked> Follower<C> {
                 }
             }
         }
-        let last = async {
-            self.follow(&mut watch).await;
-            while self.lacking() > 0 {
-                sleep(INTERVAL_OF_WRITERS).await;
+        let begun = Instant::now();
+        loop {
+            let before = self.lacking();
+            let step = async {
                 self.follow(&mut watch).await;
+                while self.lacking() >= before.max(1) {
+                    sleep(INTERVAL_OF_WRITERS).await;
+                    self.follow(&mut watch).await;
+                }
+            };
+            let time = LAST_WRITING_TIMEOUT.min(LAST_WRITING_MAX.saturating_sub(begun.elapsed()));
+            if timeout(time, step).await.is_err() || self.lacking() == 0 {
+                break;
             }
-        };
-        let _ = timeout(LAST_WRITING_TIMEOUT, last).await;
+        }
         let left = self.lacking();
         if left > 0 {
             tracing::warn!(
