@@ -114,9 +114,10 @@ const TIME_WORDS: [&str; 56] = [
     "ray",
 ];
 
-/// Names, whole, of values that programs make anew for each page although nobody checks them: Akismet's time of a form in Akismet
-/// (class.akismet.php), and the id of a form in Drupal, which Drupal's own page cache shares (FormBuilder.php).
-const HARMLESS_NAMES: [&str; 2] = ["ak_js", "form_build_id"];
+/// Names, whole, of values that programs make anew for each page although nobody checks them: Akismet's time of a form, by itself
+/// (class.akismet.php) and in Contact Form 7; when WPForms has made a token, which its script compares with the clock to fetch another one;
+/// and the id of a form in Drupal, which Drupal's own page cache shares (FormBuilder.php).
+const HARMLESS_NAMES: [&str; 4] = ["ak_js", "_wpcf7_ak_js", "data-token-time", "form_build_id"];
 
 /// The longest word that is read, in bytes.
 const WORD_BYTES_MAX: usize = 48;
@@ -232,7 +233,22 @@ mod tests {
                 NameMeaning::SentBack,
             ),
             (&["apiKey", "hash", "uid", "login_user"], NameMeaning::Token),
-            (&["v", "ver", "_", "t", "wgRequestId", "traceId", "took", "ak_js", "page-views"], NameMeaning::Time),
+            (
+                &[
+                    "v",
+                    "ver",
+                    "_",
+                    "t",
+                    "wgRequestId",
+                    "traceId",
+                    "took",
+                    "ak_js",
+                    "_wpcf7_ak_js",
+                    "data-token-time",
+                    "page-views",
+                ],
+                NameMeaning::Time,
+            ),
             (&["author", "design", "monkeys", "id", "title", ""], NameMeaning::Plain),
         ] {
             for name in names {
