@@ -111,7 +111,7 @@ impl Engine {
         let compressor = Compressor::start(workers, handle.cache(), &handle.cells())
             .map_err(|error| StartError { what: "the threads for compression".to_owned(), error })?;
         let (loads, inboxes) = WorkerLoads::new(workers, spare_descriptors());
-        warn_of_few_descriptors(&options, workers, &loads);
+        tell_of_few_descriptors(&options, workers, &loads);
         let mut engine = Self {
             loads: loads.clone(),
             handle,
@@ -188,7 +188,7 @@ impl Engine {
             place.send(command);
         }
         drop(done);
-        warn_of_few_descriptors(&options, workers, &self.loads);
+        tell_of_few_descriptors(&options, workers, &self.loads);
         self.listening = listening;
         self.log_row = log_row;
         self.options.send_replace(options);
@@ -322,13 +322,19 @@ fn spare_descriptors() -> u64 {
     spare.unwrap_or(u64::MAX)
 }
 
-fn warn_of_few_descriptors(options: &Options, workers: usize, loads: &WorkerLoads) {
+/// A worker that serves fewer connections than these may be too small for a public site.
+const FEW_CONNECTIONS: usize = 1024;
+
+fn tell_of_few_descriptors(options: &Options, workers: usize, loads: &WorkerLoads) {
     let (wanted, possible) = (options.limits.connections_max, loads.connections_max());
-    if possible < wanted {
-        tracing::warn!(
-            "each of {workers} workers serves at most {possible} connections, not {wanted} (limits.connections-max): clients get half of \
-             the descriptors that the process may open (ulimit -n, LimitNOFILE)"
-        );
+    let said = format!(
+        "each of {workers} workers serves at most {possible} connections, not {wanted} (limits.connections-max): clients get half of the \
+         descriptors that the process may open (ulimit -n, LimitNOFILE)"
+    );
+    match possible {
+        _ if possible >= wanted => {}
+        FEW_CONNECTIONS.. => tracing::info!("{said}"),
+        _ => tracing::warn!("{said}"),
     }
 }
 

@@ -144,6 +144,8 @@ fn without_ages(text: &str) -> String {
         level
     };
     let text = level(text, "compared ", " s ago");
+    // Of a lifetime of minutes, one may have begun.
+    let text = level(&text, " s old, fresh for ", " min");
     level(&level(&text, "bytes, ", " s old"), "ttl=", "; detail")
 }
 
