@@ -15,7 +15,7 @@ if (strpos($_SERVER['SCRIPT_NAME'], '/bbs/faq.php') !== false)
     add_event('tail_sub', function () { echo '<p id="mine">' . strrev($_SERVER['REMOTE_ADDR']) . '</p>'; });
 """
 # The guard compares one hit in some 256, and at most one a second; three thousand hits without a pause may take less than a second.
-REQUESTS_MAX = 3000
+REQUESTS_MAX = 9000
 PAUSE_S = 0.002
 
 
