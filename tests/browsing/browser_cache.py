@@ -88,6 +88,11 @@ class BrowserCache:
             return Found(answer=stored.answer)
         return Found(conditions=stored.conditions(request))
 
+    def left(self, url, request):
+        """What Chromium shows when a visitor goes back to this page: the stored page, without a request, if it matches `Vary`."""
+        stored = self._stored.get(url)
+        return stored.answer if stored is not None and stored.fits(request) else None
+
     def take(self, url, request, answer, asked, came):
         """Stores an answer to a GET. Returns what the page gets: the answer itself or, after a 304, the stored response."""
         stored = self._stored.get(url)

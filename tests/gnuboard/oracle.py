@@ -19,12 +19,8 @@ threads interleave.
 
 import argparse
 import hashlib
-import os
-import queue
-import random
 import re
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -34,13 +30,13 @@ import crew  # noqa: E402
 from people import AUTOMATIC_LOGIN, MEMBERS_EACH, Machine  # noqa: E402
 from scenarios import true  # noqa: E402
 from servers import counted  # noqa: E402
+from shown import FOUND_MAX, Mistakes, a_seed, around, is_from_memory, let_act, operator  # noqa: E402
 from site_under_test import Site, archive  # noqa: E402
 from visitor import Visitor  # noqa: E402
 
-THREADS, MACHINES = 6, 40
+MACHINES = 40
 REQUESTS = 2500
-# The most mistakes before a run ends, enough to see what went wrong.
-FOUND_MAX = 20
+SEED = "KASOKU_GNUBOARD_SEED"
 APPLICATION = 'application = "gnuboard5"\n'
 
 STATE = re.compile(r'var g5_is_member = "(1?)";[\s\S]*?var g5_is_mobile = "(1?)";')
@@ -64,19 +60,14 @@ OWN_TAG = re.compile(r'^"[\w+/=-]{16,}"$')
 SHARED = "a shared page"
 
 
-class Oracle:
-    """Knows which visitor got each unique value. Several threads may use it."""
+class Oracle(Mistakes):
+    """Checks each exchange of a visitor."""
 
     def __init__(self, found_max=FOUND_MAX):
-        self.found = []
-        self.found_max = found_max
-        self.requests = self.compared = self.pages = self.hits = self.shareable = 0
+        super().__init__(found_max)
+        self.compared = self.pages = self.hits = self.shareable = 0
         self.of_members = self.with_cart = self.opened = 0
         self.from_disk = self.confirmed = self.confirmed_pages = self.went_back = self.pages_from_disk = 0
-        # The last page that the leak guard kept from being shared, perhaps only while the guard compared it.
-        self.guarded = None
-        self._owners = {}
-        self._lock = threading.Lock()
 
     def check(self, who, exchange):
         """Checks one answer, after its visitor has updated its own state from it."""
@@ -93,12 +84,7 @@ class Oracle:
             wrong.append(f"its status is {came.status}")
         with self._lock:
             self._count(who, exchange, state is not None)
-            self.found += [self._told(who, what) for what in wrong][:self.found_max - len(self.found)]
-
-    def broke(self, who, error):
-        with self._lock:
-            if len(self.found) < self.found_max:
-                self.found.append(self._told(who, f"{type(error).__name__}: {error}"))
+            self.add(who, wrong)
 
     def sums(self):
         return (f"{self.requests} requests, {self.compared} answers compared, {self.pages} of them pages ({self.of_members} of members, "
@@ -128,10 +114,6 @@ class Oracle:
             self.shareable += 1
             self.hits += came.is_hit
 
-    @staticmethod
-    def _told(who, what):
-        return "\n            ".join([what, *who.told])
-
     def _given(self, who, exchange, is_shared_page):
         """Checks values that only one visitor may get: each belongs to the visitor who got it first."""
         came, answer, wrong = exchange.came, exchange.answer, []
@@ -141,9 +123,9 @@ class Oracle:
             name, _, value = line.partition(";")[0].partition("=")
             if name in SECRET_COOKIES and value not in ("", "deleted"):
                 owner = f"browser {who.number}" if name == KEY else who.sitting
-                wrong += self._belongs(value, owner, f"the cookie {line}")
+                wrong += self.belongs(value, owner, f"the cookie {line}")
         if exchange.path.startswith("/plugin/kcaptcha/kcaptcha_image.php"):
-            wrong += self._belongs(hashlib.md5(answer.bytes).hexdigest(), who.sitting, "the picture of a captcha")
+            wrong += self.belongs(hashlib.md5(answer.bytes).hexdigest(), who.sitting, "the picture of a captcha")
         if not answer.fields.get("content-type", "").startswith("text/"):
             return wrong
         for word in set(WORDS_OF_IDS.findall(answer.text)):
@@ -153,21 +135,13 @@ class Oracle:
             token = next(filter(None, found))
             if is_shared_page:
                 wrong.append(f"a shared page has the token {token}")
-            wrong += self._belongs(token, f"browser {who.number}" if found[2] else who.sitting, "a token")
+            wrong += self.belongs(token, f"browser {who.number}" if found[2] else who.sitting, "a token")
         for nonce in set(NONCES.findall(answer.text)):
             # A page from the browser's disk may have been shared when it was fetched.
             is_new = came is not None and came.status != 304
             if is_new or self._owners.get(nonce) != SHARED:
-                wrong += self._belongs(nonce, SHARED if is_shared_page and is_new else who.sitting, "a nonce")
+                wrong += self.belongs(nonce, SHARED if is_shared_page and is_new else who.sitting, "a nonce")
         return wrong
-
-    def _belongs(self, value, owner, what):
-        first = self._owners.setdefault(value, owner)
-        return [] if first == owner else [f"{what} {value} of {owner} was given to {first}"]
-
-
-def is_from_memory(came):
-    return came.is_hit or "; stored" in came.decision or "; collapsed" in came.decision
 
 
 def is_whole(text):
@@ -203,10 +177,6 @@ def words(who, answer):
         wrong += [f"it has {found}, which is for members" for found in set(MEMBERS_WORD.findall(text))]
         wrong += ["it has a link to log out"] if "/bbs/logout.php" in text else []
     return wrong
-
-
-def around(text, found):
-    return repr(text[max(0, found.start() - 60):found.end() + 30])
 
 
 def page(who, path, text, state):
@@ -257,49 +227,7 @@ def run(site, requests, seed, machines=MACHINES, network=Visitor, found_max=FOUN
     oracle = Oracle(found_max)
     everybody = crew.made(site, machines * MEMBERS_EACH, max(60, requests // 40), seed)
     visitors = [Asking(site, oracle, number, everybody, seed) for number in range(machines)]
-    free = queue.SimpleQueue()
-    for visitor in visitors:
-        free.put(visitor)
-
-    def work():
-        while oracle.requests < requests and len(oracle.found) < found_max:
-            visitor = free.get()
-            try:
-                operate()
-                visitor.step()
-            except Exception as error:  # any error is reported as a mistake
-                oracle.broke(visitor, error)
-            free.put(visitor)
-
-    acts = [(requests * (number + 1) // (len(acts) + 1), act) for number, act in enumerate(acts)]
-    turn = threading.Lock()
-
-    def operate():
-        with turn:
-            if acts and oracle.requests >= acts[0][0]:
-                acts.pop(0)[1]()
-
-    threads = [threading.Thread(target=work) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        threads[0].join(20)
-        if requests > REQUESTS:
-            print(f"        {oracle.sums()}", flush=True)
-    for visitor in visitors:
-        visitor.close()
-    return oracle
-
-
-def operator(site):
-    """Acts of an operator during a run: reloads and purges."""
-    return [site.reload, lambda: site.kasoku("purge", "--soft", "--all"), site.reload, lambda: site.kasoku("purge", "--all")]
-
-
-def a_seed():
-    seed = int(os.environ.get("KASOKU_GNUBOARD_SEED", random.SystemRandom().randrange(10**6)))
-    print(f"        KASOKU_GNUBOARD_SEED={seed}", flush=True)
-    return seed
+    return let_act(visitors, oracle, requests, acts, tells=requests > REQUESTS)
 
 
 def judge(site, seen, requests):
@@ -315,7 +243,7 @@ def judge(site, seen, requests):
 
 
 def two_thousand_requests_of_people_who_share_machines_show_no_visitor_anything_of_another(site):
-    judge(site, run(site, REQUESTS, a_seed(), acts=operator(site)), REQUESTS)
+    judge(site, run(site, REQUESTS, a_seed(SEED), acts=operator(site)), REQUESTS)
 
 
 SCENARIOS = [two_thousand_requests_of_people_who_share_machines_show_no_visitor_anything_of_another]
@@ -333,7 +261,7 @@ def main():
         site.serve((site.fastcgi_rules() if wanted.way == "fastcgi" else site.http_rules()) + APPLICATION)
         site.set(cf_delay_sec=-1)
         begun = time.monotonic()
-        seen = run(site, wanted.requests, a_seed(), acts=operator(site))
+        seen = run(site, wanted.requests, a_seed(SEED), acts=operator(site))
         try:
             judge(site, seen, wanted.requests)
         except AssertionError as error:

@@ -8,12 +8,11 @@ actions. """
 import random
 import re
 from collections import deque
-from dataclasses import dataclass
 
-from browser_cache import BrowserCache
 from crew import FIRST_ITEM
 from guest import PHONE, Guest
 from page import RELOAD
+from shown import Exchange
 from site_under_test import GUEST_PASSWORD, MEMBER_PASSWORD, SECRETS_BOARD
 from window import DESKTOP, EACH, NAVIGATION
 
@@ -29,27 +28,6 @@ ITEM = re.compile(r"/shop/item\.php\?it_id=(\d+)")
 CHOICE = re.compile(r"[?&]device=(pc|mobile)")
 
 
-class Disk(BrowserCache):
-    """A browser's cache that also has the pages to which a visitor goes back."""
-
-    def left(self, url, request):
-        """What Chromium shows when a visitor goes back to this page: the stored page, without a request, if it matches `Vary`."""
-        stored = self._stored.get(url)
-        return stored.answer if stored is not None and stored.fits(request) else None
-
-
-@dataclass
-class Exchange:
-    """A request, and the answer that the page gets. `came` is the answer from the network, if there was one."""
-
-    method: str
-    path: str
-    had_session: bool
-    came: object
-    answer: object
-    is_back: bool = False
-
-
 class Machine(Guest):
     """One browser, and the state of the visitor who uses it."""
 
@@ -57,7 +35,7 @@ class Machine(Guest):
         self.draws = random.Random(f"{seed} {number}")
         is_phone = number % 3 == 0
         address = f"127.0.{10 + number // 200}.{number % 200 + 1}"
-        super().__init__(site, address=address, user_agent=PHONE if is_phone else DESKTOP, cache=Disk(), with_files=number % 6 == 1)
+        super().__init__(site, address=address, user_agent=PHONE if is_phone else DESKTOP, with_files=number % 6 == 1)
         self.number, self._is_phone = number, is_phone
         self.told = deque(maxlen=25)
         self._oracle, self._crew = oracle, crew

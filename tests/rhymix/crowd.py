@@ -1,5 +1,5 @@
 """Tests how much work Kasoku spares PHP with a crowd on Rhymix: hits of anonymous pages, requests that reach PHP, and pages that were given to the
-wrong visitor.
+wrong visitor. A crowd reads all boards; then one reads each board alone, since each has another skin.
 
 The visitors are those of tests/gnuboard/crowd.py: as many, with the same shares of lists, writers and members, and the same interest in new posts.
 """
@@ -8,12 +8,15 @@ import random
 import re
 from dataclasses import dataclass
 
-from people import CHROME, DESKTOP, PHONE, TOKEN, Person
+from install import SKINS
+from people import CHROME, DESKTOP, MEMBERS_MARK, PHONE, TOKEN, Person
 from scenarios import equal, true
 from servers import counted
 
 VISITORS = 60
 PAGES = 740
+# Of one board alone, which then gets all that the crowd writes.
+PAGES_OF_A_BOARD = 1000
 # The share of the front page and lists; the other pages are posts.
 SHARE_OF_LISTS = 0.45
 # How fast interest fades with the age of posts.
@@ -22,9 +25,6 @@ FADING = 0.9
 WRITERS_POSTS, MEMBERS_COMMENTS, MEMBERS_POSTS = 0.2, 0.5, 0.25
 MEMBERS_PAGES = 10
 HITS_MIN = 0.85
-# What only pages of members have, apart from the layout of this board. The names of members stand below their posts as well.
-MEMBERS_MARK = "dispMemberLogout"
-WITHOUT_MARK = "/notice"
 SETTINGS = [(False, False), (True, True)]
 
 
@@ -56,7 +56,7 @@ class Counted(Person):
             sums.must_pass += 1
             if self.is_member and method == "GET":
                 sums.members += 1
-                if answer.is_hit or MEMBERS_MARK not in answer.text and WITHOUT_MARK not in path and "act=" not in path:
+                if answer.is_hit or not MEMBERS_MARK.search(answer.text) and "act=" not in path:
                     sums.wrong.append(f"a member got a guest's {path}: {answer.decision}")
             return
         sums.anonymous += 1
@@ -64,7 +64,7 @@ class Counted(Person):
         if not answer.is_hit:
             key = f"{re.sub('[0-9]+', 'N', path)} {answer.decision.partition('; dropped')[0]}"
             sums.misses[key] = sums.misses.get(key, 0) + 1
-        if MEMBERS_MARK in answer.text:
+        if MEMBERS_MARK.search(answer.text):
             sums.wrong.append(f"a guest got a member's {path}: {answer.decision}")
         token = TOKEN.search(answer.text)
         if answer.is_hit and token and token[1]:
@@ -74,15 +74,15 @@ class Counted(Person):
 class Crowd:
     """Visitors who take turns, a step each, in an order that is the same in each run."""
 
-    def __init__(self, site, seed=17):
+    def __init__(self, site, boards, seed=17):
         self._site = site
         self._random = random.Random(seed)
         self.sums = Sums()
-        self._left = PAGES
-        self._pages = ["/", "/board", "/qna", "/notice", "/board?page=2", "/index.php?mid=qna"]
+        self._left = PAGES if len(boards) > 1 else PAGES_OF_A_BOARD
+        self._often, self._seldom = lists(boards)
         # The newest ones last.
-        boards = [[(board, post) for post in posts] for board, posts in site.content["posts"].items()]
-        self._posts = [post for posts in zip(*boards) for post in posts]
+        posts = [[(board, post) for post in site.content["posts"][board]] for board in boards]
+        self._posts = [post for posts in zip(*posts) for post in posts]
 
     def run(self):
         """Runs all visitors to their ends; returns the sums."""
@@ -112,7 +112,7 @@ class Crowd:
     def _a_page(self):
         """A random page; the newest posts, the front page and the lists come most often."""
         if self._random.random() < SHARE_OF_LISTS:
-            return self._random.choice(self._pages[:4] * 3 + self._pages)
+            return self._random.choice(self._often * 4 + self._seldom)
         rank = min(int(self._random.expovariate(FADING)), len(self._posts) - 1)
         board, number = self._posts[-1 - rank]
         return f"/{board}/{number}"
@@ -149,25 +149,31 @@ class Crowd:
         yield
 
 
-def look_around(site):
+def lists(boards):
+    """The front page and the lists that are read often, and those that are not."""
+    return ["/", *(f"/{board}" for board in boards)], [f"/{boards[0]}?page=2", f"/index.php?mid={boards[-1]}"]
+
+
+def look_around(site, boards):
     """Reads a page of each kind with each class of device, which the leak guard then knows."""
-    posts = site.content["posts"]
+    often, seldom = lists(boards)
     for agent in (DESKTOP, PHONE):
-        for path in ["/", "/board?page=2", "/index.php?mid=qna"] + [f"/{board}" for board in posts] + [f"/{board}/{post}" for board in posts for post in posts[board][-4:]]:
+        for path in often + seldom + [f"/{board}/{post}" for board in boards for post in site.content["posts"][board][-4:]]:
             for _ in range(2):
                 Person(site, user_agent=agent).get(path)
 
 
-def of_a_crowd_most_anonymous_pages_are_hits(site, is_strict, is_delayed):
+def of_a_crowd_most_anonymous_pages_are_hits(site, boards, is_strict, is_delayed):
     site.set(security__check_csrf_token=is_strict, session__delay=is_delayed)
-    look_around(site)
+    look_around(site, boards)
     site.kasoku("purge", "--all")
     site.settle()
     blocked, before = counted(site, "guard_blocked"), site.php_requests()
-    sums = Crowd(site).run()
+    sums = Crowd(site, boards).run()
     site.settle()
     php = site.php_requests() - before
-    found = f"of {sums.anonymous} anonymous pages {sums.hits} hits; {sums.must_pass} had to pass, {sums.members} of them pages of members"
+    share = 100 * sums.hits / sums.anonymous
+    found = f"of {sums.anonymous} anonymous pages {sums.hits} hits ({share:.0f} %); {sums.must_pass} had to pass, {sums.members} of them pages of members"
     equal(sums.wrong, [], "pages of the wrong visitor")
     equal(counted(site, "guard_blocked"), blocked, "patterns that were found to differ")
     bound = 1.05 * sums.must_pass + 0.15 * sums.anonymous
@@ -176,12 +182,13 @@ def of_a_crowd_most_anonymous_pages_are_hits(site, is_strict, is_delayed):
     print(f"        PHP got {php} of at most {bound:.0f} requests: {found}")
 
 
-def of_a_crowd(is_strict, is_delayed):
+def of_a_crowd(name, boards, is_strict, is_delayed):
     def scenario(site):
-        of_a_crowd_most_anonymous_pages_are_hits(site, is_strict, is_delayed)
+        of_a_crowd_most_anonymous_pages_are_hits(site, boards, is_strict, is_delayed)
 
-    scenario.__name__ = f"most anonymous pages are hits, strict: {is_strict}, delayed: {is_delayed}"
+    scenario.__name__ = f"most anonymous pages are hits, {name}"
     return scenario
 
 
-SCENARIOS = [of_a_crowd(*settings) for settings in SETTINGS]
+SCENARIOS = [of_a_crowd(f"strict: {is_strict}, delayed: {is_delayed}", list(SKINS), is_strict, is_delayed) for is_strict, is_delayed in SETTINGS]
+SCENARIOS += [of_a_crowd(f"in the skin {skin} and the layout {layout}", [board], False, False) for board, (skin, layout) in SKINS.items()]

@@ -62,6 +62,10 @@ class Site(Servers):
         self.php("set.php", {name.replace("__", "."): value for name, value in settings.items()})
         self.kasoku("purge", "--all")
 
+    def add_members(self, members):
+        """Makes members: their nicks by id."""
+        self.php("members.php", {"members": members, "password": MEMBER_PASSWORD})
+
     def php(self, script, values):
         """Runs a PHP script beside this file with Rhymix loaded, as the web user; returns what it prints, as JSON."""
         settings = [f"-d{name}={value}" for name, value in self._php_values().items()]
@@ -97,4 +101,5 @@ class Site(Servers):
         if not installed.exists():
             raise RuntimeError(f"Rhymix could not be installed: {answer.status} {answer.text[:2000]}")
         (self.root / "config" / "install.config.php").unlink()
-        self.content = self.php("population.php", {"boards": SKINS, "members": MEMBERS, "password": MEMBER_PASSWORD})
+        self.add_members(MEMBERS)
+        self.content = self.php("population.php", {"boards": SKINS})

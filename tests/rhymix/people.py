@@ -8,6 +8,8 @@ from cached_visitor import CachedVisitor
 from install import MEMBER_PASSWORD
 
 TOKEN = re.compile(r'<meta name="csrf-token" content="(\w*)"')
+# What only pages of members have, the log-out or a script. The names of members stand below their posts as well.
+MEMBERS_MARK = re.compile(r"dispMemberLogout|/ncenterlite\.js")
 COMMENT = re.compile(r'id="comment_(\d+)"')
 GUEST_PASSWORD = "seagull"
 DESKTOP = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

@@ -1,5 +1,5 @@
 <?php
-// Fills the boards that Rhymix's installer has made: for each board a skin and a layout, members, posts and comments. Prints the numbers of
+// Fills the boards that Rhymix's installer has made: for each board a skin and a layout, posts and comments. Prints the numbers of
 // the posts by board, as JSON.
 require __DIR__ . '/loaded.php';
 
@@ -7,11 +7,6 @@ $oModuleModel = getModel('module');
 $oModuleController = getController('module');
 $layouts = [];
 $posts = [];
-foreach ($values['members'] as $id => $nick) {
-    $member = (object)['user_id' => $id, 'nick_name' => $nick, 'user_name' => $nick, 'email_address' => "$id@example.org", 'password' => $values['password'],
-        'is_admin' => 'N', 'denied' => 'N', 'status' => 'APPROVED', 'allow_mailing' => 'N'];
-    done(getController('member')->insertMember($member), "member $id");
-}
 foreach ($values['boards'] as $mid => [$skin, $layout]) {
     $board = $oModuleModel->getModuleInfoByMid($mid);
     $args = clone $board;
