@@ -63,7 +63,7 @@ pub(crate) async fn run(
             Err(error) => {
                 let closed = worker.close_idle();
                 tracing::warn!(%error, closed, "accept");
-                wait_for_room(&worker).await;
+                tokio::time::sleep(PAUSE).await;
             }
         }
     };
@@ -83,9 +83,15 @@ async fn make_room(worker: &Worker, acceptor: &Acceptor) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until a connection ends, or for a moment, after which others may have waited for long enough to be closed.
+/// Waits for room, but no longer than a moment, after which others may have waited for long enough to be closed. (That a connection has left
+/// may be said of one that left long ago.)
 async fn wait_for_room(worker: &Worker) {
-    let _ = tokio::time::timeout(PAUSE, worker.one_has_left()).await;
+    let has_room = async {
+        while !worker.has_room() {
+            worker.one_has_left().await;
+        }
+    };
+    let _ = tokio::time::timeout(PAUSE, has_room).await;
 }
 
 /// Accepts the clients that have begun to connect, as there is room. The socket is closed after this, which resets all that still

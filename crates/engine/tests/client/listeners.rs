@@ -120,6 +120,8 @@ const PLACES: usize = 4;
 fn full(setup: Setup) -> (Scenario, Vec<Client>) {
     let setup = setup.options(|options| options.limits.connections_max = PLACES);
     let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=600"], "a"))]);
+    // Who left long ago has left no room.
+    assert_eq!(scene.client().ask("GET", "/", &["Connection: close"]).response().text(), "a");
     let clients = (0..PLACES).map(|_| {
         scene.advance(2);
         let mut client = scene.client();
@@ -140,7 +142,7 @@ fn who_waits_longest_for_nothing_gives_its_place_to_a_new_client() {
         let mut late = scene.client();
         assert!(late.get("/").is_hit());
         clients[closed].is_closed();
-        scene.counted(Counter::IdleClosed, number as u64 + 1);
+        assert_eq!(scene.engine.metrics().total(Counter::IdleClosed), number as u64 + 1, "one for each new client");
         clients.push(late);
     }
 }
