@@ -29,7 +29,7 @@ pub struct ClientLimits {
     pub send_rate_min: u64,
     /// Requests on one connection before it is closed. Default 1,000,000; 0: no limit.
     pub requests_per_connection_max: u64,
-    /// Connections of one worker, if the process may have twice as many descriptors; more wait in the kernel's queue, and those close that
+    /// Connections of one worker, if five eighths of the descriptors are enough; more wait in the kernel's queue, and those close that
     /// have waited longest for a request. Default 16,384.
     pub connections_max: usize,
     /// Connections of one client's address at once, an IPv6 network of 64 bits being one; `None`: any number. Trusted proxies have no

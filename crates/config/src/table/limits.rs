@@ -63,7 +63,7 @@ pub(super) static CLIENTS: Section = Section {
             kind: SettingKind::Integer { min: 1, max: 10_000_000 },
             default: Default::Value("16_384"),
             summary: "Connections that one worker serves at once; more wait in the kernel's queue.",
-            details: "Where a client waits there, the connections close that have waited longest for a request, if for more than a second. All clients together get half of the descriptors that the process may open (ulimit -n, systemd's LimitNOFILE), since origins and files need some, too; the log says at the start if that is less than this number.",
+            details: "Where a client waits there, the connections close that have waited longest for a request, if for more than a second. All clients together get five eighths of the descriptors that the process may open (ulimit -n, systemd's LimitNOFILE), since origins and files need some, too; the log says at the start if that is less than this number.",
             example: "1024",
             ..ROW
         },

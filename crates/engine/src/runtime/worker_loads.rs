@@ -3,8 +3,8 @@
 //! A connection counts for a worker as soon as it is assigned to that worker, even while it is still in the channel; so a burst is spread
 //! as well. Counts are read without a lock and may be off by one, which does no harm.
 //!
-//! Clients get half of the descriptors that the process may have. So there are some left for origins, files, the disk and the operator, however
-//! many clients come.
+//! Clients get five eighths of the descriptors that the process may have, and open files at most a quarter. So there are some left for origins,
+//! the disk and the operator, however many clients come.
 
 use crate::door::Visit;
 use crate::runtime::connections_by_address::ConnectionsByAddress;
@@ -16,8 +16,8 @@ use tokio::sync::mpsc;
 /// Connections on their way to one worker. When the channel is full, the accepting worker keeps the connection.
 const HANDED_OVER_MAX: usize = 256;
 
-/// The part of the descriptors that clients may take.
-const CLIENTS_PART: u64 = 2;
+/// The eighths of the descriptors that clients may take.
+const CLIENTS_EIGHTHS: u64 = 5;
 
 /// A connection, or a request, that no event loop has yet.
 pub(crate) enum NewConnection {
@@ -62,7 +62,7 @@ impl WorkerLoads {
             (WorkerLoad { connections: AtomicUsize::new(0), inbox }, receiver)
         };
         let (all, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| one()).unzip();
-        let of_each = descriptors / CLIENTS_PART / (workers.max(1) as u64);
+        let of_each = descriptors / 8 * CLIENTS_EIGHTHS / (workers.max(1) as u64);
         let connections_max = usize::try_from(of_each).unwrap_or(usize::MAX).max(1);
         (
             Arc::new(Self {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn clients_leave_descriptors_for_all_else() {
         let room = |workers, descriptors| WorkerLoads::new(workers, descriptors).0.connections_max();
-        assert_eq!([room(2, 400), room(4, 9), room(1, 0), room(2, u64::MAX)], [100, 1, 1, usize::MAX / 4]);
+        assert_eq!([room(2, 400), room(4, 9), room(1, 0), room(1, u64::MAX)], [125, 1, 1, usize::MAX / 8 * 5]);
     }
 
     #[tokio::test]

@@ -328,8 +328,8 @@ const FEW_CONNECTIONS: usize = 1024;
 fn tell_of_few_descriptors(options: &Options, workers: usize, loads: &WorkerLoads) {
     let (wanted, possible) = (options.limits.connections_max, loads.connections_max());
     let said = format!(
-        "each of {workers} workers serves at most {possible} connections, not {wanted} (limits.connections-max): clients get half of the \
-         descriptors that the process may open (ulimit -n, LimitNOFILE)"
+        "each of {workers} workers serves at most {possible} connections, not {wanted} (limits.connections-max): clients get five \
+         eighths of the descriptors that the process may open (ulimit -n, LimitNOFILE)"
     );
     match possible {
         _ if possible >= wanted => {}
