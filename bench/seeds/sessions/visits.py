@@ -154,6 +154,14 @@ def write(visitor, **more):
         visitor.post("/write_update.php", token=token[1], board="free", subject="A post of a visit", body="Nothing much.", **more)
 
 
+def next_visitor(chance, resting):
+    """One of those who have not come for a while: nobody makes two visits at a time."""
+    visitor = resting[chance.randrange(len(resting) - 2 * VISITS_AT_A_TIME)]
+    resting.remove(visitor)
+    resting.append(visitor)
+    return visitor
+
+
 def run(url):
     """Runs all visits; returns the board with what was seen."""
     board = Board(url)
@@ -165,7 +173,8 @@ def run(url):
     members = {number: visitors[-1 - int(name[-1])] for number, name in MEMBERS_VISITS.items()}
     begun = time.monotonic()
     # Each visitor's next page is due at its own time; the visitor who has waited longest comes first.
-    coming = ((begun, visit(chance, members.get(number) or visitors[chance.randrange(VISITORS - 3)], number)) for number in range(VISITS))
+    resting = collections.deque(visitors[: VISITORS - 3])
+    coming = ((begun, visit(chance, members.get(number) or next_visitor(chance, resting), number)) for number in range(VISITS))
     going_on = collections.deque(itertools.islice(coming, VISITS_AT_A_TIME))
     while going_on:
         due, one = going_on.popleft()
