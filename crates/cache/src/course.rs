@@ -216,7 +216,8 @@ impl Course {
                 | Reason::AddressInResponse
                 | Reason::EndlessStream
                 | Reason::VaryUnseen
-                | Reason::LeakGuardToken),
+                | Reason::LeakGuardToken
+                | Reason::LeakGuardUnconfirmed),
             ) => Outcome::PassAsVisitor(reason),
             Lookup::Pass(reason) => Outcome::Pass(reason),
             Lookup::Unavailable(reason) => {
@@ -284,6 +285,7 @@ impl Course {
                 | Reason::VaryUnseen
                 | Reason::LeakGuard
                 | Reason::LeakGuardToken
+                | Reason::LeakGuardUnconfirmed
                 | Reason::LeakGuardPending),
             )) => Outcome::PassAsVisitor(why),
             Some(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | None => {

@@ -613,6 +613,7 @@ impl FillWriter {
                 | Reason::AddressInResponse
                 | Reason::VaryUnseen
                 | Reason::LeakGuardToken
+                | Reason::LeakGuardUnconfirmed
         );
         // The leak guard knows by itself which requests pass.
         let passes_if_private = self.passes_if_private && reason != Reason::LeakGuard;

@@ -68,6 +68,9 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::LeakGuardToken => {
             "a page with a token has to pass; let a script fetch the token when the form is used, or put the form on a page of its own"
         }
+        Reason::LeakGuardUnconfirmed => {
+            "a value of the page has a name like a token's; if it stays the same for 70 seconds, and is the same for all, the next requests are hits"
+        }
         Reason::AddressInResponse => {
             "the page is made for the address that asks; it can be stored if the application leaves the address out of it"
         }

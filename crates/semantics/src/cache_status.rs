@@ -56,6 +56,7 @@ impl Fwd {
             | Reason::EndlessStream
             | Reason::LeakGuard
             | Reason::LeakGuardToken
+            | Reason::LeakGuardUnconfirmed
             | Reason::LeakGuardPending
             | Reason::PassSession
             | Reason::PassCredentialInUrl

@@ -169,7 +169,9 @@ impl Because {
             Self::Reason(Reason::PassTagValue) => "tags",
             Self::Reason(Reason::PageTextMissing | Reason::PageUnchecked) => "page-text",
             Self::Reason(Reason::PersonalPage) => "private-text",
-            Self::Reason(Reason::LeakGuard | Reason::LeakGuardToken | Reason::LeakGuardPending)
+            Self::Reason(
+                Reason::LeakGuard | Reason::LeakGuardToken | Reason::LeakGuardUnconfirmed | Reason::LeakGuardPending,
+            )
             | Self::Ground(Ground::CookieOfForms) => "guard",
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Reason(Reason::RefusedUrl) => "refuse-urls",

@@ -100,6 +100,7 @@ reasons! {
     PageUnchecked, "page-unchecked", "configuration", "The response is too long, too slow or compressed, so it can't be searched or compared before it is shared.";
     LeakGuard, "leak-guard", "configuration", "The leak guard has found that pages of this URL pattern differ by visitor, so they are not shared.";
     LeakGuardToken, "leak-guard-token", "configuration", "The page has a value that a later request sends back, such as the token of a form, so it is not shared.";
+    LeakGuardUnconfirmed, "leak-guard-unconfirmed", "configuration", "The page has a value like a token, which has to stay the same for 70 seconds before the page is shared.";
     LeakGuardPending, "leak-guard-pending", "configuration", "The leak guard does not know yet whether pages of this URL pattern differ by visitor, so this one is not shared.";
     EndlessStream, "endless-stream", "Kasoku: one fetch for many requests", "The response is an endless stream, so each client gets its own.";
     Outage, "outage", "configuration", "The response has a text by which the application says that it is out of order (`outage-text`).";

@@ -96,7 +96,9 @@ impl Notes {
             Reason::PassTagValue => "tags",
             Reason::PageTextMissing => "page-text",
             Reason::PersonalPage => "private-text",
-            Reason::LeakGuard | Reason::LeakGuardToken | Reason::LeakGuardPending => "guard",
+            Reason::LeakGuard | Reason::LeakGuardToken | Reason::LeakGuardUnconfirmed | Reason::LeakGuardPending => {
+                "guard"
+            }
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);
                 return;

@@ -73,8 +73,8 @@ pub fn names_a_session_at_most(request: &Fields, route: RouteRules<'_>) -> bool 
 /// Whether a request passes because the page is its visitor's, and not because the request may change something.
 fn reason_is_of_the_page(reason: Reason) -> bool {
     use Reason::{
-        AddressInResponse, LeakGuard, LeakGuardPending, LeakGuardToken, PageTextMissing, PassSession, PersonalPage,
-        VaryUnseen,
+        AddressInResponse, LeakGuard, LeakGuardPending, LeakGuardToken, LeakGuardUnconfirmed, PageTextMissing,
+        PassSession, PersonalPage, VaryUnseen,
     };
     matches!(
         reason,
@@ -85,6 +85,7 @@ fn reason_is_of_the_page(reason: Reason) -> bool {
             | VaryUnseen
             | LeakGuard
             | LeakGuardToken
+            | LeakGuardUnconfirmed
             | LeakGuardPending
     )
 }

@@ -77,12 +77,10 @@ impl Answered {
         self.objections.is_empty() && self.live.has_form_of_a_session
     }
 
-    /// Adds what the leak guard knows of its page. `has_token`: whether the page has a token by that.
-    pub(super) fn reviewed(mut self, has_token: impl FnOnce(&ResponseHead, &Bytes) -> bool) -> Self {
+    /// Adds what the leak guard's `review` of its page objects to.
+    pub(super) fn reviewed(mut self, review: impl FnOnce(&ResponseHead, &Bytes) -> Option<Reason>) -> Self {
         let page = self.live.page.as_ref().filter(|_| self.objections.is_empty());
-        if page.is_some_and(|page| has_token(&self.live.head, page)) {
-            self.objections.push(Reason::LeakGuardToken);
-        }
+        self.objections.extend(page.and_then(|page| review(&self.live.head, page)));
         self
     }
 

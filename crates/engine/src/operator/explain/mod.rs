@@ -264,11 +264,13 @@ impl EngineHandle {
             });
             Ok(Answered::judge(self.cache(), &shared, live).reviewed(|head, page| {
                 let (uri, rules) = (asked.routed.key.uri(), asked.routed.route.visitor_rules());
-                pattern.filter(|_| is_verified).is_some_and(|pattern| {
-                    let read = places_of(rules, uri, head, page, now);
-                    let review = self.guard().review(pattern, &read, uri, now.mono_ms);
-                    matches!(review, PageReview::Token | PageReview::Unconfirmed)
-                })
+                let pattern = pattern.filter(|_| is_verified)?;
+                let read = places_of(rules, uri, head, page, now);
+                match self.guard().review(pattern, &read, uri, now.mono_ms) {
+                    PageReview::Token => Some(Reason::LeakGuardToken),
+                    PageReview::Unconfirmed => Some(Reason::LeakGuardUnconfirmed),
+                    PageReview::Fine | PageReview::Unknown(_) | PageReview::Uncompared => None,
+                }
             }))
         });
         let found = RouteSource::of(&sites, &asked.routed.route);

@@ -95,7 +95,8 @@ impl CheckedFill<'_> {
         let (worker, uri) = (self.worker, &self.fetch_context.uri);
         match worker.guard.review(pattern, read, uri, worker.now().mono_ms) {
             PageReview::Fine => Reviewed::Share,
-            PageReview::Token | PageReview::Unconfirmed => Reviewed::Refuse(Reason::LeakGuardToken),
+            PageReview::Token => Reviewed::Refuse(Reason::LeakGuardToken),
+            PageReview::Unconfirmed => Reviewed::Refuse(Reason::LeakGuardUnconfirmed),
             PageReview::Unknown(keys) => match worker.guard.begin_page(pattern, uri) {
                 Some(ticket) => Reviewed::Look(ticket, keys),
                 None => Reviewed::Refuse(Reason::LeakGuardPending),
@@ -218,7 +219,8 @@ impl CheckedFill<'_> {
 fn refusal(review: PageReview) -> Option<Reason> {
     match review {
         PageReview::Fine => None,
-        PageReview::Token | PageReview::Unconfirmed => Some(Reason::LeakGuardToken),
+        PageReview::Token => Some(Reason::LeakGuardToken),
+        PageReview::Unconfirmed => Some(Reason::LeakGuardUnconfirmed),
         PageReview::Unknown(_) | PageReview::Uncompared => Some(Reason::LeakGuardPending),
     }
 }

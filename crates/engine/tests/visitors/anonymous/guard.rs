@@ -210,10 +210,11 @@ fn a_value_that_is_sent_back_is_watched_for_a_minute() {
     };
     // The same for all, and for ever.
     let scene = Site::start(move |_, _| page(&token(1))).behind(setup(&[]));
-    for _ in 0..3 {
-        assert!(!scene.client().get("/page").is_hit());
+    let reasons = [(); 3].map(|()| {
         scene.advance(20);
-    }
+        scene.client().get("/page").detail()
+    });
+    assert_eq!(reasons, ["leak-guard-pending", "leak-guard-unconfirmed", "leak-guard-unconfirmed"]);
     scene.eventually(|| {
         scene.advance(61);
         scene.client().get("/page");
