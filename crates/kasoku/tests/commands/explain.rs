@@ -113,8 +113,17 @@ impl Tried {
             ["kasoku", "explain", arguments @ ..] => {
                 let admin = self.program.admin.to_string();
                 let operator = ["--admin", &admin, "--admin-token-file", self.token.to_str().unwrap()];
-                let output = kasoku(&[&["explain"], arguments, &operator].concat());
-                String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+                let explain = || {
+                    let output = kasoku(&[&["explain"], arguments, &operator].concat());
+                    String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+                };
+                // The guard compares the page of the command before.
+                let mut printed = String::new();
+                eventually("the page is there", || {
+                    printed = explain();
+                    !printed.contains("it is being fetched right now")
+                });
+                printed
             }
             ["curl", "-so", "/dev/null", arguments @ ..] => {
                 let url = arguments.iter().find(|word| word.starts_with("http://")).unwrap();
