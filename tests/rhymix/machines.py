@@ -93,16 +93,10 @@ class Machine(Person):
         """The secret posts that the visitor may read, and must see."""
         return self._opened | self._members.get(self.member, set())
 
-    def versions(self, is_shared=False):
-        """The versions of a page that are right: whether it is for telephones.
-
-        Kasoku keeps the choice in a cookie, and so does Rhymix (rx_uatype). Answers that Kasoku wanted to store and could not bring that cookie
-        for Kasoku's own `User-Agent`, which voids the choice. Then passes have the device's version, and shared pages the chosen one.
-        """
-        by_device = self._number % 3 == 0
-        if self._choice is None:
-            return {by_device}
-        return {self._choice == MOBILE} | ({by_device} if self._has_lost_its_choice and not is_shared else set())
+    @property
+    def is_mobile(self):
+        """Whether the visitor's pages are for telephones. Kasoku keeps a choice in a cookie, and so does Rhymix (rx_uatype)."""
+        return self._number % 3 == 0 if self._choice is None else self._choice == MOBILE
 
     def owns(self, kind, number):
         """Whether the word of that kind and number is for this visitor."""
@@ -117,7 +111,6 @@ class Machine(Person):
     def _starts_anew(self):
         self._sitting += 1
         self.member = self._choice = None
-        self._has_lost_its_choice = False
         self._ends_session()
 
     def _ends_session(self):
@@ -128,9 +121,8 @@ class Machine(Person):
     def ask(self, method, path, fields=(), body=None):
         had_session = self.cookie("PHPSESSID") is not None
         if path.endswith((MOBILE, DESKTOPS)):
-            self._choice, self._has_lost_its_choice = path[-4:], False
+            self._choice = path[-4:]
         self._came = super().ask(method, path, fields, body)
-        self._has_lost_its_choice |= "not-cacheable" in self._came.decision and any(line.startswith("rx_uatype=") for line in self._came.set_cookies)
         if self._came.status != 304:
             self._tell(Exchange(method, path, had_session, self._came, self._came))
         return self._came
@@ -209,7 +201,7 @@ class Machine(Person):
         self.comment(board, number, word)
         answer = self.look(f"/{board}/{number}")
         # A page for telephones has no comments, and one for desktops has the last ones.
-        if True not in self.versions() and "cpage=" not in answer.text and word not in answer.text:
+        if not self.is_mobile and "cpage=" not in answer.text and word not in answer.text:
             raise AssertionError(f"the author of {word} does not see it in /{board}/{number}: {answer.decision}")
 
     def _writes(self):

@@ -135,7 +135,7 @@ def page(who, exchange, url):
         wrong.append(f"it is a page for {'guests' if who.member else 'members'}")
     if greeted := {one or other for one, other in GREETING.findall(text)} - {who.member.nick if who.member else ""}:
         wrong.append(f"it greets {sorted(greeted)}")
-    if (MOBILE_MARK in text) not in who.versions(exchange.came is not None and is_from_memory(exchange.came)):
+    if (MOBILE_MARK in text) != who.is_mobile:
         wrong.append(f"it is the version for {'telephones' if MOBILE_MARK in text else 'desktops'}")
     if exchange.method == "POST":
         return wrong

@@ -29,9 +29,11 @@ use kasoku_cache::{FillWriter, Joined};
 use kasoku_origin::Interim;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::unkeyed::is_same;
+use kasoku_semantics::{cookies, set_cookies};
 use kasoku_visitors::leak_guard::ComparisonTicket;
 use kasoku_visitors::pattern::is_guarded;
-use kasoku_wire::ResponseHead;
+use kasoku_wire::{Fields, ResponseHead};
 pub(crate) use pass::pass;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -105,6 +107,7 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
             | Reason::VaryUnseen
             | Reason::LeakGuard
             | Reason::LeakGuardToken
+            | Reason::LeakGuardUnconfirmed
             | Reason::LeakGuardPending),
         ) => {
             drop(response);
@@ -125,10 +128,11 @@ async fn answer(exchange: &Exchange, routed: &Routed, event: FirstClientEvent, m
             drop(response);
             retry_as_visitor(exchange, routed, reason).await
         }
-        FirstClientEvent::Private(response, reason) => {
+        FirstClientEvent::Private(mut response, reason) => {
             if reason == Reason::SetCookie {
                 exchange.extras().notes.sets(&routed.route, &response.head.fields);
             }
+            leave_withheld_cookies(exchange, routed, &mut response.head.fields);
             Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { detail: Some(reason), ..status })
         }
         FirstClientEvent::Unverified => retry_as_visitor(exchange, routed, Reason::LeakGuardPending).await,
@@ -148,6 +152,19 @@ fn is_for_the_session(exchange: &Exchange, routed: &Routed, response: &ResponseH
     let status = response.status;
     let sends_away = status.is_redirection() || matches!(status.as_u16(), 401 | 403);
     session::is_set_aside(exchange) && sends_away || session::opens_another(exchange, routed, &response.fields)
+}
+
+/// Removes from the answer to an anonymous request what would replace a cookie of the client. The application has not seen that cookie, so
+/// what it sets may be the default: a chosen language or version would be lost.
+fn leave_withheld_cookies(exchange: &Exchange, routed: &Routed, response: &mut Fields) {
+    let withheld = &routed.route.policy.grant.dropped_cookies;
+    let request = &exchange.request.head.fields;
+    if withheld.is_empty() || !request.contains("cookie") || !response.contains("set-cookie") {
+        return;
+    }
+    let has = |name: &[u8]| cookies::pairs(request).any(|pair| cookies::name(pair) == name);
+    let replaces = |name: &[u8]| cookies::is_any(withheld, name) && has(name);
+    response.retain(|name, line| !is_same(name, b"set-cookie") || !replaces(set_cookies::pair(line).0));
 }
 
 /// Whether an answer that is not shared is for no client: the request was anonymous, so the answer may be in another language, or lead

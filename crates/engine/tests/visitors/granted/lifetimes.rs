@@ -142,6 +142,19 @@ fn an_ignored_cookie_reaches_its_visitor_where_something_else_keeps_the_page_fro
     assert_eq!((response.field("set-cookie").as_str(), response.detail().as_str()), ("id=1", "private"));
 }
 
+/// The application has not seen the client's cookie, and sets its default: Rhymix, the device's version with a 404.
+#[test]
+fn an_answer_that_is_not_stored_replaces_no_cookie_that_its_request_went_without() {
+    let setup = ttl(Setup::safe()).route(|route| route.cookies.noise = names(&["version"]));
+    let missing =
+        |id: &str| reply("404 Not Found", &["Cache-Control: no-store", "Set-Cookie: version=desktop", id], "none");
+    let scene = setup.run([get("/a").answers(missing("Set-Cookie: id=1")), get("/b").answers(missing("X-Id: 2"))]);
+    let chosen = scene.client().get_with("/a", &["Cookie: version=mobile"]);
+    assert_eq!((chosen.status, chosen.field("set-cookie")), (404, "id=1".to_owned()), "{chosen:?}");
+    let first_visit = scene.client().get("/b");
+    assert_eq!(first_visit.field("set-cookie"), "version=desktop", "{first_visit:?}");
+}
+
 #[test]
 fn those_who_wait_for_a_page_with_an_ignored_cookie_do_not_get_it_either() {
     let gate = kasoku_testkit::Gate::new();
