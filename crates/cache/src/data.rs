@@ -138,7 +138,7 @@ pub use loaded::Loaded;
 pub use others::Purging;
 pub use stats::Stats;
 
-use crate::generations::{Epoch, Generations, PurgeScope, Validity};
+use crate::generations::{Epoch, Generations, Purge, PurgeScope, Validity};
 use crate::purge_exchange::PurgeFollower;
 use crate::sync::Mutex;
 use answer::Present;
@@ -312,7 +312,10 @@ impl<V: Clone + Send + Sync + 'static> DataCache<V> {
 
     /// Drops all values with this tag.
     pub fn purge_tag(&self, tag: &str) -> Purging {
-        self.purged(|generations, now| generations.change(&one_tag(tag), now), |name| name.purge_of_tag(tag))
+        self.purged(
+            |generations, now| generations.change(&one_tag(tag), Purge::Change, now),
+            |name| name.purge_of_tag(tag),
+        )
     }
 
     /// Drops all values whose keys begin with `prefix`.

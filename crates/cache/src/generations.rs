@@ -187,12 +187,12 @@ impl Generations {
         Ok(epoch)
     }
 
-    /// Drops the responses with these tags, since their pages have changed. Any thread that reads the epoch after this returns also sees
-    /// the marks.
-    pub(crate) fn change(&self, tags: &Tags, now: Now) -> Epoch {
+    /// Drops the responses with these tags, since their pages have changed, or makes them stale. Any thread that reads the epoch after this
+    /// returns also sees the marks.
+    pub(crate) fn change(&self, tags: &Tags, purge: Purge, now: Now) -> Epoch {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
-        marks.change(tags, epoch, now);
+        marks.change(tags, purge, epoch, now);
         self.epoch.store(epoch, Ordering::SeqCst);
         epoch
     }
@@ -296,12 +296,12 @@ impl Marks {
         Ok(())
     }
 
-    fn change(&mut self, tags: &Tags, epoch: Epoch, now: Now) {
+    fn change(&mut self, tags: &Tags, purge: Purge, epoch: Epoch, now: Now) {
         for tag in &tags.each {
-            self.tagged.mark_tag(tags.site, *tag, Purge::Change, epoch, now);
+            self.tagged.mark_tag(tags.site, *tag, purge, epoch, now);
         }
         if tags.has_unknown {
-            self.tagged.mark_site(tags.site, Purge::Change, epoch, now);
+            self.tagged.mark_site(tags.site, purge, epoch, now);
         }
     }
 
@@ -429,7 +429,7 @@ mod tests {
     fn marks_of_keys_widen_no_marks_of_tags() {
         let generations = Generations::new();
         let tags = |tag| Tags::of_hashes(of_site("a"), [of_tag("a", tag)].into(), false);
-        generations.change(&tags("1"), NOW);
+        generations.change(&tags("1"), Purge::Change, NOW);
         for number in 0..=tagged::TAGS_MARKED_MAX {
             generations.mark_key(&format!("http://a.org/{number}"), NOW);
         }

@@ -105,15 +105,15 @@ impl Cache {
     /// Drops all responses that have one of these tags in that site, since a request has changed the pages. Running fills with these tags
     /// are not stored. Where not all tags are known, all tagged responses of the site are dropped.
     pub fn drop_changed_tags(&self, site: &str, changed: &Tagged, now: Now) -> Invalidated {
-        self.drop_tags(&Tags::new(site, changed), now)
+        self.purge_tags(&Tags::new(site, changed), Purge::Change, now)
     }
 
-    pub(crate) fn drop_tags(&self, tags: &Tags, now: Now) -> Invalidated {
-        let (epoch, told) = self.change_everywhere(tags, now);
-        and_told(self.mark_change_on_disk(tags, epoch, now), told)
+    pub(crate) fn purge_tags(&self, tags: &Tags, purge: Purge, now: Now) -> Invalidated {
+        let (epoch, told) = self.change_everywhere(tags, purge, now);
+        and_told(self.mark_change_on_disk(tags, purge, epoch, now), told)
     }
 
-    pub(crate) fn mark_change_on_disk(&self, tags: &Tags, epoch: Epoch, now: Now) -> Invalidated {
-        self.mark_on_disk(|| Mark::change(tags, epoch, now))
+    pub(crate) fn mark_change_on_disk(&self, tags: &Tags, purge: Purge, epoch: Epoch, now: Now) -> Invalidated {
+        self.mark_on_disk(|| Mark::change(tags, purge, epoch, now))
     }
 }

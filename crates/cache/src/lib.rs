@@ -86,7 +86,7 @@ pub use generations::{Purge, PurgeScope, PurgeScopeError};
 pub use invalidated::{Invalidated, Purged, TOLD_TIMEOUT, Told, Uncertain};
 pub use key::Key;
 pub use lookup::Lookup;
-pub use possible_changes::{DeferredDrop, PossibleDrop};
+pub use possible_changes::{DeferredMark, PossibleMark};
 pub use shared_request::{CacheRoute, SharedRequest};
 pub use verdict::{FillWriter, Verdict};
 

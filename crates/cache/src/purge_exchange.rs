@@ -105,9 +105,9 @@ impl Cache {
     }
 
     /// The same for the pages with these tags.
-    pub(crate) fn change_everywhere(&self, tags: &Tags, now: Now) -> (Epoch, Option<Delivery>) {
-        let carry_out = || Ok::<_, Infallible>(self.0.generations.change(tags, now));
-        match self.published(now, carry_out, || Removal::Change(tags.clone())) {
+    pub(crate) fn change_everywhere(&self, tags: &Tags, purge: Purge, now: Now) -> (Epoch, Option<Delivery>) {
+        let carry_out = || Ok::<_, Infallible>(self.0.generations.change(tags, purge, now));
+        match self.published(now, carry_out, || Removal::Change(tags.clone(), purge)) {
             Ok(done) => done,
             Err(never) => match never {},
         }
@@ -164,9 +164,9 @@ impl Purger for Cache {
                 let epoch = self.0.generations.purge(scope, purge, now).ok()?;
                 (epoch, self.mark_purge_on_disk(scope, purge, epoch, now))
             }
-            Removal::Change(tags) => {
-                let epoch = self.0.generations.change(&tags, now);
-                (epoch, self.mark_change_on_disk(&tags, epoch, now))
+            Removal::Change(tags, purge) => {
+                let epoch = self.0.generations.change(&tags, purge, now);
+                (epoch, self.mark_change_on_disk(&tags, purge, epoch, now))
             }
         };
         others.uncertain().add(removed);

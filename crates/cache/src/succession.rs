@@ -93,7 +93,7 @@ impl Cache {
     fn carry_out(&self, removal: Removal<'_>, now: Now) -> Option<Invalidated> {
         match removal {
             Removal::Purge(scope, purge) => self.purge_all_of(scope, purge, now).ok(),
-            Removal::Change(tags) => Some(self.drop_tags(&tags, now)),
+            Removal::Change(tags, purge) => Some(self.purge_tags(&tags, purge, now)),
         }
     }
 
@@ -101,7 +101,7 @@ impl Cache {
         let generations = &self.0.generations;
         let _epoch = match removal {
             Removal::Purge(scope, purge) => generations.purge(scope, purge, now).ok()?,
-            Removal::Change(tags) => generations.change(&tags, now),
+            Removal::Change(tags, purge) => generations.change(&tags, purge, now),
         };
         Some(Invalidated::default())
     }

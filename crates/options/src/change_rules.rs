@@ -3,6 +3,8 @@
 use crate::url_pattern::UrlPattern;
 use http::{Method, StatusCode};
 use kasoku_semantics::tags::TagTemplate;
+use kasoku_semantics::{cookies, glob};
+use kasoku_wire::Fields;
 use std::time::Duration;
 
 /// Which requests change stored pages, and which pages: those with the rule's tags are dropped.
@@ -26,6 +28,8 @@ pub struct ChangeRule {
     pub url: UrlPattern,
     /// The status of an answer that confirms the change. None: any that may.
     pub answer: Option<AnswerStatus>,
+    /// What tells that the change was made, where the status alone does not.
+    pub proof: ChangeProof,
     /// The tags of the pages that they change, made of parameters of the URL, the form, and the redirection that answers. Empty: no
     /// pages, not even the page to which their answers redirect.
     pub tags: Vec<TagTemplate>,
@@ -37,6 +41,45 @@ impl ChangeRule {
     /// Whether the rule says that such requests change nothing.
     pub fn is_none(&self) -> bool {
         self.tags.is_empty() && !self.is_all
+    }
+}
+
+/// What the messages of a request have that has changed something, and the messages of a stranger's request have not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangeProof {
+    /// The request has this. None: it need not have anything.
+    pub from: Option<Credentials>,
+    /// The answer has a field of this name, in lower case, whose value fits a glob. None: it need not have any.
+    pub with: Option<(String, String)>,
+}
+
+/// Credentials of a request, which anybody may have made up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credentials {
+    /// A cookie whose name fits this glob.
+    Cookie(String),
+    /// The field Authorization.
+    Authorization,
+}
+
+impl ChangeProof {
+    /// Whether nothing is asked for.
+    pub fn is_none(&self) -> bool {
+        self.from.is_none() && self.with.is_none()
+    }
+
+    /// Whether a request and its answer have all that is asked for. `answer`: `None` where there was none.
+    pub fn is_given(&self, request: &Fields, answer: Option<&Fields>) -> bool {
+        let has_credentials = match &self.from {
+            None => true,
+            Some(Credentials::Cookie(glob)) => cookies::has_any(std::slice::from_ref(glob), request),
+            Some(Credentials::Authorization) => request.contains("authorization"),
+        };
+        let has_field = self.with.as_ref().is_none_or(|(name, value)| {
+            let fits = |line: &[u8]| glob::is_match(value.as_bytes(), line);
+            answer.is_some_and(|answer| answer.all(name).any(fits))
+        });
+        has_credentials && has_field
     }
 }
 

@@ -80,10 +80,10 @@ impl CacheName {
             Removal::Scope(PurgeScope::Tag(site, tag), _) if site == self.0 => Dropped::Tag(tag),
             Removal::Scope(PurgeScope::Tagged(site), _) if site == self.0 => Dropped::Tagged,
             // The hashes are made of the tag and of this name, which is not in the hashes of this cache.
-            Removal::Change(ref tags) if tags.site == of_site(&self.0) => Dropped::Tagged,
+            Removal::Change(ref tags, _) if tags.site == of_site(&self.0) => Dropped::Tagged,
             Removal::Scope(PurgeScope::All, _) => Dropped::All,
             Removal::Scope(PurgeScope::Tag(..) | PurgeScope::Tagged(_) | PurgeScope::Site(_), _)
-            | Removal::Change(_) => Dropped::Nothing,
+            | Removal::Change(..) => Dropped::Nothing,
         })
     }
 

@@ -6,7 +6,7 @@ use super::DataCache;
 use super::flight::locked;
 use super::name::{CacheName, Dropped};
 use super::stored::{DataKey, any_tags, drop_all_of, one_tag};
-use crate::generations::{Epoch, Generations, PurgeScope};
+use crate::generations::{Epoch, Generations, Purge, PurgeScope};
 use crate::invalidated::{Purged, Told};
 use crate::purge_exchange::{Link, Linked, PeersStatus, PurgeExchange, Removal};
 use crate::shared::TierStatus;
@@ -125,8 +125,8 @@ impl<V: Clone + Send + Sync + 'static> Purger for DataCache<V> {
                 epoch
             }
             Dropped::Prefix(prefix) => drop_all_of(generations, PurgeScope::Prefix(DataKey::new(&prefix).uri()), now),
-            Dropped::Tag(tag) => generations.change(&one_tag(tag), now),
-            Dropped::Tagged => generations.change(&any_tags(), now),
+            Dropped::Tag(tag) => generations.change(&one_tag(tag), Purge::Change, now),
+            Dropped::Tagged => generations.change(&any_tags(), Purge::Change, now),
             Dropped::All => drop_all_of(generations, PurgeScope::All, now),
             Dropped::Nothing => generations.epoch(),
         })

@@ -23,13 +23,24 @@ pub(crate) struct Mark<'a> {
 /// A purge of many keys, without its time.
 pub(crate) enum Removal<'a> {
     Purge(PurgeScope<'a>, Purge),
-    Change(Tags),
+    /// Of pages that a request has changed, or may have changed.
+    Change(Tags, Purge),
 }
 
 #[derive(Serialize, Deserialize)]
 enum Marked<'a> {
     Purge(#[serde(borrow)] StoredScope<'a>, StoredPurge),
-    Change { site: u64, each: Vec<u64>, has_unknown: bool },
+    Change {
+        site: u64,
+        each: Vec<u64>,
+        has_unknown: bool,
+    },
+    /// The same where the pages become stale.
+    SoftChange {
+        site: u64,
+        each: Vec<u64>,
+        has_unknown: bool,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -105,9 +116,12 @@ impl<'a> Mark<'a> {
         Self { epoch, unix_ms: now.unix_ms, what: Marked::Purge(scope, purge) }
     }
 
-    pub(crate) fn change(tags: &Tags, epoch: Epoch, now: Now) -> Self {
-        let Tags { site, each, has_unknown, .. } = tags;
-        let what = Marked::Change { site: *site, each: each.to_vec(), has_unknown: *has_unknown };
+    pub(crate) fn change(tags: &Tags, purge: Purge, epoch: Epoch, now: Now) -> Self {
+        let (site, each, has_unknown) = (tags.site, tags.each.to_vec(), tags.has_unknown);
+        let what = match purge {
+            Purge::Soft => Marked::SoftChange { site, each, has_unknown },
+            Purge::Hard | Purge::Change => Marked::Change { site, each, has_unknown },
+        };
         Self { epoch, unix_ms: now.unix_ms, what }
     }
 
@@ -140,7 +154,10 @@ impl<'a> Mark<'a> {
                 Removal::Purge(scope, purge)
             }
             Marked::Change { site, each, has_unknown } => {
-                Removal::Change(Tags::of_hashes(*site, each.clone().into(), *has_unknown))
+                Removal::Change(Tags::of_hashes(*site, each.clone().into(), *has_unknown), Purge::Change)
+            }
+            Marked::SoftChange { site, each, has_unknown } => {
+                Removal::Change(Tags::of_hashes(*site, each.clone().into(), *has_unknown), Purge::Soft)
             }
         }
     }
@@ -215,7 +232,7 @@ impl Mark<'_> {
                 // Only a scope that is valid was written.
                 let _ = marks.purge(scope, purge, self.epoch, at);
             }
-            Removal::Change(tags) => marks.change(&tags, self.epoch, at),
+            Removal::Change(tags, purge) => marks.change(&tags, purge, self.epoch, at),
         }
     }
 }
@@ -269,8 +286,8 @@ mod tests {
         purge(PurgeScope::Site("a.org"), Purge::Hard);
         purge(PurgeScope::Prefix("http://b.org/x/"), Purge::Soft);
         purge(PurgeScope::Tag("site", "tag"), Purge::Hard);
-        let epoch = before.change(&tags(&[5]), NOW);
-        written.push(Mark::change(&tags(&[5]), epoch, NOW).write());
+        let epoch = before.change(&tags(&[5]), Purge::Change, NOW);
+        written.push(Mark::change(&tags(&[5]), Purge::Change, epoch, NOW).write());
         let later = NOW.after(60_000);
         let restored = |then: &[u8], since: &[Vec<u8>]| {
             let generations = Generations::new();

@@ -13,16 +13,15 @@ pub(crate) enum Removal<'r> {
     /// All responses of a URI.
     Key(&'r str, Purge),
     Scope(PurgeScope<'r>, Purge),
-    /// The pages with these tags, since a request has changed them.
-    Change(Tags),
+    /// The pages with these tags, since a request has changed them, or may have. Where that makes pages stale, earlier versions drop them.
+    Change(Tags, Purge),
 }
 
 impl<'r> Removal<'r> {
     pub(crate) fn write(&self) -> Vec<u8> {
         let mut text = String::new();
         let purge = match self {
-            Self::Key(_, purge) | Self::Scope(_, purge) => *purge,
-            Self::Change(_) => Purge::Change,
+            Self::Key(_, purge) | Self::Scope(_, purge) | Self::Change(_, purge) => *purge,
         };
         let kind = match purge {
             Purge::Hard => "hard",
@@ -42,7 +41,7 @@ impl<'r> Removal<'r> {
             }
             Self::Scope(PurgeScope::Tag(site, tag), _) => write!(text, "Tag: {site} {tag}\r\n"),
             Self::Scope(PurgeScope::Tagged(site), _) => write!(text, "Tagged: {site}\r\n"),
-            Self::Change(tags) => write_hashes(&mut text, tags),
+            Self::Change(tags, _) => write_hashes(&mut text, tags),
         };
         text.into_bytes()
     }
@@ -52,7 +51,7 @@ impl<'r> Removal<'r> {
         match self {
             Self::Key(uri, _) | Self::Scope(PurgeScope::Prefix(uri), _) => uri.starts_with(VALUES),
             Self::Scope(PurgeScope::Tag(site, _) | PurgeScope::Tagged(site), _) => site.starts_with(VALUES),
-            Self::Scope(PurgeScope::All | PurgeScope::Site(_), _) | Self::Change(_) => false,
+            Self::Scope(PurgeScope::All | PurgeScope::Site(_), _) | Self::Change(..) => false,
         }
     }
 
@@ -80,7 +79,7 @@ impl<'r> Removal<'r> {
                 PurgeScope::Tag(site, tag)
             }
             "Tagged" => PurgeScope::Tagged(value),
-            "Tag-Hashes" => return Some(Self::Change(read_hashes(value)?)),
+            "Tag-Hashes" => return Some(Self::Change(read_hashes(value)?, purge)),
             _ => return None,
         };
         Some(Self::Scope(scope, purge))
@@ -112,7 +111,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let tags = |each: &[u64], has_unknown| Removal::Change(Tags::of_hashes(7, each.into(), has_unknown));
+        let tags =
+            |each: &[u64], has_unknown| Removal::Change(Tags::of_hashes(7, each.into(), has_unknown), Purge::Change);
         for removal in [
             Removal::Key("http://a.example/x?y=1", Purge::Hard),
             Removal::Key("http://a.example/", Purge::Soft),
@@ -126,6 +126,7 @@ mod tests {
             tags(&[1, u64::MAX], false),
             tags(&[], true),
             tags(&[3], true),
+            Removal::Change(Tags::of_hashes(7, [4].into(), false), Purge::Soft),
         ] {
             let written = removal.write();
             assert_eq!(Removal::read(&written).as_ref(), Some(&removal), "{}", String::from_utf8_lossy(&written));

@@ -3,8 +3,10 @@
 use super::visitors::{after, own, url_pattern, urls_after};
 use crate::issue::{Issue, quoted};
 use crate::raw::{RawChanges, RawRoute};
-use http::{Method, StatusCode};
-use kasoku_options::{AnswerStatus, ChangeRule, ChangeRules, Route, TagTemplate, TemplateError};
+use http::{HeaderName, Method, StatusCode};
+use kasoku_options::{
+    AnswerStatus, ChangeProof, ChangeRule, ChangeRules, Credentials, Route, TagTemplate, TemplateError,
+};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TEMPLATES_MAX;
 use std::sync::Arc;
@@ -44,6 +46,7 @@ enum ChangeError<'t> {
     NoArrow,
     Request,
     Status(&'t str),
+    Proof(&'t str),
     Method(&'t str),
     Url(&'t str),
     NoTags,
@@ -51,10 +54,12 @@ enum ChangeError<'t> {
     TooMany,
 }
 
-/// `POST */write_update.php => board-{bo_table} front`, or with the status that confirms the change: `POST /admin/* 3xx => *`
+/// `POST */write_update.php => board-{bo_table} front`, or with the status that confirms the change: `POST /admin/* 3xx => *`, and with what
+/// proves it: `PUT /api/* 2xx from session* with allow:*PUT* => *`
 fn change(text: &str) -> Result<ChangeRule, ChangeError<'_>> {
     let (request, tags) = text.split_once("=>").ok_or(ChangeError::NoArrow)?;
-    let words: Vec<&str> = request.split_ascii_whitespace().collect();
+    let mut words: Vec<&str> = request.split_ascii_whitespace().collect();
+    let proof = proof(&mut words)?;
     let is_url = |word: &str| word.starts_with(['/', '*']);
     let (method, url, answer) = match words[..] {
         [url] => (None, url, None),
@@ -76,9 +81,33 @@ fn change(text: &str) -> Result<ChangeRule, ChangeError<'_>> {
     }
     match templates.len() {
         0 if !is_all && !is_none => Err(ChangeError::NoTags),
-        0..=TAGS_OF_A_CHANGE_MAX => Ok(ChangeRule { method, url, answer, tags: templates, is_all }),
+        0..=TAGS_OF_A_CHANGE_MAX => Ok(ChangeRule { method, url, answer, proof, tags: templates, is_all }),
         _ => Err(ChangeError::TooMany),
     }
+}
+
+/// `from wordpress_logged_in_*`, or `from authorization`; and `with x-wp-nonce`, or `with allow:*POST*`. Takes these words away.
+fn proof<'t>(words: &mut Vec<&'t str>) -> Result<ChangeProof, ChangeError<'t>> {
+    let mut proof = ChangeProof::default();
+    let begin = words.iter().position(|word| ["from", "with"].contains(word)).unwrap_or(words.len());
+    for pair in words.split_off(begin).chunks(2) {
+        match pair {
+            ["from", name] if proof.from.is_none() && !name.contains(['=', ';', ',']) => {
+                let is_field = name.eq_ignore_ascii_case("authorization");
+                let cookie = || Credentials::Cookie((*name).to_owned());
+                proof.from = Some(if is_field { Credentials::Authorization } else { cookie() });
+            }
+            ["with", field] if proof.with.is_none() => {
+                let (name, value) = field.split_once(':').unwrap_or((field, "*"));
+                let is_name = HeaderName::from_bytes(name.as_bytes()).is_ok();
+                let written = is_name.then(|| (name.to_ascii_lowercase(), value.to_owned()));
+                proof.with = Some(written.ok_or(ChangeError::Proof(field))?);
+            }
+            [word, ..] => return Err(ChangeError::Proof(word)),
+            [] => {}
+        }
+    }
+    Ok(proof)
 }
 
 fn method(text: &str) -> Option<Method> {
@@ -116,6 +145,10 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
             ChangeError::Status(text) => (
                 format!("names {}, which is no status", quoted(text)),
                 "write a status, like \"302\", or a class, like \"3xx\"",
+            ),
+            ChangeError::Proof(word) => (
+                format!("has {} where it says what proves the change", quoted(word)),
+                "write after the URL and the status the name of a cookie of the request, a field of the answer, or both: \"PUT /api/* 2xx from session* with allow:*PUT* => tag\"",
             ),
             ChangeError::Method(method) => (
                 format!("names {}, which is not a method", quoted(method)),

@@ -127,7 +127,8 @@ fn an_entry_that_is_deleted_drops_searches_and_a_preview_drops_none() {
     Visitor::new(12).post(&scene, "/mt/mt.cgi", "__mode=preview_entry&_type=entry&magic_token=x&title=x");
     is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1</html>");
     assert_eq!(Visitor::new(12).post(&scene, "/mt/mt.cgi", "__mode=delete&_type=entry&magic_token=x&id=7").status, 200);
-    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 2</html>");
+    // The log-in form is answered with 200 as well, so the searches become stale.
+    scene.eventually(|| Visitor::new(11).get(&scene, SEARCH).text() == "cache entries, search 2</html>");
 }
 
 #[test]

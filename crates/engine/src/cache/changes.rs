@@ -10,11 +10,14 @@
 //! | answer | what follows |
 //! |---|---|
 //! | a redirection | the change was made, since applications answer a form so: its tags are dropped |
-//! | 2xx, 5xx, or none | the change may have been made: its tags are dropped, and once more when the answer has gone out |
+//! | 2xx with what its line asks for as a proof (`from`, `with`) | the same |
+//! | 2xx, 5xx, or none | the change may have been made: its tags become stale, and once more when the answer has gone out |
 //! | 4xx, a redirection to `no-change-redirects`, one that only respells the URL (301 to a slash behind it) | nothing was changed |
 //!
-//! Where a change may have been made, each tag is dropped at most once a second; otherwise failing posts would empty the cache. The
-//! tags are dropped again behind the answer, since the answer may have begun before the work was done.
+//! A line that asks for a proof says nothing of messages without it, so that no stranger's request drops pages.
+//!
+//! Where a change may have been made, pages become stale and are not dropped, ever less often: otherwise failing posts would empty the cache.
+//! They become stale again behind the answer, since the answer may have begun before the work was done.
 //!
 //! Some applications show old results for a while after a write (`changes-again`): then the tags are dropped once more when that is over.
 //!
@@ -25,12 +28,13 @@
 
 use crate::exchange::Exchange;
 use crate::exchange::form_body::FormBuffer;
-use crate::exchange::possible_change::{PossibleChange, drop_later};
+use crate::exchange::possible_change::{PossibleChange, mark_later};
 use crate::request::changing::about;
 use crate::request::route::{RedirectTarget, Routed};
 use crate::runtime::worker::Worker;
 use crate::visitors::session;
 use http::StatusCode;
+use kasoku_cache::Purge;
 use kasoku_metrics::Counter;
 use kasoku_options::ChangeRule;
 use kasoku_semantics::invalidation::only_respells;
@@ -75,21 +79,47 @@ impl Changing {
     ) -> Option<ChangeOutcome> {
         let route = &*routed.route;
         let status = answer.map_or(StatusCode::BAD_GATEWAY, |(status, _)| status);
-        let is_made = status.is_redirection() && status != StatusCode::NOT_MODIFIED;
-        if !is_made && !status.is_success() && !status.is_server_error() {
+        let redirects = status.is_redirection() && status != StatusCode::NOT_MODIFIED;
+        if !redirects && !status.is_success() && !status.is_server_error() {
             return None;
         }
         if answer.is_some_and(|(status, fields)| only_respells(routed.key.uri(), status, fields)) {
             return None;
         }
         let to = answer
-            .filter(|_| is_made)
+            .filter(|_| redirects)
             .and_then(|(_, fields)| RedirectTarget::of(&exchange.settings.sites, routed, fields));
         if to.as_ref().is_some_and(|to| to.is_any(&route.changes.no_change_redirects)) {
             return None;
         }
+        let (request, fields) = (&exchange.request.head.fields, answer.map(|(_, fields)| fields));
+        let is_so = |change: &&ChangeRule| {
+            change.answer.is_none_or(|answer| answer.is(status)) && change.proof.is_given(request, fields)
+        };
+        let fitting = self.changes.iter().filter_map(|number| route.changes.list.get(*number)).filter(is_so);
+        let is_made = |change: &&ChangeRule| redirects || (status.is_success() && !change.proof.is_none());
+        let (made, possible): (Vec<&ChangeRule>, Vec<&ChangeRule>) = fitting.partition(is_made);
+        if made.is_empty() && possible.is_empty() {
+            return None;
+        }
+        let parameters = self.parameters(exchange, routed, to.as_ref());
+        let tagged = |changes: &[&ChangeRule]| Tagged::of(changes.iter().flat_map(|change| &change.tags), &parameters);
+        let is_all = |changes: &[&ChangeRule]| changes.iter().any(|change| change.is_all);
+        let (of_made, of_possible) = (tagged(&made), tagged(&possible));
+        // What can't be told may be all.
+        let is_all_told = is_all(&made) || of_made.is_all_known;
+        let possible = Tagged {
+            is_all_known: of_possible.is_all_known && !is_all(&possible) && is_all_told,
+            tags: of_possible.tags,
+        };
+        let made = (!made.is_empty()).then_some(Tagged { is_all_known: !is_all(&made), tags: of_made.tags });
+        Some(ChangeOutcome { made, possible })
+    }
+
+    /// The parameters of the URL, of the form, and of the URL to which the answer redirects.
+    fn parameters(&self, exchange: &Exchange, routed: &Routed, to: Option<&RedirectTarget>) -> Parameters {
         let mut parameters = Parameters::default();
-        let targets = [Some(routed.read_target()), to.as_ref().map(RedirectTarget::read_target)];
+        let targets = [Some(routed.read_target()), to.map(RedirectTarget::read_target)];
         for target in targets.into_iter().flatten() {
             parameters.read(path_and_query(target).1.unwrap_or_default());
         }
@@ -97,46 +127,28 @@ impl Changing {
             let content_type = exchange.request.head.fields.first("content-type").unwrap_or_default();
             form.read(content_type, &mut parameters);
         }
-        let is_so = |change: &&ChangeRule| change.answer.is_none_or(|answer| answer.is(status));
-        let changes = || self.changes.iter().filter_map(|number| route.changes.list.get(*number)).filter(is_so);
-        changes().next()?;
-        let tagged = Tagged::of(changes().flat_map(|change| &change.tags), &parameters);
-        let is_all = changes().any(|change| change.is_all);
-        Some(ChangeOutcome { tagged, is_made, is_all })
+        parameters
     }
 
     /// Drops what a request has changed, before its answer goes out or where it got none.
     pub(crate) fn has_answer(&self, exchange: &Exchange, routed: &Routed, answer: Option<(StatusCode, &Fields)>) {
-        let Some(outcome) = self.outcome(exchange, routed, answer) else { return };
-        let ChangeOutcome { tagged, is_made, is_all } = outcome;
+        let Some(ChangeOutcome { made, possible }) = self.outcome(exchange, routed, answer) else { return };
         let (worker, site) = (&exchange.worker, &routed.route.policy.tags.site);
+        worker.cells.count(if made.is_some() { Counter::Changes } else { Counter::PossibleChanges });
         let again = routed.route.changes.again;
-        if !again.is_zero() && (is_all || !tagged.is_all_known || !tagged.tags.is_empty()) {
-            let changed = Tagged { tags: tagged.tags.clone(), is_all_known: tagged.is_all_known && !is_all };
-            drop_later(worker, worker.cache.drop_again(site, &changed, again, worker.now()));
+        let each = made.iter().map(|made| (made, Purge::Change)).chain([(&possible, Purge::Soft)]);
+        for (tagged, purge) in each.filter(|(tagged, _)| !again.is_zero() && is_any(tagged)) {
+            mark_later(worker, worker.cache.purge_again(site, tagged, purge, again, worker.now()));
         }
-        let doubtful = match is_made {
-            true => {
-                worker.cells.count(Counter::Changes);
-                let is_all_known = tagged.is_all_known;
-                let made = Tagged { is_all_known: !is_all, ..tagged };
-                exchange.invalidated(worker.cache.drop_changed_tags(site, &made, worker.now()));
-                let rest = Tagged { tags: Vec::new(), is_all_known: false };
-                (!is_all && !is_all_known).then_some(rest)
-            }
-            false => {
-                worker.cells.count(Counter::PossibleChanges);
-                Some(Tagged { is_all_known: tagged.is_all_known && !is_all, ..tagged })
-            }
-        };
-        if let Some(tagged) = doubtful {
-            let possible_change = Box::new(PossibleChange { site: site.clone(), tagged });
-            let (invalidated, is_deferred) = possible_change.drop_tags(worker);
-            exchange.invalidated(invalidated);
-            if is_deferred {
-                session::note_deferred_change(exchange, routed, answer.map(|(_, fields)| fields));
-            }
-            if !is_made {
+        if let Some(made) = &made {
+            exchange.invalidated(worker.cache.drop_changed_tags(site, made, worker.now()));
+        }
+        if is_any(&possible) {
+            let possible_change = Box::new(PossibleChange { site: site.clone(), tagged: possible });
+            let marked = possible_change.expire_tags(worker);
+            exchange.invalidated(marked.invalidated);
+            session::note_possible_change(exchange, routed, answer.map(|(_, fields)| fields), marked.all_at_ms);
+            if made.is_none() {
                 exchange.extras().possible_change = Some(possible_change);
             }
         }
@@ -145,16 +157,19 @@ impl Changing {
 
 /// What a request has changed, or may have changed.
 struct ChangeOutcome {
-    tagged: Tagged,
-    is_made: bool,
-    is_all: bool,
+    made: Option<Tagged>,
+    possible: Tagged,
 }
 
-/// After an answer has gone out or was cut: drops once more what its request may have changed.
+fn is_any(tagged: &Tagged) -> bool {
+    !tagged.tags.is_empty() || !tagged.is_all_known
+}
+
+/// After an answer has gone out or was cut: makes stale once more what its request may have changed.
 pub(crate) fn has_gone_out(exchange: &Exchange) {
     let possible_change = exchange.existing_extras().and_then(|mut extras| extras.possible_change.take());
     if let Some(possible_change) = possible_change {
         // The client has its answer, and waits for nothing.
-        let _ = possible_change.drop_tags(&exchange.worker);
+        let _ = possible_change.expire_tags(&exchange.worker);
     }
 }

@@ -1,7 +1,7 @@
 //! A change that a request may have made: the answer does not tell whether it did.
 
 use crate::runtime::worker::Worker;
-use kasoku_cache::{DeferredDrop, Invalidated};
+use kasoku_cache::{DeferredMark, PossibleMark};
 use kasoku_semantics::tags::Tagged;
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,22 +13,21 @@ pub(crate) struct PossibleChange {
 }
 
 impl PossibleChange {
-    /// Drops what has these tags, each tag at most once a second: a tag that was dropped less than a second ago is dropped again later.
-    /// Returns also whether there is such a tag.
-    pub(crate) fn drop_tags(&self, worker: &Rc<Worker>) -> (Invalidated, bool) {
-        let dropped = worker.cache.drop_possibly_changed_tags(&self.site, &self.tagged, worker.now());
-        drop_later(worker, dropped.later);
-        (dropped.invalidated, dropped.is_deferred)
+    /// Makes what has these tags stale, at once, or later where that was done a moment ago.
+    pub(crate) fn expire_tags(&self, worker: &Rc<Worker>) -> PossibleMark {
+        let mut marked = worker.cache.expire_possibly_changed_tags(&self.site, &self.tagged, worker.now());
+        mark_later(worker, marked.later.take());
+        marked
     }
 }
 
-/// Drops the tags of a deferred drop when its time has come.
-pub(crate) fn drop_later(worker: &Rc<Worker>, later: Option<DeferredDrop>) {
+/// Carries out a deferred mark when its time has come.
+pub(crate) fn mark_later(worker: &Rc<Worker>, later: Option<DeferredMark>) {
     let Some(later) = later else { return };
     let worker = worker.clone();
     tokio::task::spawn_local(async move {
         let wait_ms = later.at_ms.saturating_sub(worker.now().mono_ms);
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        let _ = worker.cache.drop_later(&later, worker.now());
+        let _ = worker.cache.mark_later(&later, worker.now());
     });
 }

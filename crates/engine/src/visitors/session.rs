@@ -29,7 +29,7 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::iter;
 use std::time::Duration;
 
-/// Longer than the second after which a page that may have changed is dropped at last.
+/// How long a session passes after a page that it may have changed became stale: then the page has been fetched anew.
 const DEFERRED_FOR: Duration = Duration::from_secs(2);
 
 /// What is known of the visitor behind a request; `None` for most requests: they have no cookie, or the rules know no session.
@@ -193,11 +193,13 @@ pub(crate) fn note_form(exchange: &Exchange, routed: &Routed, form: &str, respon
     }
 }
 
-/// Notes that pages which a request may have changed are dropped only in a second. Until then, the session of its visitor passes, so that the
-/// visitor sees the change at once.
-pub(crate) fn note_deferred_change(exchange: &Exchange, routed: &Routed, response: Option<&Fields>) {
+/// Notes that pages which a request may have changed become stale at that time at last (milliseconds on the monotonic clock). Until they have
+/// been fetched anew, the session of its visitor passes, so that the visitor sees the change at once.
+pub(crate) fn note_possible_change(exchange: &Exchange, routed: &Routed, response: Option<&Fields>, at_ms: u64) {
+    let now_ms = exchange.worker.now().mono_ms;
+    let passes_for = Duration::from_millis(at_ms.saturating_sub(now_ms)) + DEFERRED_FOR;
     if let Some(id) = session_after(exchange, routed, response.unwrap_or(&Fields::new())) {
-        exchange.worker.sessions.is_stateful(id, ShownBy::ALL, DEFERRED_FOR, exchange.worker.now().mono_ms);
+        exchange.worker.sessions.is_stateful(id, ShownBy::ALL, passes_for, now_ms);
     }
 }
 

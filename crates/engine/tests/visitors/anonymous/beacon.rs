@@ -5,8 +5,8 @@ use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, is_found_anonymous, names, of_a_board, session, urls, with_probe};
 use kasoku_metrics::Counter;
 use kasoku_options::{
-    AddressRange, BeaconRules, ChangeRule, ChangeRules, HostPattern, ListenAddress, Listener, Rewrite, Route,
-    TagTemplate, UrlTemplate,
+    AddressRange, BeaconRules, ChangeProof, ChangeRule, ChangeRules, HostPattern, ListenAddress, Listener, Rewrite,
+    Route, TagTemplate, UrlTemplate,
 };
 use kasoku_testkit::application::{Application as Program, prints};
 use kasoku_testkit::unreachable::dead_address;
@@ -352,6 +352,7 @@ fn nothing_follows_from_a_beacon() {
             method: None,
             url: urls(&["/count.php"]).remove(0),
             answer: None,
+            proof: ChangeProof::default(),
             tags: Vec::new(),
             is_all: true,
         };

@@ -1,5 +1,4 @@
-//! A write drops the pages with the tags that it changes: at once if the answer says that it was done, and at most once a second
-//! if it may have been done.
+//! A write drops the pages with the tags that it changes, if the answer says that it was done. If it may have been done, they become stale.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, names, policy, urls};
@@ -7,7 +6,9 @@ use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
 use kasoku_engine::purge::{PurgeError, PurgeTarget};
 use kasoku_metrics::Counter;
-use kasoku_options::{AnswerStatus, ChangeRule, ChangeRules, Rewrite, Route, TagTemplate, UrlPattern};
+use kasoku_options::{
+    AnswerStatus, ChangeProof, ChangeRule, ChangeRules, Credentials, Rewrite, Route, TagTemplate, UrlPattern,
+};
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +54,7 @@ fn change(text: &str) -> ChangeRule {
         method: method.map(|method| method.parse().unwrap()),
         url: UrlPattern::parse(url).unwrap(),
         answer,
+        proof: ChangeProof::default(),
         is_all: tags.contains(&"*"),
         tags: tags
             .iter()
@@ -101,11 +103,18 @@ fn warm(scene: &Scenario) {
 
 /// The pages that are still stored.
 fn stored(scene: &Scenario) -> Vec<&'static str> {
-    let kept = |target: &&str| {
-        let question = Question::get(format!("http://example.org{target}"));
-        scene.engine.handle().explain(&question).unwrap().cache_status().contains("; hit")
-    };
-    PAGES.into_iter().filter(|target| kept(target)).collect()
+    PAGES.into_iter().filter(|target| status(scene, target).contains("; hit")).collect()
+}
+
+/// Those that are not stale.
+fn fresh(scene: &Scenario) -> Vec<&'static str> {
+    PAGES.into_iter().filter(|target| status(scene, target).ends_with("; detail=hit")).collect()
+}
+
+/// What a request for that page would get.
+fn status(scene: &Scenario, target: &str) -> String {
+    let question = Question::get(format!("http://example.org{target}"));
+    scene.engine.handle().explain(&question).unwrap().cache_status()
 }
 
 fn posts(scene: &Scenario, target: &str, form: &str) -> Response {
@@ -122,7 +131,6 @@ fn what_was_changed_is_dropped_before_the_answer_goes_out() {
         ("/comment.php", "", &[LIST, OTHER_POST, OTHER_BOARD]),
         ("/write.php", "b=free", &[OTHER_BOARD]),
         ("/write.php", "b=FREE&b=qa", &[]),
-        ("/%77rite.php", "b=free", &[OTHER_BOARD]),
         ("/admin.php?anything", "", &[]),
         // No tag is known that these requests change.
         ("/write.php", "", &PAGES),
@@ -235,25 +243,88 @@ fn what_an_application_still_shows_after_a_change_is_dropped_again() {
 }
 
 #[test]
-fn what_may_have_been_changed_is_dropped_once_a_second() {
+fn what_may_have_been_changed_is_stale_and_nobody_waits_for_it() {
     let board = board();
     for does in ["alerts", "fails", "resets"] {
         let scene = scene(&board);
         warm(&scene);
         let target = format!("/write.php?does={does}");
         posts(&scene, &target, "b=free");
-        assert_eq!(stored(&scene), [OTHER_BOARD], "{does}");
-        warm(&scene);
-        // A tag is dropped at most once a second, so these wait for the end of the second. The tags of the first change were
-        // dropped once more behind its answer, which counts as well.
+        assert_eq!((stored(&scene), fresh(&scene)), (PAGES.to_vec(), vec![OTHER_BOARD]), "{does}");
+        let refreshed = || {
+            warm(&scene);
+            fresh(&scene) == PAGES
+        };
+        scene.eventually(refreshed);
+        // A tag is marked at most once a second, so these wait for the end of the second. The tags of the first change were marked once more
+        // behind its answer, which counts as well.
         for _ in 0..5 {
             posts(&scene, &target, "b=free");
         }
-        assert_eq!(stored(&scene), PAGES, "{does}");
-        scene.eventually(|| stored(&scene) == [OTHER_BOARD]);
+        scene.eventually(|| fresh(&scene) == [OTHER_BOARD]);
+        scene.eventually(refreshed);
         scene.counted(Counter::PossibleChanges, 6);
         scene.counted(Counter::Changes, 0);
     }
+}
+
+#[test]
+fn a_flood_of_requests_that_prove_nothing_costs_no_hit() {
+    let board = board();
+    let scene = scene(&board);
+    warm(&scene);
+    for number in 0..40 {
+        for does in ["alerts", "fails"] {
+            posts(&scene, &format!("/write.php?does={does}"), "b=free");
+            posts(&scene, &format!("/admin.php?does={does}"), "");
+        }
+        let target = PAGES[number % PAGES.len()];
+        assert!(scene.client().get(target).is_hit(), "{target}");
+    }
+}
+
+/// What a log-in cookie and an answer's field prove: the REST interface of WordPress names in `Allow` what its client may do.
+#[test]
+fn a_change_with_its_proof_drops_at_once_and_one_without_it_changes_nothing() {
+    let application = Application::start(|asked| {
+        let allows = if asked.field("cookie") == Some("login=true") { "GET, POST, PUT" } else { "GET" };
+        let status = if asked.target().contains("refused") { "401 Unauthorized" } else { "200 OK" };
+        Does::Answer(reply(status, &[&format!("Allow: {allows}"), "Content-Type: text/html"], "page"))
+    });
+    let scene = Setup::safe()
+        .route(|route| {
+            rules(route);
+            let proof = ChangeProof {
+                from: Some(Credentials::Cookie("log*".to_owned())),
+                with: Some(("allow".to_owned(), "*PUT*".to_owned())),
+            };
+            let of = |credentials| ChangeProof { from: Some(credentials), with: None };
+            let list = vec![
+                ChangeRule { proof, ..change("/api => *") },
+                ChangeRule { proof: of(Credentials::Authorization), ..change("/by-password => *") },
+            ];
+            route.changes = Arc::new(ChangeRules { list, ..ChangeRules::default() });
+        })
+        .run_before(&application.address());
+    let sends = |target: &str, field: &str| {
+        scene.client().send_body("PUT", target, &[field], "x");
+        (stored(&scene).len(), fresh(&scene).len())
+    };
+    warm(&scene);
+    for field in ["X-None: 1", "Cookie: login=forged", "Cookie: other=true", "Authorization: Basic eDp5"] {
+        assert_eq!(sends("/api", field), (5, 5), "{field}");
+    }
+    assert_eq!(sends("/by-password?refused", "Authorization: Basic eDp5"), (5, 5));
+    assert_eq!(sends("/by-password", "Cookie: login=true"), (5, 5));
+    scene.counted(Counter::PossibleChanges, 0);
+    // Each one drops at once, however many there are in a second.
+    for (target, field) in
+        [("/api", "Cookie: login=true"); 3].into_iter().chain([("/by-password", "Authorization: Basic eDp5")])
+    {
+        warm(&scene);
+        assert_eq!(sends(target, field), (0, 0), "{target}");
+    }
+    scene.counted(Counter::Changes, 4);
 }
 
 #[test]
@@ -362,7 +433,7 @@ fn forms_with_files_are_read_and_what_is_not_read_may_have_changed_anything() {
         let scene = scene(&board);
         warm(&scene);
         scene.client().send_body("POST", "/write.php", &[&format!("Content-Type: {media_type}")], body);
-        stored(&scene)
+        fresh(&scene)
     };
     let form = "multipart/form-data; boundary=b";
     assert_eq!(sends(form, &multipart(&[("b", "free")], 100)), [OTHER_BOARD]);

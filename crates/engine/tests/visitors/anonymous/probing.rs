@@ -5,7 +5,7 @@ use crate::anonymous::states::{anonymous, asks, is_for, is_known_as, probing};
 use crate::anonymous::{is_anonymous, is_found_anonymous};
 use http::Method;
 use kasoku_metrics::Counter;
-use kasoku_options::{ChangeRule, ChangeRules, UrlPattern};
+use kasoku_options::{ChangeProof, ChangeRule, ChangeRules, UrlPattern};
 use kasoku_testkit::{Client, Gate, get, ok};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -123,6 +123,7 @@ fn a_member_who_writes_is_not_asked_about_again() {
             method: Some(Method::POST),
             url: UrlPattern::parse("/login_check.php").unwrap(),
             answer: None,
+            proof: ChangeProof::default(),
             tags: Vec::new(),
             is_all: true,
         }];
