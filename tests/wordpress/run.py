@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 import application  # noqa: E402
 import freshness  # noqa: E402
 import plugins  # noqa: E402
+import pretences  # noqa: E402
 import rows  # noqa: E402
 from browser import Browser  # noqa: E402
 from dashboard import edit, log_in, try_to_log_in  # noqa: E402
@@ -188,6 +189,7 @@ def main():
             tally.run(application.SCENARIOS, site, editor=editor, commenter=commenter, stranger=stranger)
         tally.run(rows.SCENARIOS, site)
         tally.run(freshness.SCENARIOS, site)
+        tally.run(pretences.SCENARIOS, site)
         tally.run(visitors.SCENARIOS, site)
         # This part is the last, since it changes the site's URL.
         plugins.serve(site)

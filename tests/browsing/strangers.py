@@ -1,0 +1,78 @@
+"""Requests by which strangers pretend to write: none of them may drop a page, whatever cookies and credentials they make up."""
+
+import collections
+import time
+import urllib.parse
+
+from scenarios import true
+from seen import warm
+from visitor import Visitor
+
+FORM = "application/x-www-form-urlencoded"
+FLOOD_SECONDS = 6
+FLOOD_A_SECOND = 50
+HITS_SHARE_MIN = 0.95
+
+
+class Pretence:
+    """A request of a stranger. `form`: sent as `media_type`."""
+
+    def __init__(self, method, target, form=None, media_type=FORM, **fields):
+        self._method, self._target, self._fields = method, target, fields
+        self._body = urllib.parse.urlencode(form) if isinstance(form, dict) else form
+        if self._body is not None:
+            self._fields["Content-Type"] = media_type
+
+    def send(self, site, cookies=(), authorization=None, address=None):
+        visitor = Visitor(site, cookies, address=address)
+        fields = {**self._fields, **({"Authorization": authorization} if authorization else {})}
+        try:
+            return visitor.ask(self._method, self._target, fields, self._body)
+        finally:
+            visitor.close()
+
+    def __str__(self):
+        more = [f"{name}: {value}" for name, value in self._fields.items() if value != FORM]
+        return " ".join([self._method, self._target, *more, *([str(self._body)[:80]] if self._body else [])])
+
+
+def drop_nothing(site, pretences, pages, forged):
+    """Sends each of them as somebody without a cookie, with `forged` cookies, and with a made-up password; the pages remain hits."""
+    manners = {"": {}, "with a forged cookie": {"cookies": forged}, "with a password": {"authorization": "Basic ZWRpdG9yOnNlY3JldA=="}}
+    dropped, stale = [], collections.Counter()
+    for pretence in pretences:
+        for manner, how in manners.items():
+            warm(lambda: Visitor(site), *pages)
+            sent = pretence.send(site, **how)
+            for page in pages:
+                answer = _get(site, page)
+                if not answer.is_hit:
+                    dropped.append(f"{page} after {pretence} {manner}: {sent.status} {sent.decision} ({answer.decision})")
+                elif "detail=hit-stale" in answer.decision:
+                    stale[f"{pretence} {manner}: {sent.status}"] += 1
+    print(f"        {len(pretences)} requests in {len(manners)} manners; these make pages stale: {list(stale) or 'none'}", flush=True)
+    true(not dropped, "\n".join(dropped[:20]))
+
+
+def flood(site, pretences, pages, forged):
+    """Sends them all the time, from many addresses, half with forged cookies; the pages remain hits."""
+    warm(lambda: Visitor(site), *pages)
+    hits = asked = number = 0
+    begun = time.monotonic()
+    while (passed := time.monotonic() - begun) < FLOOD_SECONDS:
+        if number > passed * FLOOD_A_SECOND:
+            time.sleep(0.005)
+            continue
+        pretences[number % len(pretences)].send(site, cookies=forged if number % 2 else (), address=f"127.0.7.{1 + number % 200}")
+        hits += _get(site, pages[number % len(pages)]).is_hit
+        asked, number = asked + 1, number + 1
+    print(f"        {asked} requests of strangers in {passed:.0f} s, each followed by a page: {hits / asked:.1%} hits", flush=True)
+    true(hits >= HITS_SHARE_MIN * asked, f"{hits} hits of {asked}")
+
+
+def _get(site, page):
+    visitor = Visitor(site)
+    try:
+        return visitor.get(page)
+    finally:
+        visitor.close()

@@ -1,0 +1,77 @@
+"""Requests by which a stranger may try to look like an editor of WordPress."""
+
+import strangers
+from strangers import Pretence
+from freshness import FEED, FRONT, POST
+
+LOGGED_IN = "wordpress_logged_in_0123456789abcdef0123456789abcdef"
+ADMINISTRATION = "wordpress_0123456789abcdef0123456789abcdef"
+FORGED = {name: "editor-in-chief%7C1999999999%7Cx%7Cy" for name in (LOGGED_IN, ADMINISTRATION)}
+JSON = "application/json"
+PAGES = [FRONT, POST, FEED]
+
+PRETENCES = [
+    # The REST interface.
+    Pretence("GET", "/wp-json/x?_method=Dxx&_envelope"),
+    Pretence("GET", "/wp-json/wp/v2/posts?_method=POST&_envelope"),
+    Pretence("GET", "/wp-json/wp/v2/posts/1?_method=DELETE&_envelope=1"),
+    Pretence("POST", "/wp-json/batch/v1", '{"requests": []}', JSON),
+    Pretence("POST", "/wp-json/batch/v1", '{"requests": [{"path": "/wp/v2/posts"}]}', JSON),
+    Pretence("POST", "/wp-json/wp/v2/posts?_envelope", "{}", JSON),
+    Pretence("POST", "/wp-json/wp/v2/posts?_method=GET", "{}", JSON),
+    Pretence("POST", "/wp-json/wp/v2/posts?_method=OPTIONS", "{}", JSON),
+    Pretence("POST", "/wp-json/wp/v2/posts", "{}", JSON, **{"X-HTTP-Method-Override": "GET"}),
+    Pretence("PUT", "/wp-json/wp/v2/posts/1?_method=GET", "{}", JSON),
+    Pretence("PATCH", "/wp-json/wp/v2/posts/1?_envelope&_method=GET", "{}", JSON),
+    Pretence("DELETE", "/wp-json/wp/v2/posts/1?_method=GET"),
+    Pretence("DELETE", "/wp-json/wp/v2/posts/1?_envelope"),
+    Pretence("DELETE", "/wp-json/wp/v2/posts/1"),
+    Pretence("POST", "/wp-json/wp/v2/comments?_envelope", '{"post": 1}', JSON),
+    Pretence("POST", "/wp-json/wp/v2/users/me?_method=GET&_envelope", "{}", JSON),
+    Pretence("POST", "/?rest_route=/wp/v2/posts&_method=GET", "{}", JSON),
+    Pretence("POST", "/?rest_route=/wp/v2/posts&_envelope=1", "{}", JSON),
+    Pretence("POST", "/?rest_route=/batch/v1", '{"requests": []}', JSON),
+    Pretence("POST", "/wp-json/oembed/1.0/embed?_method=GET&url=x", "{}", JSON),
+    # The scripts of the administration.
+    Pretence("POST", "/wp-admin/admin-ajax.php?action=heartbeat", "x", "text/plain"),
+    Pretence("POST", "/wp-admin/admin-ajax.php", {"action": "heartbeat"}),
+    Pretence("POST", "/wp-admin/admin-ajax.php", {"action": "inline-save"}),
+    Pretence("POST", "/wp-admin/admin-ajax.php", {"action": "delete-post", "id": "1"}),
+    Pretence("POST", "/wp-admin/admin-ajax.php?action=delete-comment", {}),
+    Pretence("POST", "/wp-admin/admin-footer.php", {}),
+    Pretence("POST", "/wp-admin/admin-header.php", {}),
+    Pretence("POST", "/wp-admin/menu.php", {}),
+    Pretence("POST", "/wp-admin/menu-header.php", {}),
+    Pretence("POST", "/wp-admin/admin-functions.php", {}),
+    Pretence("POST", "/wp-admin/custom-background.php", {}),
+    Pretence("POST", "/wp-admin/options-head.php", {}),
+    Pretence("POST", "/wp-admin/edit-form-blocks.php", {}),
+    Pretence("POST", "/wp-admin/post.php", {"action": "editpost", "post_ID": "1"}),
+    Pretence("POST", "/wp-admin/options.php", {"action": "update"}),
+    Pretence("POST", "/wp-admin/", {}),
+    Pretence("POST", "/wp-admin/network/", {}),
+    Pretence("POST", "/wp-admin/none.php", {}),
+    Pretence("GET", "/wp-admin/hello-world?_wpnonce=1"),
+    Pretence("GET", "/wp-admin/post.php?post=1&action=trash&_wpnonce=1"),
+    Pretence("POST", "/wp-admin/async-upload.php", {"action": "upload-attachment"}),
+    Pretence("POST", "/wp-admin/admin-post.php", {"action": "x"}),
+    # Forms of visitors, refused.
+    Pretence("POST", "/wp-comments-post.php", {"comment": "", "comment_post_ID": "1"}),
+    Pretence("POST", "/wp-comments-post.php", {"comment": "x", "comment_post_ID": "99999"}),
+    Pretence("POST", "/wp-login.php", {"log": "x", "pwd": "y"}),
+    Pretence("POST", "/wp-login.php?action=postpass", {"post_password": "x"}),
+    Pretence("POST", "/xmlrpc.php", "<methodCall><methodName>wp.newPost</methodName></methodCall>", "text/xml"),
+]
+
+
+def what_a_stranger_pretends_drops_no_page(site, **_):
+    """Requests that look like writes, without a proof."""
+    strangers.drop_nothing(site, PRETENCES, PAGES, FORGED)
+
+
+def a_flood_of_strangers_costs_no_hit(site, **_):
+    """The same all the time."""
+    strangers.flood(site, PRETENCES, PAGES, FORGED)
+
+
+SCENARIOS = [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]
