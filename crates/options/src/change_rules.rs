@@ -51,6 +51,19 @@ pub struct ChangeProof {
     pub from: Option<Credentials>,
     /// The answer has a field of this name, in lower case, whose value fits a glob. None: it need not have any.
     pub with: Option<(String, String)>,
+    /// The beginning of the answer's body has this text. None: it need not have any.
+    pub saying: Option<String>,
+}
+
+/// An answer, as far as it proves a change.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangeAnswer<'a> {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its fields.
+    pub fields: &'a Fields,
+    /// The beginning of its body, where a [`ChangeProof`] needs that.
+    pub beginning: &'a [u8],
 }
 
 /// Credentials of a request, which anybody may have made up.
@@ -65,11 +78,11 @@ pub enum Credentials {
 impl ChangeProof {
     /// Whether nothing is asked for.
     pub fn is_none(&self) -> bool {
-        self.from.is_none() && self.with.is_none()
+        *self == Self::default()
     }
 
     /// Whether a request and its answer have all that is asked for. `answer`: `None` where there was none.
-    pub fn is_given(&self, request: &Fields, answer: Option<&Fields>) -> bool {
+    pub fn is_given(&self, request: &Fields, answer: Option<ChangeAnswer<'_>>) -> bool {
         let has_credentials = match &self.from {
             None => true,
             Some(Credentials::Cookie(glob)) => cookies::has_any(std::slice::from_ref(glob), request),
@@ -77,9 +90,12 @@ impl ChangeProof {
         };
         let has_field = self.with.as_ref().is_none_or(|(name, value)| {
             let fits = |line: &[u8]| glob::is_match(value.as_bytes(), line);
-            answer.is_some_and(|answer| answer.all(name).any(fits))
+            answer.is_some_and(|answer| answer.fields.all(name).any(fits))
         });
-        has_credentials && has_field
+        let says_so = self.saying.as_ref().is_none_or(|text| {
+            answer.is_some_and(|answer| answer.beginning.windows(text.len().max(1)).any(|part| part == text.as_bytes()))
+        });
+        has_credentials && has_field && says_so
     }
 }
 

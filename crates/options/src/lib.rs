@@ -40,7 +40,7 @@ pub mod url_template;
 
 pub use anonymous_cookie::{AnonymousCookie, AnonymousCookieError};
 pub use beacon_rules::BeaconRules;
-pub use change_rules::{AnswerStatus, ChangeProof, ChangeRule, ChangeRules, Credentials};
+pub use change_rules::{AnswerStatus, ChangeAnswer, ChangeProof, ChangeRule, ChangeRules, Credentials};
 pub use cookie_rules::{CookieRules, NOISE_COOKIES, OtherCookies};
 pub use disk::{DISK_BYTES_DEFAULT, DISK_BYTES_MIN, DiskAdmission, DiskTier};
 pub use file_rules::{FileRules, SOURCE_SUFFIXES, Symlinks};

@@ -86,10 +86,10 @@ fn change(text: &str) -> Result<ChangeRule, ChangeError<'_>> {
     }
 }
 
-/// `from wordpress_logged_in_*`, or `from authorization`; and `with x-wp-nonce`, or `with allow:*POST*`. Takes these words away.
+/// `from wordpress_logged_in_*`, or `from authorization`; `with x-wp-nonce`, or `with allow:*POST*`; `saying "error":0`. Takes these words away.
 fn proof<'t>(words: &mut Vec<&'t str>) -> Result<ChangeProof, ChangeError<'t>> {
     let mut proof = ChangeProof::default();
-    let begin = words.iter().position(|word| ["from", "with"].contains(word)).unwrap_or(words.len());
+    let begin = words.iter().position(|word| ["from", "with", "saying"].contains(word)).unwrap_or(words.len());
     for pair in words.split_off(begin).chunks(2) {
         match pair {
             ["from", name] if proof.from.is_none() && !name.contains(['=', ';', ',']) => {
@@ -103,6 +103,7 @@ fn proof<'t>(words: &mut Vec<&'t str>) -> Result<ChangeProof, ChangeError<'t>> {
                 let written = is_name.then(|| (name.to_ascii_lowercase(), value.to_owned()));
                 proof.with = Some(written.ok_or(ChangeError::Proof(field))?);
             }
+            ["saying", text] if proof.saying.is_none() => proof.saying = Some((*text).to_owned()),
             [word, ..] => return Err(ChangeError::Proof(word)),
             [] => {}
         }
@@ -148,7 +149,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
             ),
             ChangeError::Proof(word) => (
                 format!("has {} where it says what proves the change", quoted(word)),
-                "write after the URL and the status the name of a cookie of the request, a field of the answer, or both: \"PUT /api/* 2xx from session* with allow:*PUT* => tag\"",
+                "write after the URL and the status the name of a cookie of the request, a field of the answer, a text of the answer, or several of these: \"PUT /api/* 2xx from session* with allow:*PUT* saying done => tag\"",
             ),
             ChangeError::Method(method) => (
                 format!("names {}, which is not a method", quoted(method)),

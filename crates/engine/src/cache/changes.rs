@@ -36,11 +36,10 @@ use crate::visitors::session;
 use http::StatusCode;
 use kasoku_cache::Purge;
 use kasoku_metrics::Counter;
-use kasoku_options::ChangeRule;
+use kasoku_options::{ChangeAnswer, ChangeRule};
 use kasoku_semantics::invalidation::only_respells;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::tags::{Parameters, TagTemplate, Tagged};
-use kasoku_wire::Fields;
 
 /// What a request may change.
 pub(crate) struct Changing {
@@ -64,6 +63,12 @@ impl Changing {
         is_wanted.then(|| self.form.get_or_insert_with(|| FormBuffer::new(worker)).clone())
     }
 
+    /// Whether a line needs the beginning of the answer's body.
+    pub(crate) fn needs_beginning(&self, routed: &Routed) -> bool {
+        let mut changes = self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number));
+        changes.any(|change| change.proof.saying.is_some())
+    }
+
     /// The beginning of the request's form as a query, if it has that format.
     pub(crate) fn form_as_query(&self, exchange: &Exchange) -> Option<String> {
         let content_type = exchange.request.head.fields.first("content-type").unwrap_or_default();
@@ -71,30 +76,25 @@ impl Changing {
     }
 
     /// What came of the request; `None`: nothing was changed. `answer`: `None` where there was none.
-    fn outcome(
-        &self,
-        exchange: &Exchange,
-        routed: &Routed,
-        answer: Option<(StatusCode, &Fields)>,
-    ) -> Option<ChangeOutcome> {
+    fn outcome(&self, exchange: &Exchange, routed: &Routed, answer: Option<ChangeAnswer<'_>>) -> Option<ChangeOutcome> {
         let route = &*routed.route;
-        let status = answer.map_or(StatusCode::BAD_GATEWAY, |(status, _)| status);
+        let status = answer.map_or(StatusCode::BAD_GATEWAY, |answer| answer.status);
         let redirects = status.is_redirection() && status != StatusCode::NOT_MODIFIED;
         if !redirects && !status.is_success() && !status.is_server_error() {
             return None;
         }
-        if answer.is_some_and(|(status, fields)| only_respells(routed.key.uri(), status, fields)) {
+        if answer.is_some_and(|answer| only_respells(routed.key.uri(), status, answer.fields)) {
             return None;
         }
         let to = answer
             .filter(|_| redirects)
-            .and_then(|(_, fields)| RedirectTarget::of(&exchange.settings.sites, routed, fields));
+            .and_then(|answer| RedirectTarget::of(&exchange.settings.sites, routed, answer.fields));
         if to.as_ref().is_some_and(|to| to.is_any(&route.changes.no_change_redirects)) {
             return None;
         }
-        let (request, fields) = (&exchange.request.head.fields, answer.map(|(_, fields)| fields));
+        let request = &exchange.request.head.fields;
         let is_so = |change: &&ChangeRule| {
-            change.answer.is_none_or(|answer| answer.is(status)) && change.proof.is_given(request, fields)
+            change.answer.is_none_or(|answer| answer.is(status)) && change.proof.is_given(request, answer)
         };
         let fitting = self.changes.iter().filter_map(|number| route.changes.list.get(*number)).filter(is_so);
         let is_made = |change: &&ChangeRule| redirects || (status.is_success() && !change.proof.is_none());
@@ -108,10 +108,9 @@ impl Changing {
         let (of_made, of_possible) = (tagged(&made), tagged(&possible));
         // What can't be told may be all.
         let is_all_told = is_all(&made) || of_made.is_all_known;
-        let possible = Tagged {
-            is_all_known: of_possible.is_all_known && !is_all(&possible) && is_all_told,
-            tags: of_possible.tags,
-        };
+        let is_all_known = of_possible.is_all_known && !is_all(&possible) && is_all_told;
+        let mut possible = Tagged { is_all_known: is_all_known || is_all(&made), tags: of_possible.tags };
+        possible.tags.retain(|tag| !is_all(&made) && !of_made.tags.contains(tag));
         let made = (!made.is_empty()).then_some(Tagged { is_all_known: !is_all(&made), tags: of_made.tags });
         Some(ChangeOutcome { made, possible })
     }
@@ -131,7 +130,7 @@ impl Changing {
     }
 
     /// Drops what a request has changed, before its answer goes out or where it got none.
-    pub(crate) fn has_answer(&self, exchange: &Exchange, routed: &Routed, answer: Option<(StatusCode, &Fields)>) {
+    pub(crate) fn has_answer(&self, exchange: &Exchange, routed: &Routed, answer: Option<ChangeAnswer<'_>>) {
         let Some(ChangeOutcome { made, possible }) = self.outcome(exchange, routed, answer) else { return };
         let (worker, site) = (&exchange.worker, &routed.route.policy.tags.site);
         worker.cells.count(if made.is_some() { Counter::Changes } else { Counter::PossibleChanges });
@@ -147,7 +146,7 @@ impl Changing {
             let possible_change = Box::new(PossibleChange { site: site.clone(), tagged: possible });
             let marked = possible_change.expire_tags(worker);
             exchange.invalidated(marked.invalidated);
-            session::note_possible_change(exchange, routed, answer.map(|(_, fields)| fields), marked.all_at_ms);
+            session::note_possible_change(exchange, routed, answer.map(|answer| answer.fields), marked.all_at_ms);
             if made.is_none() {
                 exchange.extras().possible_change = Some(possible_change);
             }

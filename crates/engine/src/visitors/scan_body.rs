@@ -117,6 +117,40 @@ async fn read_or_why(
     }
 }
 
+/// How much [`beginning`] reads, in bytes, and for how long.
+const BEGINNING_BYTES: usize = 4 << 10;
+const BEGINNING_MAX: Duration = Duration::from_secs(1);
+
+/// The beginning of a body, which goes on from where it was. Empty where it comes in a content coding or not at once.
+///
+/// # Errors
+/// The body has broken off.
+pub(crate) async fn beginning(head: &ResponseHead, body: &mut Body) -> Result<Bytes, Error> {
+    let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
+    if body.is_none() || is_coded {
+        return Ok(Bytes::new());
+    }
+    let mut read = BytesMut::new();
+    let mut deadline = pin!(tokio::time::sleep(BEGINNING_MAX));
+    let end = loop {
+        let piece = tokio::select! {
+            biased;
+            piece = body.next() => piece?,
+            () = &mut deadline => break None,
+        };
+        match piece {
+            BodyPiece::Data(data) => read.extend_from_slice(&data),
+            BodyPiece::End(trailers) => break Some(trailers),
+        }
+        if read.len() >= BEGINNING_BYTES {
+            break None;
+        }
+    };
+    let read = read.freeze();
+    put_back(body, read.clone(), end);
+    Ok(read)
+}
+
 /// Puts the bytes that were read in front of the rest of the body.
 fn put_back(body: &mut Body, read: Bytes, end: Option<Option<Fields>>) {
     let rest = mem::replace(body, Body::none());

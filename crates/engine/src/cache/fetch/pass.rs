@@ -18,13 +18,14 @@ use crate::request::forward::{Audience, forward};
 use crate::request::request_id::{self, RequestIdDigits};
 use crate::request::route::{Routed, canonical};
 use crate::sites::ActiveRoute;
-use crate::visitors::session;
+use crate::visitors::{scan_body, session};
+use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::represent::own_head;
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{FillWriter, SharedRequest, Verdict};
 use kasoku_metrics::Counter;
-use kasoku_options::{DeviceUrls, UrlPattern};
+use kasoku_options::{ChangeAnswer, DeviceUrls, UrlPattern};
 use kasoku_origin::permits::Share;
 use kasoku_origin::{Error, Interim, NoUpload};
 use kasoku_programs::upload::invite;
@@ -108,7 +109,16 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             };
             let answered = replaced.unwrap_or(response.head.status);
             if let Some(changing) = changing {
-                changing.has_answer(exchange, routed, Some((answered, &response.head.fields)));
+                let beginning = match changing.needs_beginning(routed) && answered.is_success() {
+                    true => Box::pin(scan_body::beginning(&response.head, &mut response.body)).await,
+                    false => Ok(Bytes::new()),
+                };
+                let fields = &response.head.fields;
+                let answer = |beginning| ChangeAnswer { status: answered, fields, beginning };
+                changing.has_answer(exchange, routed, beginning.as_deref().ok().map(answer));
+                if let Err(error) = beginning {
+                    return failed(&error, status);
+                }
             }
             let passed = Passed { outgoing, audience, writer, request_time, answered, status };
             after_pass(exchange, routed, passed, response)

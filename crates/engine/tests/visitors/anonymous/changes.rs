@@ -287,6 +287,13 @@ fn a_flood_of_requests_that_prove_nothing_costs_no_hit() {
 #[test]
 fn a_change_with_its_proof_drops_at_once_and_one_without_it_changes_nothing() {
     let application = Application::start(|asked| {
+        if let Some(error) = asked.target().strip_prefix("/by-script?error=") {
+            return Does::Answer(reply(
+                "200 OK",
+                &["Content-Type: application/json"],
+                format!("{{\"error\":{error}}}"),
+            ));
+        }
         let allows = if asked.field("cookie") == Some("login=true") { "GET, POST, PUT" } else { "GET" };
         let status = if asked.target().contains("refused") { "401 Unauthorized" } else { "200 OK" };
         Does::Answer(reply(status, &[&format!("Allow: {allows}"), "Content-Type: text/html"], "page"))
@@ -297,11 +304,14 @@ fn a_change_with_its_proof_drops_at_once_and_one_without_it_changes_nothing() {
             let proof = ChangeProof {
                 from: Some(Credentials::Cookie("log*".to_owned())),
                 with: Some(("allow".to_owned(), "*PUT*".to_owned())),
+                saying: None,
             };
-            let of = |credentials| ChangeProof { from: Some(credentials), with: None };
+            let of = |credentials| ChangeProof { from: Some(credentials), ..ChangeProof::default() };
+            let says = |text: &str| ChangeProof { saying: Some(text.to_owned()), ..ChangeProof::default() };
             let list = vec![
                 ChangeRule { proof, ..change("/api => *") },
                 ChangeRule { proof: of(Credentials::Authorization), ..change("/by-password => *") },
+                ChangeRule { proof: says("\"error\":0"), ..change("/by-script => *") },
             ];
             route.changes = Arc::new(ChangeRules { list, ..ChangeRules::default() });
         })
@@ -316,15 +326,18 @@ fn a_change_with_its_proof_drops_at_once_and_one_without_it_changes_nothing() {
     }
     assert_eq!(sends("/by-password?refused", "Authorization: Basic eDp5"), (5, 5));
     assert_eq!(sends("/by-password", "Cookie: login=true"), (5, 5));
+    let refused = scene.client().send_body("PUT", "/by-script?error=-1", &[], "x");
+    assert_eq!((refused.text().as_str(), fresh(&scene).len()), ("{\"error\":-1}", 5));
     scene.counted(Counter::PossibleChanges, 0);
     // Each one drops at once, however many there are in a second.
+    let by_password = ("/by-password", "Authorization: Basic eDp5");
     for (target, field) in
-        [("/api", "Cookie: login=true"); 3].into_iter().chain([("/by-password", "Authorization: Basic eDp5")])
+        [("/api", "Cookie: login=true"); 3].into_iter().chain([by_password, ("/by-script?error=0", "X-None: 1")])
     {
         warm(&scene);
         assert_eq!(sends(target, field), (0, 0), "{target}");
     }
-    scene.counted(Counter::Changes, 4);
+    scene.counted(Counter::Changes, 5);
 }
 
 #[test]
