@@ -22,6 +22,7 @@ import freshness  # noqa: E402
 import guard  # noqa: E402
 import mistakes  # noqa: E402
 import oracle  # noqa: E402
+import pretences  # noqa: E402
 import relief  # noqa: E402
 import skins  # noqa: E402
 import table  # noqa: E402
@@ -47,7 +48,7 @@ def main():
             rules = site.fastcgi_rules() if way == "fastcgi" else site.http_rules()
             site.serve(rules + APPLICATION)
             site.set(cf_delay_sec=-1)
-            for part in (guard, relief, table, counters, freshness, browsers, oracle):
+            for part in (guard, relief, table, counters, freshness, pretences, browsers, oracle):
                 tally.run(part.SCENARIOS, site)
             tally.run(guard.LAST, site)
             # It is enough to show with one origin that the oracle can fail, and what other skins do.

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 
 import freshness  # noqa: E402
 import plain  # noqa: E402
+import pretences  # noqa: E402
 import purged  # noqa: E402
 import rows  # noqa: E402
 from browser import Browser  # noqa: E402
@@ -40,7 +41,7 @@ SHORT = RULES + 'try-files = ["{{path}}", "/index.php"]\nchanges = []\n'
 def main():
     tally = Tally("mediawiki")
     with Site() as site:
-        for rules, settings, scenarios in [(RULES, "", plain.SCENARIOS), (RULES, "", rows.SCENARIOS + freshness.SCENARIOS), (SHORT, PURGES, purged.SCENARIOS)]:
+        for rules, settings, scenarios in [(RULES, "", plain.SCENARIOS), (RULES, "", rows.SCENARIOS + freshness.SCENARIOS + pretences.SCENARIOS), (SHORT, PURGES, purged.SCENARIOS)]:
             site.rules = rules.format(socket=site.php_socket, root=site.root)
             site.serve(site.rules)
             site.set(settings)

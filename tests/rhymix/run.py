@@ -18,6 +18,7 @@ import guests  # noqa: E402
 import install  # noqa: E402
 import mistakes  # noqa: E402
 import oracle  # noqa: E402
+import pretences  # noqa: E402
 import tokens  # noqa: E402
 from scenarios import Tally  # noqa: E402
 
@@ -30,7 +31,7 @@ def main():
     with install.Site() as site:
         tally.run(tokens.SCENARIOS, site)
         site.serve(site.policy())
-        for part in (guests, crowd, freshness, browsers, oracle, mistakes):
+        for part in (guests, crowd, freshness, pretences, browsers, oracle, mistakes):
             tally.run(part.SCENARIOS, site)
         tally.run(guests.LAST, site)
         return tally.end(site)

@@ -1,0 +1,47 @@
+"""Requests by which a stranger may try to look like a writer or an administrator of the wiki."""
+
+import strangers
+from strangers import Pretence
+from wiki import address
+
+FORGED = {"wikiUserID": "1", "wikiUserName": "Admin", "wiki_session": "0123456789abcdef0123456789abcdef", "wikidb_session": "x", "wikidbUserID": "1"}
+PAGE = "/index.php?title=Main_Page"
+
+# Not `purge`: the wiki does that for anybody, and its redirection drops the one page.
+FORM_ACTIONS = ["submit", "delete", "rollback", "protect", "unprotect", "revert", "mcrundo", "mcrrestore", "watch", "edit"]
+API_ACTIONS = [
+    "edit", "move", "delete", "undelete", "protect", "rollback", "upload", "import", "revisiondelete", "tag", "filerevert", "mergehistory", "setpagelanguage",
+    "changecontentmodel", "query", "parse", "purge", "help",
+]
+PRETENCES = [
+    *(Pretence("POST", f"{PAGE}&action={action}", {}) for action in FORM_ACTIONS),
+    Pretence("POST", f"{PAGE}&action=submit", {"wpTextbox1": "x", "wpEditToken": "+\\"}),
+    Pretence("POST", f"{PAGE}&action=delete", {"wpEditToken": "+\\", "wpConfirmB": "1"}),
+    *(Pretence("POST", "/api.php", {"action": action, "title": "Main_Page", "format": "json", "token": "+\\"}) for action in API_ACTIONS),
+    Pretence("POST", "/api.php?action=delete&title=Main_Page", "x", "text/plain"),
+    Pretence("POST", "/api.php?action=edit&format=json", '{"title": "Main_Page"}', "application/json"),
+    Pretence("POST", "/rest.php/v1/page", "{}", "application/json"),
+    Pretence("PUT", "/rest.php/v1/page/Main_Page", "{}", "application/json"),
+    Pretence("PUT", "/rest.php/v1/page/Main_Page", '{"source": "x", "comment": "y", "token": "+"}', "application/json"),
+    Pretence("POST", "/index.php?title=Special:Upload", {"wpUpload": "1"}),
+    Pretence("POST", "/index.php/Special:Upload", {}),
+    Pretence("POST", "/index.php?title=Special:UserLogin", {"wpName": "x", "wpPassword": "y"}),
+    Pretence("POST", "/index.php?title=Special:MovePage", {"wpNewTitle": "x"}),
+]
+
+
+def what_a_stranger_pretends_drops_no_page(site, **_):
+    """Requests that look like writes, without a proof."""
+    strangers.drop_nothing(site, PRETENCES, pages(), FORGED)
+
+
+def a_flood_of_strangers_costs_no_hit(site, **_):
+    """The same all the time."""
+    strangers.flood(site, PRETENCES, pages(), FORGED)
+
+
+def pages():
+    return [address("Main_Page"), "/index.php/Main_Page"]
+
+
+SCENARIOS = [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]

@@ -1,0 +1,45 @@
+"""Requests by which a stranger may try to look like a member or an administrator of Rhymix."""
+
+import strangers
+from strangers import Pretence
+
+FORGED = {"PHPSESSID": "0123456789abcdef0123456789", "rx_login_status": "0123456789abcdef", "rx_autologin": "x"}
+JSON = {"X-Requested-With": "XMLHttpRequest", "Accept": "application/json"}
+ACTS = [
+    "procBoardInsertComment", "procBoardInsertDocument", "procBoardDeleteDocument", "procBoardRevertDocument", "procBoardDeleteComment", "procBoardVoteDocument",
+    "procDocumentVoteUp", "procDocumentVoteUpCancel", "procDocumentVoteDown", "procDocumentVoteDownCancel", "procDocumentManageCheckedDocument",
+    "procDocumentInsertCategory", "procDocumentDeleteCategory", "procDocumentMoveCategory", "procCommentVoteUp", "procCommentVoteDown",
+    "procPageAdminInsertContent", "procPollVote", "procBoardDeleteTrackback", "procTrackbackDelete", "procMemberLogin", "dispBoardContent",
+]
+
+
+def pretences(site):
+    post = str(site.content["posts"]["board"][0])
+    form = {"mid": "board", "document_srl": post, "comment_srl": "1", "target_srl": post, "module": "board"}
+    origin = {"Origin": site.url, "Referer": f"{site.url}/board/{post}"}
+    forms = [Pretence("POST", "/index.php", {"act": act, **form}, **origin) for act in ACTS]
+    scripts = [Pretence("POST", "/index.php", {"act": act, **form}, **origin, **JSON, **{"X-AJAX-Target": act}) for act in ACTS]
+    others = [
+        Pretence("POST", "/", {"module": "admin", "act": "procAdminRecompileCacheFile"}, **origin, **JSON),
+        Pretence("POST", "/index.php", '{"module": "board", "act": "getBoardContent"}', "application/json", **origin, **JSON),
+        Pretence("POST", "/index.php", "<methodCall><params><act>procBoardDeleteDocument</act></params></methodCall>", "text/xml", **origin),
+    ]
+    return forms + scripts + others
+
+
+def pages(site):
+    first, second = site.content["posts"]["board"][:2]
+    return ["/board", f"/board/{first}", f"/board/{second}", "/qna"]
+
+
+def what_a_stranger_pretends_drops_no_page(site, **_):
+    """Requests that look like writes, without a proof."""
+    strangers.drop_nothing(site, pretences(site), pages(site), FORGED)
+
+
+def a_flood_of_strangers_costs_no_hit(site, **_):
+    """The same all the time."""
+    strangers.flood(site, pretences(site), pages(site), FORGED)
+
+
+SCENARIOS = [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]
