@@ -1,5 +1,7 @@
 //! Removes the fields that belong to one connection and are never forwarded (RFC 9110 section 7.6.1).
 
+use crate::our_fields::{is_any, is_ours};
+use crate::unkeyed::{is_same, is_unkeyed_in_profile_rfc};
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 
@@ -79,19 +81,25 @@ const NOT_IN_TRAILERS: [&str; 42] = [
     "x-sendfile2",
 ];
 
-/// The trailer fields of a message with the head `head` that may be forwarded; `None`: none are left.
+/// The trailer fields of a response with the head `head` that may be forwarded; `None`: none are left.
 pub fn forwardable_trailers(mut trailers: Fields, head: &Fields) -> Option<Fields> {
     let listed = listed(head);
-    let is_header_only = |name: &[u8]| {
-        let names_a_client = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
-        names_a_client || NOT_IN_TRAILERS.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
-    };
-    trailers.retain(|name, _| {
-        // CGI, WSGI and PHP take an underscore for a hyphen.
-        let name: Vec<u8> = name.iter().map(|byte| if *byte == b'_' { b'-' } else { *byte }).collect();
-        !is_hop_by_hop(&name, &listed) && !is_header_only(&name)
-    });
+    trailers.retain(|name, _| !is_hop_by_hop(name, &listed) && !is_only_for_heads(name));
     (!trailers.is_empty()).then_some(trailers)
+}
+
+/// The trailer fields of a request that may be forwarded. Many applications merge trailers into the head. So a field that
+/// [`forward`](mod@crate::forward) writes itself or keeps back is in no trailer either, whoever gets the answer: an application that
+/// needs such a field reads it from the head. What describes content (`Content-Digest`) may follow it (RFC 9530 section 2).
+pub fn forwardable_request_trailers(mut trailers: Fields, head: &Fields) -> Option<Fields> {
+    trailers.retain(|name, _| !is_ours(name) && !is_unkeyed_in_profile_rfc(name, false));
+    forwardable_trailers(trailers, head)
+}
+
+/// Whether a field of that name, in any spelling that an application reads as that name, stands in no trailer.
+fn is_only_for_heads(name: &[u8]) -> bool {
+    let names_a_client = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
+    names_a_client || is_any(name, &NOT_IN_TRAILERS) || is_any(name, &HOP_BY_HOP)
 }
 
 /// The names that Connection lists.
@@ -120,6 +128,45 @@ mod tests {
         for name in ["Set-Cookie", "X-Forwarded-For", "Content_Length", "transfer_encoding", "X_Forwarded_For"] {
             assert_eq!(forwardable_trailers([(name, "x")].into_iter().collect(), &head), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_request_s_trailer_carries_nothing_that_its_head_may_not() {
+        let left =
+            |name: &str| forwardable_request_trailers([(name, "x")].into_iter().collect(), &Fields::new()).is_some();
+        for name in [
+            "X-Real-IP",
+            "X_Real_IP",
+            "Proxy",
+            "X-Request-Id",
+            "X.Request.Id",
+            "X-Original-URL",
+            "X.Forwarded.For",
+            "X-Forwarded-Host",
+            "X-HTTP-Method-Override",
+            "X-Accel-Mapping",
+            "X-Sendfile-Type",
+            "CF-Connecting-IP",
+            "Traceparent",
+            "Content.Length",
+            "Transfer.Encoding",
+            "Host",
+        ] {
+            assert!(!left(name), "{name}");
+        }
+        for name in
+            ["X-Sum", "Content-Digest", "Repr-Digest", "X-Amz-Checksum-Crc32", "X-Amz-Trailer-Signature", "Grpc-Status"]
+        {
+            assert!(left(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_only_requests_may_not_say_stays_in_the_trailers_of_responses() {
+        let trailers: Fields =
+            [("X-Request-Id", "7"), ("Server-Timing", "db"), ("X.Sendfile", "/etc/passwd")].into_iter().collect();
+        let left = forwardable_trailers(trailers, &Fields::new()).map(|fields| fields.block().to_vec());
+        assert_eq!(left.as_deref(), Some(&b"X-Request-Id: 7\r\nServer-Timing: db\r\n"[..]));
     }
 
     #[test]

@@ -16,7 +16,7 @@
 const NAME_BYTES_MAX: usize = 48;
 
 /// Prefixes of field names, folded as [`fold`] does it.
-const FAMILIES: [&str; 21] = [
+const FAMILIES: [&str; 25] = [
     // These fields describe a body, and a request whose response may be shared has none.
     "content-",
     "forwarded-",
@@ -26,6 +26,8 @@ const FAMILIES: [&str; 21] = [
     "wl-proxy-",
     // IIS behind ARR.
     "x-arr-",
+    // Astro's adapters believe another path and other locals in these fields.
+    "x-astro-",
     // Traces (`x-b3-`, `x-datadog-`): see [`NAMES`].
     "x-b3-",
     "x-datadog-",
@@ -36,17 +38,22 @@ const FAMILIES: [&str; 21] = [
     // Next.js passes internal data to itself in these fields.
     "x-invoke-",
     "x-middleware-",
+    // Nitro and Nuxt: a page as if it was made beforehand, or without rendering on the server.
+    "x-nitro-",
+    "x-nuxt-",
     "x-original-",
     "x-originally-",
     "x-originating-",
     "x-proxy",
+    // React Router in framework mode: a page without its data, or with data of the client's (CVE-2025-43864, CVE-2025-43865).
+    "x-react-router-",
     "x-real-",
     "x-rewrite-",
     "x-wap-",
 ];
 
 /// Whole field names, folded and sorted.
-const NAMES: [&str; 88] = [
+const NAMES: [&str; 89] = [
     // Fields that continue a visitor's trace (W3C Trace Context, Zipkin, Jaeger, Sentry, Google's and others). Libraries write the
     // trace into pages so that scripts continue it: other visitors would get it from the cache, and continue it as well.
     "b3",
@@ -138,6 +145,8 @@ const NAMES: [&str; 88] = [
     "x-server-port",
     "x-ssl",
     "x-subdomain",
+    // SvelteKit answers with its page for errors: it means that the server has asked itself.
+    "x-sveltekit-error",
     "x-url-scheme",
     "x-waws-unencoded-url",
 ];

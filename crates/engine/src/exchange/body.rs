@@ -21,7 +21,7 @@ use kasoku_cache::SpareCharge;
 use kasoku_options::{ClientLimits, RequestBuffer};
 use kasoku_origin::error::UploadError;
 use kasoku_origin::{Upload, UploadPiece};
-use kasoku_semantics::hop_by_hop::forwardable_trailers;
+use kasoku_semantics::hop_by_hop::forwardable_request_trailers;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::BodyLength;
 use std::future::poll_fn;
@@ -166,7 +166,7 @@ impl ClientBody {
                 Ok(UploadPiece::Data(data))
             }
             UploadPiece::End(trailers) => {
-                Ok(UploadPiece::End(trailers.and_then(|trailers| forwardable_trailers(trailers, &self.head))))
+                Ok(UploadPiece::End(trailers.and_then(|trailers| forwardable_request_trailers(trailers, &self.head))))
             }
         }
     }

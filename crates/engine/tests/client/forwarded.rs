@@ -255,6 +255,31 @@ fn trailers_cannot_say_what_fields_may_not() {
 }
 
 #[test]
+fn a_trailer_of_a_request_carries_no_field_that_is_written_or_removed_in_heads() {
+    let lies = [
+        "X-Real-IP: 6.6.6.6",
+        "Proxy: http://evil.example",
+        "X-Request-Id: evil",
+        "X-Original-URL: /evil",
+        "X.Forwarded.For: 6.6.6.6",
+        "X_Real_IP: 6.6.6.6",
+        "X-HTTP-Method-Override: DELETE",
+        "X-Sendfile-Type: X-Accel-Redirect",
+        "X-Middleware-Subrequest: middleware",
+        "True-Client-IP: 6.6.6.6",
+        "Content.Length: 666",
+        "X-Sum: 2",
+        "Content-Digest: sha-256=:AA==:",
+    ];
+    let scene = Scenario::safe([post("/").answers(ok(&[], "a"))]);
+    let mut client = scene.client();
+    client.ask("POST", "/", &["Transfer-Encoding: chunked"]);
+    assert_eq!(client.send(format!("1\r\na\r\n0\r\n{}\r\n\r\n", lies.join("\r\n"))).response().status, 200);
+    let left = scene.origin.only_request().trailers;
+    assert_eq!(left.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["X-Sum", "Content-Digest"]);
+}
+
+#[test]
 fn underscores_do_not_smuggle_what_hyphens_may_not() {
     // CGI, WSGI and PHP read `X_Forwarded_Host` and `X-Forwarded-Host` as one variable.
     let lies = [

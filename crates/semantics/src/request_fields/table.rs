@@ -4,7 +4,7 @@ use super::{FieldKind, Granted, Stated, ValueRule};
 
 /// All kinds. A name counts before a family, and a longer family before a shorter one. Fields in no row: see
 /// [`granted`](super::granted).
-pub(super) const KINDS: [FieldKind; 15] = [
+pub(super) const KINDS: [FieldKind; 16] = [
     // The message and its connection (RFC 9110 section 7, RFC 9112, RFC 9113 for HTTP2-Settings of a client that offers h2c).
     FieldKind {
         granted: Granted::Aside,
@@ -228,6 +228,15 @@ pub(super) const KINDS: [FieldKind; 15] = [
         stated: Stated::Removed,
         names: &["translate"],
         families: &["cf-access-", "content-", "x-amzn-oidc-", "x-appengine-user-"],
+    },
+    // What frameworks send to themselves while they build pages, and what their servers believe of any client: the page comes without
+    // its data, with other data, of another path, or as an error. Clients' own fields of frameworks (`RSC`, `X-Nextjs-Data`) are in no
+    // row: an application names those in `Vary`.
+    FieldKind {
+        granted: Granted::Passes,
+        stated: Stated::Removed,
+        names: &["x-sveltekit-error"],
+        families: &["x-astro-", "x-nitro-", "x-nuxt-", "x-react-router-"],
     },
 ];
 

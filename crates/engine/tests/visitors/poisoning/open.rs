@@ -47,7 +47,7 @@ const OPEN_WHERE_SHARED: [&str; 2] = ["Authorization", "Cookie"];
 const OPEN_BY_THE_RFC: [&str; 2] = ["Content-Language", "Via"];
 
 /// Fields by which proxies, CDNs and frameworks state another host, path, method, query or address.
-const OF_NO_RFC: [&str; 32] = [
+const OF_NO_RFC: [&str; 40] = [
     "Base-Url",
     "CF-Connecting-IP",
     "Client-IP",
@@ -59,6 +59,8 @@ const OF_NO_RFC: [&str; 32] = [
     "True-Client-IP",
     "WL-Proxy-Client-IP",
     "X-Arr-SSL",
+    "X-Astro-Locals",
+    "X-Astro-Path",
     "X-Backend-Host",
     "X-Client-IP",
     "X-Cluster-Client-IP",
@@ -74,12 +76,18 @@ const OF_NO_RFC: [&str; 32] = [
     "X-Matched-Path",
     "X-Method-Override",
     "X-Middleware-Subrequest",
+    "X-Nitro-Prerender",
+    "X-Nuxt-Error",
+    "X-Nuxt-No-SSR",
     "X-Original-URL",
     "X_Original_URL",
     "X-Originating-IP",
     "X-Proxy-Url",
+    "X-React-Router-Prerender-Data",
+    "X-React-Router-SPA-Mode",
     "X-Real-IP",
     "X-Rewrite-URL",
+    "X-SvelteKit-Error",
 ];
 
 fn changes_the_answer(name: &str, mark: &'static str) -> bool {

@@ -167,7 +167,7 @@ const ADDRESSES: [Vector; 30] = [
 ];
 
 /// Claims about the target, and fields that applications send to themselves.
-const OVERRIDES: [Vector; 34] = [
+const OVERRIDES: [Vector; 38] = [
     field(&["X-Original-URL: /evil"]),
     field(&["x_original_url: /evil"]),
     field(&["X-Rewrite-URL: /evil"]),
@@ -195,6 +195,10 @@ const OVERRIDES: [Vector; 34] = [
     field(&["X-Now-Route-Matches: evil"]),
     field(&["X-Invoke-Status: 666"]),
     field(&["X-Matched-Path: /evil"]),
+    field(&["X-React-Router-SPA-Mode: evil"]),
+    field(&["X-React-Router-Prerender-Data: evil"]),
+    field(&["X-Nuxt-No-SSR: evil"]),
+    field(&["X-Astro-Path: /evil"]),
     field(&["X-Wap-Profile: http://evil.example/"]),
     field(&["Surrogate-Capability: evil=\"ESI/1.0\""]),
     Vector::fields(&["X-Sendfile-Type: X-Accel-Redirect", "X-Accel-Mapping: /=/evil/"]),
