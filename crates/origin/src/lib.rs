@@ -10,6 +10,7 @@
 //! | `request`, `upload` | the request for an origin, and its body |
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
 //! | `response`, `piece`, `interim`, `error` | the result: a response, or why there is none |
+//! | `names` | the addresses of origins' names, which change |
 //! | `group`, `registry`, `health`, `permits`, `limits` | which of several origins to ask, which are down, how many connections at a time |
 //! | `counters` | counts of one worker's requests and connections |
 
@@ -20,6 +21,7 @@ pub mod health;
 pub mod http;
 pub mod interim;
 pub mod limits;
+pub mod names;
 pub mod permits;
 pub mod piece;
 pub mod registry;

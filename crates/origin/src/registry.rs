@@ -6,6 +6,7 @@
 
 use crate::Address;
 use crate::health::Health;
+use crate::names::{Names, Resolver};
 use crate::permits::PermitPool;
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -23,6 +24,8 @@ pub struct OriginState {
     pub permits: Arc<PermitPool>,
     /// The permits for idle connections, for kinds of origins whose idle connections are counted for the whole process.
     pub kept: Arc<PermitPool>,
+    /// The addresses of its host.
+    pub names: Arc<Names>,
     /// See [`OriginState::kind_state`].
     kind_state: OnceLock<Box<dyn Any + Send + Sync>>,
     requests: AtomicU64,
@@ -54,6 +57,7 @@ impl OriginState {
             health: Health::default(),
             permits: Arc::default(),
             kept: Arc::default(),
+            names: Arc::default(),
             kind_state: OnceLock::new(),
             requests: AtomicU64::new(0),
             failures: AtomicU64::new(0),
@@ -100,6 +104,7 @@ pub struct OriginRegistry {
     origins: Arc<Mutex<HashMap<Address, Arc<OriginState>>>>,
     /// The permits of all origins that share their permits.
     shared_permits: Arc<PermitPool>,
+    resolver: Resolver,
 }
 
 impl OriginRegistry {
@@ -111,6 +116,7 @@ impl OriginRegistry {
     pub fn of(&self, address: &Address) -> Arc<OriginState> {
         let new = || {
             let mut state = OriginState::new(address.clone());
+            state.names = Arc::new(Names::new(self.resolver.clone()));
             if address.shares_permits() {
                 state.permits = self.shared_permits.clone();
             }
@@ -123,6 +129,16 @@ impl OriginRegistry {
     pub fn keep_only<'a>(&self, addresses: impl Iterator<Item = &'a Address>) {
         let named: HashSet<&Address> = addresses.collect();
         self.all().retain(|address, _| named.contains(address));
+    }
+
+    /// Finds the addresses of all origins' names.
+    pub fn resolver(&self) -> &Resolver {
+        &self.resolver
+    }
+
+    /// Resolves the name of each origin anew before its next request.
+    pub fn renew_names(&self) {
+        self.for_each(|origin| origin.names.renew());
     }
 
     /// Calls `look` with each origin.

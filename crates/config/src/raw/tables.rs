@@ -247,6 +247,9 @@ tables! {
         queue_timeout: duration("queue-timeout"),
         idle_timeout: duration("idle-timeout"),
         keepalive_connections_max: integer("keepalive-connections-max"),
+        keepalive_time: duration("keepalive-time"),
+        keepalive_requests_max: integer("keepalive-requests-max"),
+        dns_ttl: duration("dns-ttl"),
         head_bytes_max: size("head-bytes-max"),
     }
 

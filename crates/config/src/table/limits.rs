@@ -220,6 +220,32 @@ pub(super) static ORIGINS: Section = Section {
             ..EVERYWHERE
         },
         Setting {
+            path: "origin-limits.keepalive-time",
+            kind: SettingKind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 24 * 3600) },
+            default: Default::Value("\"1h\""),
+            summary: "How long a connection to an origin is used, however busy it is. 0: a new connection for each request.",
+            details: "A connection that is older closes after its answer. Without an end, a load balancer in front of the application could not move its clients.",
+            example: "\"10m\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.keepalive-requests-max",
+            kind: SettingKind::Integer { min: 1, max: 1_000_000_000 },
+            default: Default::Value("1000"),
+            summary: "Requests that one connection to an origin carries. After the last one it is closed.",
+            example: "100",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.dns-ttl",
+            kind: SettingKind::Duration { min: Duration::ZERO, max: Duration::from_secs(24 * 3600) },
+            default: Default::Value("\"30s\""),
+            summary: "How old the addresses of an origin's name get before it is resolved anew, since the system's resolver does not tell their TTL. 0: for each request.",
+            details: "Idle connections to addresses that the name no longer has are closed. `reload` resolves all names anew. If a name can't be resolved, its last addresses stay. Requests take turns among all addresses of a name; one that refuses a connection comes last for 10 seconds.",
+            example: "\"5s\"",
+            ..EVERYWHERE
+        },
+        Setting {
             path: "origin-limits.head-bytes-max",
             kind: SettingKind::Size { min: 1024, max: MIB },
             default: Default::Value("\"64KiB\""),

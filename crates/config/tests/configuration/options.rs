@@ -154,7 +154,7 @@ origin-limits = { connect-timeout = "2s" }
 path = "/a"
 cache = { heuristic-percent = 3 }
 query = { ignore = ["utm_*"] }
-origin-limits = { idle-timeout = "3s" }
+origin-limits = { idle-timeout = "3s", keepalive-time = "4s", keepalive-requests-max = 5, dns-ttl = "6s" }
 "#,
     );
     let site = &options.sites[0];
@@ -165,6 +165,9 @@ origin-limits = { idle-timeout = "3s" }
     assert!(inner.query.sort && inner.query.ignore == ["utm_*"] && outer.query.ignore.is_empty());
     let timeouts = (inner.origin.connect_timeout, inner.origin.idle_timeout);
     assert_eq!(timeouts, (Duration::from_secs(2), Duration::from_secs(3)));
+    let reuse = &inner.origin;
+    assert_eq!((reuse.connection_lifetime_max, reuse.names_ttl), (Duration::from_secs(4), Duration::from_secs(6)));
+    assert_eq!((reuse.connection_requests_max, outer.origin.connection_requests_max), (5, 1000));
 }
 
 #[test]

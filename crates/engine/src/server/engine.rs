@@ -267,10 +267,12 @@ impl Engine {
         self.end(WorkerState::HandingOver);
     }
 
-    /// Forgets the origins that the configuration no longer names, and checks those that it now wants checked.
+    /// Forgets the origins that the configuration no longer names, resolves the names of the others anew, and checks those that it now
+    /// wants checked.
     fn follow_origins(&mut self) {
         let (options, origins) = (self.handle.options(), self.handle.origins());
         origins.keep_only(options.routes().flat_map(|route| &route.origins).map(|origin| &origin.address));
+        origins.renew_names();
         // The old checks end first, or an origin would be checked twice at a time.
         self.checks = None;
         match HealthChecks::start(&options, origins, self.handle.clock()) {

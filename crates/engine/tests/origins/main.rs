@@ -4,6 +4,7 @@
 mod origin_connections;
 mod origin_failures;
 mod origin_faults;
+mod origin_names;
 mod origins_balance;
 mod origins_health;
 mod origins_queue;

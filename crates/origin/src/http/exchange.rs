@@ -5,7 +5,7 @@
 //! stored and readers are cut (`engine/src/deliver/mod.rs`).
 
 use super::body::ResponseBody;
-use super::connection::{OriginConnection, with_deadline};
+use super::connection::{ConnectionRoute, OriginConnection, with_deadline};
 use super::pool::ConnectionPool;
 use super::response::response;
 use super::upload as sending;
@@ -44,8 +44,9 @@ impl ConnectionPool {
         // a connection that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
         let permit = choice.take_permit(limits).await?;
+        let route = ConnectionRoute::of(choice, endpoint, limits).await;
         // A trial is to find out whether a new connection can be made.
-        let idle = if choice.is_trial() { None } else { self.take_idle(endpoint, idle_max) };
+        let idle = if choice.is_trial() { None } else { self.take_idle(endpoint, &route, idle_max) };
         if let Some(mut connection) = idle {
             connection.permit = Some(permit);
             match self.exchange(connection, endpoint, request, upload, interim).await {
@@ -58,9 +59,9 @@ impl ConnectionPool {
                 done => return done,
             }
             let permit = choice.take_permit(limits).await?;
-            return self.exchange_anew(permit, choice, endpoint, request, upload, interim).await;
+            return self.exchange_anew(permit, route, choice, endpoint, request, upload, interim).await;
         }
-        self.exchange_anew(permit, choice, endpoint, request, upload, interim).await
+        self.exchange_anew(permit, route, choice, endpoint, request, upload, interim).await
     }
 
     /// Sends a check on a connection of its own, which takes no permit and is not kept: an origin without a free permit must be checked
@@ -74,13 +75,14 @@ impl ConnectionPool {
     async fn exchange_anew<U: Upload + 'static>(
         self: &Rc<Self>,
         permit: Permit,
+        route: ConnectionRoute,
         choice: &ChosenOrigin,
         endpoint: &Endpoint,
         request: &Request<'_>,
         upload: &mut Option<U>,
         interim: &mut impl Interim,
     ) -> Result<Response<Box<ResponseBody>>, Error> {
-        let connection = OriginConnection::open_for(choice, endpoint, request.limits, permit, &self.counters).await?;
+        let connection = OriginConnection::open_along(route, choice, endpoint, permit, &self.counters).await?;
         self.exchange(connection, endpoint, request, upload, interim).await
     }
 

@@ -14,6 +14,6 @@ mod upload;
 mod upload_task;
 
 pub use body::{ResponseBody, Tunnel};
-pub use connection::{OriginConnection, with_deadline};
+pub use connection::{ConnectionRoute, OriginConnection, with_deadline};
 pub use pool::ConnectionPool;
 pub use upload_task::UploadTask;

@@ -12,7 +12,7 @@ use crate::{Endpoint, Limits};
 use kasoku_options::SpawnedProgram;
 use kasoku_origin::counters::Counters;
 use kasoku_origin::group::ChosenOrigin;
-use kasoku_origin::http::{ConnectionPool, OriginConnection, UploadTask};
+use kasoku_origin::http::{ConnectionPool, ConnectionRoute, OriginConnection, UploadTask};
 use kasoku_origin::limits::UNREPEATABLE_IDLE_MAX;
 use kasoku_origin::permits::Permit;
 use kasoku_origin::{Error, OriginState, Upload, UploadPiece};
@@ -57,7 +57,8 @@ impl FastCgi {
         let after = || self.after(endpoint, limits, &choice.origin);
         let mut permit = Some(permit);
         // A trial finds out whether the origin accepts connections, so it needs a new one.
-        let idle = if choice.is_trial() { None } else { self.pool.take_idle(endpoint, idle_max) };
+        let route = ConnectionRoute::of(choice, endpoint, limits).await;
+        let idle = if choice.is_trial() { None } else { self.pool.take_idle(endpoint, &route, idle_max) };
         if let Some(mut connection) = idle {
             connection.kept = None;
             connection.permit = permit.take();
@@ -76,7 +77,7 @@ impl FastCgi {
             Some(permit) => permit,
             None => choice.take_permit(limits).await?,
         };
-        self.send_anew(endpoint, choice, permit, gateway_request, upload, after()).await
+        self.send_anew(endpoint, route, choice, permit, gateway_request, upload, after()).await
     }
 
     /// The same for a program that Kasoku has started itself.
@@ -89,7 +90,9 @@ impl FastCgi {
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let lease = Supervisor::lease(&choice.origin, spawned, gateway_request.request.limits.queue_timeout).await?;
-        self.send_anew(&lease.endpoint(), choice, permit, gateway_request, upload, After::GiveBack(lease)).await
+        let endpoint = lease.endpoint();
+        let route = ConnectionRoute::of(choice, &endpoint, gateway_request.request.limits).await;
+        self.send_anew(&endpoint, route, choice, permit, gateway_request, upload, After::GiveBack(lease)).await
     }
 
     /// Sends a health check on a connection of its own, which needs no permit and is not kept.
@@ -120,14 +123,14 @@ impl FastCgi {
     async fn send_anew<U: Upload + 'static>(
         &self,
         endpoint: &Endpoint,
+        route: ConnectionRoute,
         choice: &ChosenOrigin,
         permit: Permit,
         gateway_request: GatewayRequest<'_>,
         upload: &mut Option<U>,
         after: After,
     ) -> Result<Reply, Error> {
-        let limits = gateway_request.request.limits;
-        let connection = OriginConnection::open_for(choice, endpoint, limits, permit, &self.counters).await?;
+        let connection = OriginConnection::open_along(route, choice, endpoint, permit, &self.counters).await?;
         self.exchange(connection, endpoint, gateway_request, gateway_request.body_of(upload), after).await
     }
 
