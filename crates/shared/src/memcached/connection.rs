@@ -8,6 +8,7 @@
 //!   connection that breaks. This is one failure of the server, however many requests it hits.
 //! * An operation that was dropped costs nothing: its reply is read and dropped, or its request is not even sent.
 //! * A connection that the server closes while nothing waits is no failure. The next request connects anew.
+//! * A connection whose server's name has moved takes no more requests, and ends when those on it are answered.
 //!
 //! What is in flight has a bound. Beyond it, an operation fails at once with [`Failure::Busy`], which says nothing about the server.
 
@@ -91,7 +92,10 @@ async fn run(memcached: Arc<Memcached>, server: usize, mut queue: mpsc::Receiver
     while let Some(queued) = queue.recv().await {
         let Some(first) = queued.if_due() else { continue };
         match dialer.dial(first.deadline).await {
-            Ok(stream) => converse(stream, first, &mut queue, &memcached, server).await,
+            Ok(stream) => {
+                let moved = dialer.moved(&stream);
+                converse(stream, first, &mut queue, moved, &memcached, server).await;
+            }
             Err(failure) => {
                 failed(&memcached, server, &failure);
                 let _ = first.answer.send(Err(failure.clone()));
@@ -109,6 +113,7 @@ async fn converse(
     stream: Stream,
     first: Queued,
     queue: &mut mpsc::Receiver<Queued>,
+    moved: impl Future<Output = ()>,
     memcached: &Memcached,
     server: &Server,
 ) {
@@ -117,15 +122,15 @@ async fn converse(
     let ended = match stream {
         Stream::Tcp(mut stream) => {
             let (reader, writer) = stream.split();
-            conversation.run(reader, writer, queue).await
+            conversation.run(reader, writer, queue, moved).await
         }
         Stream::Unix(mut stream) => {
             let (reader, writer) = stream.split();
-            conversation.run(reader, writer, queue).await
+            conversation.run(reader, writer, queue, moved).await
         }
         Stream::Tls(stream) => {
             let (reader, writer) = tokio::io::split(stream);
-            conversation.run(reader, writer, queue).await
+            conversation.run(reader, writer, queue, moved).await
         }
     };
     if let Err(failure) = ended {

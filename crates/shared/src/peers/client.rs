@@ -62,11 +62,14 @@ struct Line {
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
     task: JoinHandle<()>,
+    /// Ends when the peer's name has moved.
+    moved: JoinHandle<()>,
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         self.task.abort();
+        self.moved.abort();
     }
 }
 
@@ -166,12 +169,16 @@ async fn exchange(
 ) -> Result<(Connection, Answer), Failure> {
     // A peer that began anew has closed it.
     let kept = match kept {
-        Some(mut kept) => kept.sender.ready().await.is_ok().then_some(kept),
-        None => None,
+        Some(mut kept) if !kept.moved.is_finished() => kept.sender.ready().await.is_ok().then_some(kept),
+        Some(_) | None => None,
     };
     let mut connection = match kept {
         Some(kept) => kept,
-        None => connect(dialer.dial(deadline).await?).await?,
+        None => {
+            let stream = dialer.dial(deadline).await?;
+            let moved = dialer.moved(&stream);
+            connect(stream, moved).await?
+        }
     };
     let response = connection.sender.send_request(request).await.map_err(|error| broken(&error))?;
     let (head, body) = response.into_parts();
@@ -180,20 +187,24 @@ async fn exchange(
     Ok((connection, Answer { status: head.status, body }))
 }
 
-async fn connect(stream: Stream) -> Result<Connection, Failure> {
+async fn connect(stream: Stream, moved: impl Future<Output = ()> + Send + 'static) -> Result<Connection, Failure> {
     match stream {
-        Stream::Tcp(stream) => converse(stream).await,
-        Stream::Unix(stream) => converse(stream).await,
-        Stream::Tls(stream) => converse(stream).await,
+        Stream::Tcp(stream) => converse(stream, moved).await,
+        Stream::Unix(stream) => converse(stream, moved).await,
+        Stream::Tls(stream) => converse(stream, moved).await,
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, Failure> {
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    moved: impl Future<Output = ()> + Send + 'static,
+) -> Result<Connection, Failure> {
     let mut http = http1::Builder::new();
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(FIELDS_MAX);
     let (sender, connection) = http.handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
     // How it ends is told to the request that waits on it.
-    let mut connection = Connection { sender, task: tokio::spawn(async { drop(connection.await) }) };
+    let task = tokio::spawn(async { drop(connection.await) });
+    let mut connection = Connection { sender, task, moved: tokio::spawn(moved) };
     connection.sender.ready().await.map_err(|error| broken(&error))?;
     Ok(connection)
 }

@@ -9,6 +9,7 @@
 //! * Where a command is dropped after it was sent, a `PING` is sent behind it, and keeps its place in what may be in flight. So a server that
 //!   does not answer is noticed, and what is in flight stays bounded, also if nobody waits.
 //! * A connection that the server closes while nothing waits is no failure. The next command connects anew.
+//! * So it does where the server's name has moved. Commands on the old connection still get their replies.
 
 use super::commands::{self, failure};
 use super::replication::{self, Replication};
@@ -38,14 +39,16 @@ pub(super) struct Connection {
 /// An open connection. It closes when this is dropped.
 struct Open {
     pipeline: MultiplexedConnection,
-    driver: Driver,
+    driver: OwnTask,
+    /// Ends when the server's name has moved.
+    moved: OwnTask,
     replication: Replication,
 }
 
-/// The task that writes and reads. It ends with this.
-struct Driver(JoinHandle<()>);
+/// A task that ends with this, such as the one that writes and reads.
+struct OwnTask(JoinHandle<()>);
 
-impl Drop for Driver {
+impl Drop for OwnTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -141,6 +144,7 @@ impl Connection {
         let address = self.redis.addresses().get(self.node).ok_or(Failure::NoSuchServer(self.node))?;
         // The caller's deadline comes first.
         let stream = dialer.dial(Instant::now() + self.redis.operation_timeout()).await?;
+        let moved = dialer.moved(&stream);
         let stream = BoundedStream::new(stream, self.redis.clone());
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
@@ -148,9 +152,9 @@ impl Connection {
             .set_pipeline_buffer_size(IN_FLIGHT_MAX);
         let connected = MultiplexedConnection::new_with_config(&address.login, stream, config).await;
         let (mut pipeline, driver) = connected.map_err(|error| failure(&error))?;
-        let driver = Driver(tokio::spawn(driver));
+        let (driver, moved) = (OwnTask(tokio::spawn(driver)), OwnTask(tokio::spawn(moved)));
         let reply = pipeline.send_packed_command(&commands::info()).await.map_err(|error| failure(&error))?;
-        let open = Arc::new(Open { pipeline, driver, replication: replication::read(reply)? });
+        let open = Arc::new(Open { pipeline, driver, moved, replication: replication::read(reply)? });
         *self.lock() = Some(open.clone());
         Ok(open)
     }
@@ -163,9 +167,10 @@ impl Connection {
         reply.map_err(|error| failure(&error))
     }
 
-    /// The open connection, if it has not ended.
+    /// The open connection, if it has not ended, and leads to where the server is.
     fn current(&self) -> Option<Arc<Open>> {
-        self.lock().as_ref().filter(|open| !open.driver.0.is_finished()).cloned()
+        let is_current = |open: &&Arc<Open>| !open.driver.0.is_finished() && !open.moved.0.is_finished();
+        self.lock().as_ref().filter(is_current).cloned()
     }
 
     /// Closes an open connection. All commands on it fail at once.

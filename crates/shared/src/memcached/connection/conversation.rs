@@ -69,19 +69,25 @@ impl<'s> Conversation<'s> {
         self.waiting.push_back(Waiting { request, opaque, begin, deadline, answer, _admission: admission });
     }
 
-    /// Writes requests and reads replies. Ends without a failure when the connection is idle, and the server closes it or nobody can send
-    /// requests any more.
+    /// Writes requests and reads replies. Ends without a failure when the connection is idle, and the server closes it, nobody can send
+    /// requests any more, or the server has moved.
     pub(super) async fn run(
         &mut self,
         mut reader: impl AsyncRead + Unpin,
         mut writer: impl AsyncWrite + Unpin,
         queue: &mut mpsc::Receiver<Queued>,
+        moved: impl Future<Output = ()>,
     ) -> Result<(), Failure> {
+        let mut moved = std::pin::pin!(moved);
+        let mut has_moved = false;
         let mut timer = std::pin::pin!(sleep_until(self.last_deadline));
         let mut is_open = true;
         loop {
             self.make_room();
             if self.waiting.is_empty() && self.outgoing.is_empty() {
+                if has_moved {
+                    return Ok(());
+                }
                 // A connection that the server has closed is noticed before a request is written to it.
                 tokio::select! {
                     biased;
@@ -93,6 +99,7 @@ impl<'s> Conversation<'s> {
                         Some(queued) => self.take(queued),
                         None => return Ok(()),
                     },
+                    () = &mut moved => has_moved = true,
                 }
                 continue;
             }
@@ -108,7 +115,8 @@ impl<'s> Conversation<'s> {
                 written = self.outgoing.write_some(&mut writer), if !self.outgoing.is_empty() => {
                     self.server.counters.bytes_out.add(written.map_err(broken)? as u64);
                 }
-                queued = queue.recv(), if is_open => match queued {
+                () = &mut moved, if !has_moved => has_moved = true,
+                queued = queue.recv(), if is_open && !has_moved => match queued {
                     Some(queued) => {
                         self.take(queued);
                         // All that wait are written at once.
