@@ -9,6 +9,8 @@
 //! | `in` | with `tag`: only in the site that serves this host |
 //! | `all` | everything |
 //! | `soft` | makes it stale instead of dropping it |
+//!
+//! With a shared tier or peers, the answer says how many of them have got the purge, and the addresses of the others.
 
 use kasoku_cache::Purge;
 use kasoku_engine::EngineHandle;
@@ -18,7 +20,7 @@ use url::form_urlencoded;
 /// Carries out a purge. Returns the answer as JSON.
 pub(crate) async fn purge(engine: &EngineHandle, target: &PurgeTarget, purge: Purge) -> Result<String, PurgeError> {
     let purged = engine.purge_durably(target, purge).await?;
-    Ok(json(target, purge, purged))
+    Ok(json(target, purge, &purged))
 }
 
 /// What a query asks for; the error says what is wrong with it.
@@ -58,7 +60,7 @@ pub(crate) fn wanted(query: &str) -> Result<(PurgeTarget, Purge), String> {
     }
 }
 
-fn json(target: &PurgeTarget, purge: Purge, purged: Purged) -> String {
+fn json(target: &PurgeTarget, purge: Purge, purged: &Purged) -> String {
     let (kind, value) = match target {
         PurgeTarget::Url(url) => ("url", url.as_str()),
         PurgeTarget::Prefix(prefix) => ("prefix", prefix.as_str()),
@@ -66,11 +68,16 @@ fn json(target: &PurgeTarget, purge: Purge, purged: Purged) -> String {
         PurgeTarget::Tags(tags, _) => ("tag", &*tags.join(" ")),
         PurgeTarget::All => ("all", ""),
     };
-    let answer = serde_json::json!({
+    let mut answer = serde_json::json!({
         "purged": kind,
         "target": value,
         "soft": purge == Purge::Soft,
         "was_stored": purged.was_stored,
     });
+    if let (Some(reach), Some(fields)) = (&purged.reach, answer.as_object_mut()) {
+        let others = if reach.are_peers { "peers" } else { "servers" };
+        let said = serde_json::json!({ "told": reach.reached(), "of": reach.all, "missing": reach.missing });
+        fields.insert(others.to_owned(), said);
+    }
     format!("{answer}\n")
 }

@@ -1,7 +1,8 @@
 //! The result of an invalidation or a purge, which is certain only when the disk tier has noted it, and other caches can hear of it.
 
 use crate::timer::in_time;
-use kasoku_shared::purge_log::Delivery;
+use kasoku_shared::PurgeExchange;
+use kasoku_shared::purge_log::{Delivery, Reached};
 use kasoku_store::disk::{Durability, NotDurable};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -30,6 +31,45 @@ pub struct Purged {
     pub reached_all: bool,
 }
 
+/// The servers of a shared tier, or the peers, that a purge has reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reach {
+    /// Whether they are peers.
+    pub are_peers: bool,
+    /// How many there are.
+    pub all: usize,
+    /// The addresses of those that have not got it.
+    pub missing: Vec<String>,
+}
+
+impl Reach {
+    /// How many have got it.
+    pub fn reached(&self) -> usize {
+        self.all.saturating_sub(self.missing.len())
+    }
+
+    /// Whether none has got it, so that the purge counts only here.
+    pub fn is_none(&self) -> bool {
+        self.all > 0 && self.reached() == 0
+    }
+}
+
+/// Says what the purges of one [`Told`] have reached by then.
+#[derive(Debug)]
+pub struct Reaching(Vec<Reached>);
+
+impl Reaching {
+    /// What all of these purges have reached by now.
+    pub fn of(&self, exchange: &PurgeExchange) -> Reach {
+        let others = exchange.others();
+        let all = others.len();
+        let is_missing = |(log, _): &(usize, String)| !self.0.iter().all(|reached| reached.has(*log));
+        let missing = others.into_iter().filter(is_missing).map(|(_, address)| address).collect();
+        Reach { are_peers: exchange.peers().is_some(), all, missing }
+    }
+}
+
 /// Other caches are told of a purge.
 #[must_use]
 #[derive(Debug, Default)]
@@ -49,6 +89,11 @@ impl Told {
             stands &= delivery.wait().await;
         }
         stands
+    }
+
+    /// Says later what has been reached.
+    pub fn reaching(&self) -> Reaching {
+        Reaching(self.0.iter().map(Delivery::reached).collect())
     }
 
     /// The same for at most [`TOLD_TIMEOUT`]; not at all where the runtime has no timer. Returns whether it stands there by then.

@@ -83,7 +83,7 @@ pub use entry::{Entry, Meta};
 pub use external_body::ExternalBody;
 pub use fill::{FillEvent, FillReader, Joined};
 pub use generations::{Purge, PurgeScope, PurgeScopeError};
-pub use invalidated::{Invalidated, Purged, TOLD_TIMEOUT, Told, Uncertain};
+pub use invalidated::{Invalidated, Purged, Reach, Reaching, TOLD_TIMEOUT, Told, Uncertain};
 pub use key::Key;
 pub use lookup::Lookup;
 pub use possible_changes::{DeferredMark, PossibleMark};

@@ -81,7 +81,8 @@ impl Tier {
         let sealer = Arc::new(sealer);
         let of_log = if backend.has_slots() { namespace.in_one_slot() } else { namespace.clone() };
         let servers = backend.servers().all();
-        let log = PurgeLog::new(of_log, sealer.clone(), servers.len());
+        let names = servers.iter().map(|server| server.address.clone());
+        let log = PurgeLog::new(of_log, sealer.clone(), servers.len()).naming(names);
         let positions = KeptPositions::new(servers.iter().map(|server| Some(server.address_hash)).collect());
         Self { backend, when_down, sealer, namespace, log, damaged: AtomicU64::new(0), positions }
     }
@@ -94,6 +95,11 @@ impl Tier {
     /// What keeps the items.
     pub fn backend(&self) -> &Backend {
         &self.backend
+    }
+
+    /// Whether its servers are memcached's.
+    pub fn is_memcached(&self) -> bool {
+        matches!(self.backend, Backend::Memcached(_))
     }
 
     /// The same for the runtime that follows the purges. No client waits for what it does, so it waits longer for an answer: a purge has to be
@@ -249,10 +255,13 @@ impl Items {
 
     /// Reads what is new in the log of a server, and adds what it lacks. From then on the server is asked for items, for a short time.
     /// Returns whether its log has been read to its end.
-    pub async fn follow(&self, server: usize, purger: &impl Purger, now: impl Fn() -> Clock) -> bool {
+    ///
+    /// # Errors
+    /// The server can't be asked.
+    pub async fn follow(&self, server: usize, purger: &impl Purger, now: impl Fn() -> Clock) -> Result<bool, Failure> {
         let begun_ms = self.tier.servers().now_ms();
         let log_of = LogOf { items: self, server, slowest_us: AtomicU64::new(0) };
-        let is_read = matches!(self.tier.log.follow(server, &log_of, purger, now).await, Ok(true));
+        let is_read = self.tier.log.follow(server, &log_of, purger, now).await?;
         // What is too slow for clients is read, and not used.
         let is_in_time = log_of.slowest() <= self.tier.backend.operation_timeout();
         if is_read
@@ -261,7 +270,7 @@ impl Items {
         {
             server.health.synced(begun_ms);
         }
-        is_read
+        Ok(is_read)
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -70,11 +70,13 @@ impl Peers {
         let peer = |endpoint| Peer { endpoint, health: ServerHealth::default(), counters: ServerCounters::default() };
         let peers: Vec<Peer> = endpoints.into_iter().map(peer).collect();
         let address = |peer: &Peer| Some(xxh3_64(peer.endpoint.to_string().as_bytes()));
+        let names = peers.iter().map(|peer: &Peer| peer.endpoint.to_string());
+        let names: Vec<String> = std::iter::once("own".to_owned()).chain(names).collect();
         let addresses = std::iter::once(None).chain(peers.iter().map(address)).collect();
         let namespace = Namespace::default();
         Ok(Arc::new(Self {
             hosted: HostedLog::new(namespace.clone()),
-            log: PurgeLog::of_front_ends(namespace, sealer, peers.len()),
+            log: PurgeLog::of_front_ends(namespace, sealer, peers.len()).naming(names),
             peers,
             password: Password::of(token)?,
             positions: KeptPositions::new(addresses),

@@ -1,7 +1,7 @@
 //! What a cache needs to exchange purges with others, whichever way they reach each other.
 
 use crate::items::Tier;
-use crate::peers::Peers;
+use crate::peers::{OWN_LOG, Peer, Peers};
 use crate::purge_log::PurgeLog;
 use std::sync::Arc;
 
@@ -44,6 +44,19 @@ impl PurgeExchange {
         match self {
             Self::Tier(tier) => tier.status().servers.iter().all(|server| server.is_usable),
             Self::Peers(peers) => peers.status().peers.iter().all(|peer| peer.is_up),
+        }
+    }
+
+    /// The number and the address of each log that other caches read: the servers, or the peers.
+    pub fn others(&self) -> Vec<(usize, String)> {
+        match self {
+            Self::Tier(tier) => {
+                tier.servers().all().iter().enumerate().map(|(log, server)| (log, server.address.clone())).collect()
+            }
+            Self::Peers(peers) => {
+                let named = |(number, peer): (usize, &Peer)| (OWN_LOG + 1 + number, peer.endpoint.to_string());
+                peers.all().iter().enumerate().map(named).collect()
+            }
         }
     }
 

@@ -22,6 +22,7 @@ use counts::Counted;
 pub use counts::PurgeCounts;
 use identity::{Identity, Origin};
 use state::{Lacking, Record, State};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
@@ -137,13 +138,40 @@ pub struct PurgeLog {
 /// A purge of this process is on its way to the servers.
 #[must_use]
 #[derive(Debug)]
-pub struct Delivery(oneshot::Receiver<()>);
+pub struct Delivery {
+    tried: oneshot::Receiver<()>,
+    reached: Reached,
+}
+
+/// The logs that have got a purge so far, by their numbers. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Reached(Arc<Mutex<BTreeSet<usize>>>);
+
+impl Reached {
+    /// Whether this log has it.
+    pub fn has(&self, log: usize) -> bool {
+        self.logs().contains(&log)
+    }
+
+    fn add(&self, log: usize) {
+        self.logs().insert(log);
+    }
+
+    fn logs(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Delivery {
+    /// The logs that have got it, also those that get it later.
+    pub fn reached(&self) -> Reached {
+        self.reached.clone()
+    }
+
     /// Waits until every server that can be reached has the purge. The caller bounds the wait. Returns false if the purge was forgotten before, since
     /// too many waited.
     pub async fn wait(self) -> bool {
-        self.0.await.is_ok()
+        self.tried.await.is_ok()
     }
 }
 
@@ -158,6 +186,18 @@ impl PurgeLog {
     pub fn of_front_ends(namespace: Namespace, sealer: Arc<Sealer>, others: usize) -> Self {
         let state = Mutex::new(State::of_front_ends(others));
         Self { namespace, sealer, state, news: watch::Sender::default(), counts: PurgeCounts::default() }
+    }
+
+    /// Calls the servers so in what is logged.
+    #[must_use]
+    pub fn naming(self, names: impl IntoIterator<Item = String>) -> Self {
+        self.state().name_servers(names.into_iter().collect());
+        self
+    }
+
+    /// What operators call a server: its address, if that is known here.
+    pub fn name(&self, server: usize) -> String {
+        self.state().name(server)
     }
 
     /// The cache begins with responses that an earlier process had stored. `position`: up to which number that one had read the log of a server,
@@ -180,7 +220,8 @@ impl PurgeLog {
         now_ms: u64,
         carry_out: impl FnOnce() -> Result<(Epoch, Vec<u8>), E>,
     ) -> Result<Delivery, E> {
-        let (told, delivery) = oneshot::channel();
+        let (told, tried) = oneshot::channel();
+        let reached = Reached::default();
         let id = fastrand::u128(..);
         {
             let mut state = self.state();
@@ -188,11 +229,11 @@ impl PurgeLog {
             // The number is not known yet, so that the longest one has to have room.
             let has_room = self.record(id, COUNTER_MAX, &purge).is_some();
             let purge = if has_room { purge.into() } else { Bytes::from_static(EVERYTHING) };
-            state.note_own(id, epoch, purge, now_ms, told);
+            state.note_own(id, epoch, purge, now_ms, told, reached.clone());
         }
         self.counts.published.add(1);
         self.news.send_replace(());
-        Ok(Delivery(delivery))
+        Ok(Delivery { tried, reached })
     }
 
     /// What the logs have brought so far.
@@ -274,12 +315,18 @@ impl PurgeLog {
             let mut state = self.state();
             (state.begin_reading(number, begun.mono_ms), state.history(number, begun.mono_ms))
         };
+        let was_read = self.state().has_read(number);
         let history = server.history(&self.namespace.log()).await?;
         // In another history, another cache may use the numbers that were counted for these.
         if self.state().is_in(number, history) {
             self.write_reserved(number, server).await?;
         }
-        let Some(counter) = self.counter(server, begun.unix_ms).await? else { return Ok(false) };
+        let tell_of_loss = || {
+            if was_read {
+                self.tell_of_loss(number);
+            }
+        };
+        let Some(counter) = self.counter(server, begun.unix_ms, tell_of_loss).await? else { return Ok(false) };
         let identity = match history {
             None => self.identity(server, counter, is_broken).await?,
             Some(history) => self.identity_in(history, known, server, counter, is_broken).await?,
@@ -305,7 +352,7 @@ impl PurgeLog {
                 }
                 if is_missing && is_there {
                     tracing::warn!(
-                        server = number,
+                        server = self.name(number),
                         record,
                         "this record can't be read: it is damaged, or all caches do not use the same secret"
                     );
@@ -318,7 +365,22 @@ impl PurgeLog {
         Ok(true)
     }
 
-    async fn counter(&self, server: &impl LogServer, unix_ms: i64) -> Result<Option<u64>, Failure> {
+    /// A server has lost the counter. All caches drop everything, as the numbers go on elsewhere, and a purge takes a second longer until
+    /// its record is read, or given up. Where a server evicts its log again and again, it has too little memory.
+    fn tell_of_loss(&self, number: usize) {
+        self.counts.lost.add(1);
+        tracing::warn!(
+            server = self.name(number),
+            "its log of purges has lost its counter: it began anew, or has too little memory and evicts the log (docs/shared.md)"
+        );
+    }
+
+    async fn counter(
+        &self,
+        server: &impl LogServer,
+        unix_ms: i64,
+        is_lost: impl FnOnce(),
+    ) -> Result<Option<u64>, Failure> {
         let name = self.namespace.purges();
         let parse = |value: Bytes| {
             let counter = std::str::from_utf8(&value).ok()?.trim_end().parse::<u64>().ok()?;
@@ -333,7 +395,10 @@ impl PurgeLog {
         let fresh = u64::try_from(unix_ms).unwrap_or_default().saturating_mul(1000);
         let fresh = Bytes::from(fresh.to_string());
         match found {
-            None => drop(server.add(&name, fresh, None).await?),
+            None => {
+                is_lost();
+                server.add(&name, fresh, None).await?;
+            }
             // It is no counter, and nobody could ever count on.
             Some(_) => server.set(&name, fresh, None).await?,
         }

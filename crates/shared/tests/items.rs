@@ -104,7 +104,7 @@ impl FrontEnd {
         };
         let mut read = 0;
         for server in 0..self.items.tier().servers().all().len() {
-            read += usize::from(self.items.follow(server, &self.cache, now).await);
+            read += usize::from(self.items.follow(server, &self.cache, now).await.unwrap_or(false));
         }
         read
     }

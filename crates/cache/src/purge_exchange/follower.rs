@@ -8,7 +8,7 @@ use super::{Link, Linked, PurgeExchange};
 use crate::Cache;
 use kasoku_shared::peers::{OWN_LOG, PeerConnections, Peers, listen};
 use kasoku_shared::purge_log::{self, Epoch, PurgeLog, Purger};
-use kasoku_shared::{Endpoint, Failure, Items};
+use kasoku_shared::{Failure, Items};
 use std::io;
 use std::net::TcpListener as StdTcpListener;
 use std::pin::pin;
@@ -182,7 +182,7 @@ struct Follower<C> {
 
 impl<C: Linked> Follower<C> {
     async fn run(self, mut stopped: watch::Receiver<bool>, tried: Sender<()>) {
-        let mut watch = PeerWatch::default();
+        let mut watch = Watch::default();
         {
             let mut following = pin!(self.follow_on(tried, &mut watch, stopped.clone()));
             tokio::select! {
@@ -211,7 +211,7 @@ impl<C: Linked> Follower<C> {
         let left = self.lacking();
         if left > 0 {
             tracing::warn!(
-                log = self.log,
+                log = self.logs.purges().name(self.log),
                 purges = left,
                 "this process ends before all its purges are in the log: other processes may keep what they cover"
             );
@@ -224,7 +224,7 @@ impl<C: Linked> Follower<C> {
     }
 
     /// Follows once. Returns whether the log was read to its end, and whether this process has more purges that it can add now.
-    async fn follow_and_has_more(&self, watch: &mut PeerWatch) -> (bool, bool) {
+    async fn follow_and_has_more(&self, watch: &mut Watch) -> (bool, bool) {
         let before = self.lacking();
         let is_read = self.follow(watch).await;
         // Where none of them could be written, the next try must not come at once.
@@ -232,7 +232,7 @@ impl<C: Linked> Follower<C> {
     }
 
     /// Follows until the end. What is under way then is carried on.
-    async fn follow_on(&self, tried: Sender<()>, watch: &mut PeerWatch, mut stopped: watch::Receiver<bool>) {
+    async fn follow_on(&self, tried: Sender<()>, watch: &mut Watch, mut stopped: watch::Receiver<bool>) {
         let mut tried = Some(tried);
         let mut follow = async || {
             let followed = self.follow_and_has_more(watch).await;
@@ -278,19 +278,25 @@ impl<C: Linked> Follower<C> {
         }
     }
 
-    async fn follow(&self, watch: &mut PeerWatch) -> bool {
+    async fn follow(&self, watch: &mut Watch) -> bool {
         let now = || {
             let now = self.link.now();
             purge_log::Clock { unix_ms: now.unix_ms, mono_ms: now.mono_ms }
         };
         let purger = Impatient(&self.cache);
         match &self.logs {
-            Logs::Tier(items) => items.follow(self.log, &purger, now).await,
+            Logs::Tier(items) => {
+                let followed = items.follow(self.log, &purger, now).await;
+                // The others are watched where their primary is looked for.
+                if items.tier().is_memcached() {
+                    watch.see("server", &self.logs.purges().name(self.log), followed.as_ref().err());
+                }
+                followed.unwrap_or(false)
+            }
             Logs::Peers(connections) => {
                 let followed = connections.follow(self.log, &purger, now).await;
-                let number = self.log.checked_sub(1);
-                if let Some(peer) = number.and_then(|number| connections.peers().all().get(number)) {
-                    watch.see(&peer.endpoint, followed.as_ref().err());
+                if self.log != OWN_LOG {
+                    watch.see("peer", &self.logs.purges().name(self.log), followed.as_ref().err());
                 }
                 followed.unwrap_or(false)
             }
@@ -298,19 +304,20 @@ impl<C: Linked> Follower<C> {
     }
 }
 
-/// Whether a peer could be reached the last time: only a change is logged.
+/// Whether a server or a peer could be reached the last time: only a change is logged.
 #[derive(Default)]
-struct PeerWatch {
+struct Watch {
     is_away: bool,
 }
 
-impl PeerWatch {
-    fn see(&mut self, peer: &Endpoint, failure: Option<&Failure>) {
+impl Watch {
+    /// `kind`: what it is called in the log.
+    fn see(&mut self, kind: &str, address: &str, failure: Option<&Failure>) {
         match failure {
             Some(failure) if !self.is_away => {
-                tracing::warn!(%peer, %failure, "the peer can't be asked: purges reach it when it is back");
+                tracing::warn!(address, %failure, "the {kind} can't be asked: purges reach it when it is back");
             }
-            None if self.is_away => tracing::info!(%peer, "the peer is back"),
+            None if self.is_away => tracing::info!(address, "the {kind} is back"),
             _ => {}
         }
         self.is_away = failure.is_some();

@@ -144,8 +144,8 @@ impl Exchange {
     pub(crate) async fn removals_are_certain(&self) {
         let removed = self.existing_extras().map(|mut extras| std::mem::take(&mut extras.invalidated));
         let Some(removed) = removed.filter(|removed| !removed.is_certain()) else { return };
-        match certain(removed).await {
-            Ok(()) => {}
+        match certain(&self.worker.cache, removed).await {
+            Ok(_) => {}
             Err(NotCertain::Uncertain(error)) => {
                 tracing::error!(%error, "what a request has changed may come back from the disk");
             }

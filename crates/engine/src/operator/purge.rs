@@ -18,9 +18,9 @@ use crate::runtime::handle::EngineHandle;
 use crate::runtime::removals::{NotCertain, certain};
 use crate::sites::{ActiveSite, sites};
 use http::{Method, StatusCode};
-use kasoku_cache::Invalidated;
 use kasoku_cache::Uncertain;
 use kasoku_cache::{Cache, Purge, PurgeScope, PurgeScopeError};
+use kasoku_cache::{Invalidated, Reach};
 use kasoku_metrics::Counter;
 use kasoku_options::AddressRange;
 use kasoku_semantics::client_address::Peer;
@@ -47,10 +47,12 @@ pub enum PurgeTarget {
 }
 
 /// The result of a purge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Purged {
     /// For a URL: whether something was stored for it. `None` where other front ends may have had something, and for a prefix, a site or a tag.
     pub was_stored: Option<bool>,
+    /// Which servers of the shared tier, or which peers, have got it; `None` where there are none, or nobody has waited for them.
+    pub reach: Option<Reach>,
 }
 
 /// Why nothing was purged.
@@ -101,8 +103,8 @@ impl EngineHandle {
     /// The target is not valid, and nothing is purged. Or the disk tier can't note it.
     pub async fn purge_durably(&self, target: &PurgeTarget, purge: Purge) -> Result<Purged, PurgeError> {
         let (purged, invalidated) = self.begin_purge(target, purge)?;
-        noted(invalidated).await?;
-        Ok(purged)
+        let reach = noted(self.cache(), invalidated).await?;
+        Ok(Purged { reach, ..purged })
     }
 
     /// The same without waiting.
@@ -131,13 +133,13 @@ impl EngineHandle {
     }
 }
 
-/// Waits until the disk tier has noted a purge, and the shared tier.
-async fn noted(invalidated: Invalidated) -> Result<(), PurgeError> {
+/// Waits until the disk tier has noted a purge, and the shared tier. Returns which of its servers have, or which peers.
+async fn noted(cache: &Cache, invalidated: Invalidated) -> Result<Option<Reach>, PurgeError> {
     if invalidated.is_certain() {
-        return Ok(());
+        return Ok(None);
     }
-    match certain(invalidated).await {
-        Ok(()) => Ok(()),
+    match certain(cache, invalidated).await {
+        Ok(reach) => Ok(reach),
         Err(NotCertain::Uncertain(error)) => Err(error.into()),
         Err(NotCertain::DiskTimeout) => Err(PurgeError::DiskTimeout),
     }
@@ -163,7 +165,7 @@ fn purge_target(
                 invalidated.add(cache.purge(&key, purge, now));
             }
             let is_known = invalidated.keys > 0 || cache.purge_exchange().is_none();
-            return Ok((Purged { was_stored: is_known.then_some(invalidated.keys > 0) }, invalidated));
+            return Ok((Purged { was_stored: is_known.then_some(invalidated.keys > 0), reach: None }, invalidated));
         }
         PurgeTarget::Prefix(prefix) => {
             for uri in under_both_schemes(prefix)? {
@@ -188,7 +190,7 @@ fn purge_target(
         }
         PurgeTarget::All => all_of(PurgeScope::All)?,
     }
-    Ok((Purged { was_stored: None }, invalidated))
+    Ok((Purged { was_stored: None, reach: None }, invalidated))
 }
 
 /// The host that a purge is about, as keys have it, without its port.
@@ -294,9 +296,12 @@ pub(crate) async fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, 
     match purge_target(&worker.cache, &settings.sites, &target, purge, exchange.now()) {
         Ok((purged, invalidated)) => {
             worker.cells.count(Counter::Purges);
-            if let Err(error) = noted(invalidated).await {
-                return (StatusCode::INTERNAL_SERVER_ERROR, format!("Purged in memory only: {error}."));
-            }
+            let reach = match noted(&worker.cache, invalidated).await {
+                Ok(reach) => reach,
+                Err(error) => {
+                    return (StatusCode::INTERNAL_SERVER_ERROR, format!("Purged in memory only: {error}."));
+                }
+            };
             let what = match (&target, purged.was_stored) {
                 (PurgeTarget::Url(url), Some(true)) => format!("Purged {url}"),
                 (PurgeTarget::Url(url), Some(false)) => format!("Purged {url}: nothing was stored for it"),
@@ -308,13 +313,19 @@ pub(crate) async fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, 
                 }
                 (PurgeTarget::All, _) => "Purged everything".to_owned(),
             };
-            (StatusCode::OK, what)
+            (StatusCode::OK, format!("{what}{}", reach.map_or_else(String::new, |reach| told(&reach))))
         }
         Err(error @ (PurgeError::NoTags | PurgeError::UnknownTag(_))) => {
             (StatusCode::NOT_IMPLEMENTED, format!("Nothing was purged: {error}."))
         }
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()),
     }
+}
+
+/// How many of the others have got a purge, for the end of an answer.
+fn told(reach: &Reach) -> String {
+    let others = if reach.are_peers { "peers" } else { "servers" };
+    format!(" ({} of {} {others} told)", reach.reached(), reach.all)
 }
 
 /// Fields that only proxies add: a request with one of them did not begin at the connected peer.

@@ -1,7 +1,7 @@
 //! Waits until what was removed from the cache can't come back, and until other front ends can know of it.
 
 use kasoku_cache::disk::DISK_TIMEOUT;
-use kasoku_cache::{Invalidated, TOLD_TIMEOUT, Uncertain};
+use kasoku_cache::{Cache, Invalidated, Reach, TOLD_TIMEOUT, Uncertain};
 use tokio::time::timeout;
 
 /// What was removed may come back.
@@ -14,16 +14,22 @@ pub(crate) enum NotCertain {
 }
 
 /// Waits until a removal is certain here, and the other front ends can know of it. If they can't, they hear of it when the servers or they are back.
-pub(crate) async fn certain(mut removed: Invalidated) -> Result<(), NotCertain> {
+/// Returns which servers or peers have been told by then; none where there are none.
+pub(crate) async fn certain(cache: &Cache, mut removed: Invalidated) -> Result<Option<Reach>, NotCertain> {
     let told = removed.take_told();
+    let reaching = told.reaching();
     let certain = if removed.is_certain() { Ok(Ok(removed.keys)) } else { timeout(DISK_TIMEOUT, removed.wait()).await };
-    if timeout(TOLD_TIMEOUT, told.wait()).await != Ok(true) {
+    let is_told = timeout(TOLD_TIMEOUT, told.wait()).await == Ok(true);
+    let reach = cache.purge_exchange().map(|exchange| reaching.of(exchange));
+    if !is_told {
+        let missing = reach.iter().flat_map(|reach| &reach.missing).map(String::as_str).collect::<Vec<_>>().join(", ");
         tracing::warn!(
-            "not all servers of the shared tier or peers have answered: other front ends hear of a purge later"
+            missing,
+            "these servers of the shared tier or peers have not answered: they hear of a purge later"
         );
     }
     match certain {
-        Ok(Ok(_)) => Ok(()),
+        Ok(Ok(_)) => Ok(reach),
         Ok(Err(error)) => Err(NotCertain::Uncertain(error)),
         Err(_) => Err(NotCertain::DiskTimeout),
     }

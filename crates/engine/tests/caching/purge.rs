@@ -324,7 +324,11 @@ fn a_site_of_many_hosts_is_purged_by_its_name_where_it_is_the_only_one() {
         let of_host = ["Host: www.example.org"];
         client.get_with("/", &of_host);
         assert!(client.get_with("/", &of_host).is_hit(), "{name}");
-        assert_eq!(scene.engine.handle().purge(&named(name), Purge::Hard), Ok(Purged { was_stored: None }), "{name}");
+        assert_eq!(
+            scene.engine.handle().purge(&named(name), Purge::Hard),
+            Ok(Purged { was_stored: None, reach: None }),
+            "{name}"
+        );
         assert_eq!(client.get_with("/", &of_host).text(), "after", "{name}");
     }
 }

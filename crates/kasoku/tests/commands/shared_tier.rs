@@ -1,8 +1,10 @@
 //! What an operator is told of the shared tier, by two programs that share a real memcached.
 
-use super::support::{Origin, PATIENCE, Program, file, get, kasoku};
+use super::support::{Origin, PATIENCE, Program, exchange, file, get, kasoku};
 use serde_json::Value;
 use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -157,4 +159,72 @@ fn top_has_a_line_for_each_server() {
     let said = String::from_utf8(top.stdout).unwrap();
     let line = format!("shared {} up, ", memcached.address());
     assert!(said.lines().any(|told| told.starts_with(&line) && told.ends_with(" 0 failed, 0 outages")), "{said}");
+}
+
+/// Purges everything by the control socket. Returns the exit code, and what was printed.
+fn purge_all(socket: &Path) -> (Option<i32>, String) {
+    let output = kasoku(&["purge", "--admin", &format!("unix:{}", socket.display()), "--all"]);
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// Starts a program with these lines of configuration.
+fn serve_with(name: &str, origin: &Origin, lines: &str) -> (Program, PathBuf) {
+    let socket = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.sock"));
+    let _ = std::fs::remove_file(&socket);
+    let settings = format!(
+        "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\nworkers = 1\n{lines}\n[[site]]\norigin = \"{}\"\n",
+        origin.url()
+    );
+    let config = file(&format!("{name}.toml"), &settings);
+    let program = Program::serve(&["--config", config.to_str().unwrap(), "--control-socket", socket.to_str().unwrap()]);
+    (program, socket)
+}
+
+#[test]
+fn a_purge_says_how_many_servers_have_it_and_ends_with_2_where_none_has() {
+    let origin = Origin::start();
+    let (one, other) = (Memcached::start("told-1.memcached"), Memcached::start("told-2.memcached"));
+    let addresses = [one.address(), other.address()];
+    let lines = format!("shared.memcached = [\"{}\", \"{}\"]", addresses[0], addresses[1]);
+    let (program, socket) = serve_with("told", &origin, &lines);
+    eventually("both are used", || is_up(&program, &one) && is_up(&program, &other));
+    assert_eq!(purge_all(&socket), (Some(0), "purged: everything (2 of 2 servers told)\n".to_owned()));
+
+    drop(one);
+    let line = program.says("the server can't be asked: purges reach it when it is back");
+    assert!(line.contains(&addresses[0]), "{line}");
+    let some = format!("purged: everything (1 of 2 servers told; {} when back)\n", addresses[0]);
+    assert_eq!(purge_all(&socket), (Some(0), some));
+    let answer = exchange(program.clients, "PURGE /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert!(answer.body.contains("(1 of 2 servers told)"), "{}", answer.body);
+
+    drop(other);
+    let line = program.says("the server can't be asked: purges reach it when it is back");
+    assert!(line.contains(&addresses[1]), "{line}");
+    let none =
+        format!("purged: everything (only here: 0 of 2 servers told; {}, {} when back)\n", addresses[0], addresses[1]);
+    assert_eq!(purge_all(&socket), (Some(2), none));
+
+    let one = Memcached::start("told-1.memcached");
+    let line = program.says("the server is back");
+    assert!(line.contains(&one.address()), "{line}");
+    assert_eq!(purge_all(&socket).0, Some(0));
+}
+
+#[test]
+fn servers_and_peers_that_were_never_there_are_said_in_the_log_and_by_a_purge() {
+    let origin = Origin::start();
+    let token = file("never-there.token", "0123456789abcdef0123456789abcdef0123456789abcdef");
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
+    let nowhere = Path::new(env!("CARGO_TARGET_TMPDIR")).join("never-there.memcached");
+    let memcached = format!("shared.memcached = [\"unix:{}\"]", nowhere.display());
+    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let peers =
+        format!("peers = [\"127.0.0.1:1\"]\npeers-listen = \"{own}\"\npeers-token-file = \"{}\"", token.display());
+    for (name, lines, others) in [("nowhere", memcached, "servers"), ("alone", peers, "peers")] {
+        let (_program, socket) = serve_with(name, &origin, &lines);
+        let (code, said) = purge_all(&socket);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(&format!("(only here: 0 of 1 {others} told; ")), "{said}");
+    }
 }

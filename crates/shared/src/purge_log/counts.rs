@@ -14,6 +14,8 @@ pub struct PurgeCounts {
     pub missing: Count,
     /// How often everything was dropped here, since purges of other front ends may have been lost.
     pub dropped_everything: Count,
+    /// How often a log that had been read has lost its counter.
+    pub lost: Count,
 }
 
 /// A cache whose purges for other front ends are counted.

@@ -3,7 +3,7 @@
 //! The purges that are remembered have places: the order in which they were carried out here, which is that of their epochs.
 
 use super::identity::{Identity, Origin};
-use super::{AT_A_TIME_MAX, EVERYTHING, Epoch, Generation, LOG_SECONDS, Position, Purger};
+use super::{AT_A_TIME_MAX, EVERYTHING, Epoch, Generation, LOG_SECONDS, Position, Purger, Reached};
 use crate::history::History;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -60,6 +60,8 @@ pub(super) struct State {
     /// Who waits until servers have got a purge of this process.
     waiting: BTreeMap<Place, Waiting>,
     servers: Vec<ServerLog>,
+    /// What operators call the servers.
+    names: Vec<String>,
 }
 
 /// Up to which number an earlier process had read the log of a server, if it was in this history.
@@ -89,6 +91,7 @@ struct Known {
 #[derive(Debug)]
 struct Waiting {
     untried: HashSet<usize>,
+    reached: Reached,
     told: oneshot::Sender<()>,
 }
 
@@ -221,6 +224,10 @@ impl ServerLog {
     }
 }
 
+fn name(names: &[String], number: usize) -> String {
+    names.get(number).cloned().unwrap_or_else(|| number.to_string())
+}
+
 fn is_lately(ms: Option<u64>, now_ms: u64) -> bool {
     ms.is_some_and(|ms| now_ms.saturating_sub(ms) <= SEEN_MS)
 }
@@ -235,7 +242,22 @@ impl State {
             next_place: 0,
             waiting: BTreeMap::new(),
             servers: (0..servers).map(|_| ServerLog::default()).collect(),
+            names: Vec::new(),
         }
+    }
+
+    /// Whether a log has been read.
+    pub(super) fn has_read(&self, number: usize) -> bool {
+        self.servers.get(number).is_some_and(|server| server.log.is_some())
+    }
+
+    pub(super) fn name_servers(&mut self, names: Vec<String>) {
+        self.names = names;
+    }
+
+    /// What operators call a server.
+    pub(super) fn name(&self, number: usize) -> String {
+        name(&self.names, number)
     }
 
     /// The logs of front ends: that of this one, and those of so many others.
@@ -285,11 +307,19 @@ impl State {
         })
     }
 
-    /// Notes a purge of this process that has just been carried out. `told` hears when all servers have been tried.
-    pub(super) fn note_own(&mut self, id: u128, epoch: Epoch, purge: Bytes, now_ms: u64, told: oneshot::Sender<()>) {
+    /// Notes a purge of this process that has just been carried out. `told` hears when all servers have been tried, `reached` which have it.
+    pub(super) fn note_own(
+        &mut self,
+        id: u128,
+        epoch: Epoch,
+        purge: Bytes,
+        now_ms: u64,
+        told: oneshot::Sender<()>,
+        reached: Reached,
+    ) {
         let place = self.note_to_be_told(id, epoch, purge, now_ms);
         let untried = (0..self.servers.len()).collect();
-        self.waiting.insert(place, Waiting { untried, told });
+        self.waiting.insert(place, Waiting { untried, reached, told });
     }
 
     fn note_to_be_told(&mut self, id: u128, epoch: Epoch, purge: Bytes, now_ms: u64) -> Place {
@@ -319,6 +349,7 @@ impl State {
         }
         if let Some(waiting) = self.waiting.get_mut(&place) {
             waiting.untried.remove(&number);
+            waiting.reached.add(number);
             if waiting.untried.is_empty() {
                 self.tell(place);
             }
@@ -415,7 +446,7 @@ impl State {
         now_ms: u64,
         purger: &impl Purger,
     ) -> Option<u64> {
-        let Self { past, own_log, known, servers, .. } = self;
+        let Self { past, own_log, known, servers, names, .. } = self;
         let all = || known.iter().filter(|(_, known)| known.is_passed_on).map(|(place, _)| *place).collect();
         let server = servers.get_mut(number)?;
         let (log, start, history) = (identity.log, identity.start, identity.history());
@@ -471,7 +502,7 @@ impl State {
             } else {
                 // The purges of that time may be in no log any more. Those of the last minutes come again.
                 if is_dropped {
-                    tracing::warn!(server = number, "its log of purges is a new one: {DROPPED}");
+                    tracing::warn!(server = name(names, number), "its log of purges is a new one: {DROPPED}");
                     purger.drop_everything();
                 }
                 // No value depends on the purges in a front end's log, so a cache without values needs none of them.
@@ -483,7 +514,7 @@ impl State {
                 }
             }
         } else if !can_be_read(&server.position) {
-            tracing::warn!(server = number, "its log of purges has gone on too far: {DROPPED}");
+            tracing::warn!(server = name(names, number), "its log of purges has gone on too far: {DROPPED}");
             purger.drop_everything();
             server.begin_at(start.max(earliest), purger.epoch());
             server.dropped_to = counter;
@@ -507,7 +538,8 @@ impl State {
         now_ms: u64,
         purger: &impl Purger,
     ) -> bool {
-        let Some(server) = self.servers.get_mut(number) else { return false };
+        let Self { servers, names, .. } = self;
+        let Some(server) = servers.get_mut(number) else { return false };
         // Another task has read it meanwhile, or the log is another one by now.
         if at != server.position.saturating_add(1) {
             return false;
@@ -519,7 +551,7 @@ impl State {
             // that were counted by now.
             if at > server.dropped_to {
                 tracing::warn!(
-                    server = number,
+                    server = name(names, number),
                     record = at,
                     "a record of its log of purges is missing or can't be read: {DROPPED}"
                 );
@@ -534,7 +566,11 @@ impl State {
             None => {
                 let before = purger.epoch();
                 let Some(epoch) = purger.carry_out(&purge) else {
-                    tracing::error!(server = number, record = at, "a purge can't be understood: {DROPPED}");
+                    tracing::error!(
+                        server = name(names, number),
+                        record = at,
+                        "a purge can't be understood: {DROPPED}"
+                    );
                     purger.drop_everything();
                     server.begin_at(at, purger.epoch());
                     return true;

@@ -34,7 +34,7 @@ fn front_end(server: &Memcached) -> Items {
 }
 
 async fn follow(items: &Items, cache: &Cache, mono_ms: u64) -> bool {
-    items.follow(0, cache, || Clock { unix_ms: 1_700_000_000_000, mono_ms }).await
+    items.follow(0, cache, || Clock { unix_ms: 1_700_000_000_000, mono_ms }).await.unwrap_or(false)
 }
 
 fn purge(items: &Items) {

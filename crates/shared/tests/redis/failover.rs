@@ -190,3 +190,32 @@ async fn a_primary_without_the_replicas_that_it_needs_is_not_used() {
     server.ask("CONFIG SET min-replicas-to-write 0");
     assert!(front_end.follow().await);
 }
+
+#[tokio::test]
+async fn a_server_without_memory_for_its_log_loses_no_purge_and_that_is_noticed() {
+    for lost in ["DEL kasoku:purges", "DEL kasoku:log", "all of it"] {
+        let server = Redis::new();
+        let (one, other) = (front_end(&[&server]), front_end(&[&server]));
+        assert!(one.follow().await && other.follow().await);
+        one.purge("before").await;
+        assert!(other.follow().await);
+        if lost == "all of it" {
+            // It evicts whatever it has.
+            server.ask("CONFIG SET maxmemory-policy allkeys-lru");
+            server.ask("CONFIG SET maxmemory 1");
+            server.ask("CONFIG SET maxmemory 0");
+            assert_eq!(server.ask("EXISTS kasoku:purges"), ":0");
+        } else {
+            assert_eq!(server.ask(lost), ":1");
+        }
+        one.purge("after").await;
+        let heard = async |front_end: &FrontEnd| {
+            front_end.purges().iter().skip(1).any(|purge| purge == "after" || purge == "everything")
+        };
+        other.follow_until(lost, heard).await;
+        let losses = one.items.tier().log().counts().lost.value();
+        assert_eq!(losses, u64::from(lost != "DEL kasoku:log"), "{lost}");
+        one.is_usable().await;
+        other.is_usable().await;
+    }
+}

@@ -59,7 +59,7 @@ impl FrontEnd {
             unix_ms: 1_790_000_000_000 + self.started.elapsed().as_millis() as i64,
             mono_ms: self.started.elapsed().as_millis() as u64,
         };
-        self.items.follow(0, &self.cache, now).await
+        self.items.follow(0, &self.cache, now).await.unwrap_or(false)
     }
 
     /// Reads the log until this holds.
