@@ -26,11 +26,11 @@ pub struct OriginLimits {
     /// Idle connections that one worker keeps to one origin. Default 32.
     pub idle_connections_max: usize,
     /// How long a connection is used, however busy it is. Default 1 h.
-    pub connection_lifetime_max: Duration,
+    pub keepalive_time: Duration,
     /// Requests that one connection carries. Default 1000.
-    pub connection_requests_max: usize,
+    pub keepalive_requests_max: usize,
     /// How old the addresses of an origin's name get before it is resolved anew. Default 30 s.
-    pub names_ttl: Duration,
+    pub dns_ttl: Duration,
     /// Idle connections that the whole program keeps to one FastCGI application server. Default 0: each is closed after its answer,
     /// since php-fpm gives a child to each connection, whether it is used or not.
     pub kept_connections_max: usize,
@@ -55,9 +55,9 @@ impl Default for OriginLimits {
             queue_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             idle_connections_max: 32,
-            connection_lifetime_max: Duration::from_secs(3600),
-            connection_requests_max: 1000,
-            names_ttl: Duration::from_secs(30),
+            keepalive_time: Duration::from_secs(3600),
+            keepalive_requests_max: 1000,
+            dns_ttl: Duration::from_secs(30),
             kept_connections_max: 0,
             continue_timeout: Duration::from_secs(1),
             programs: ProgramLimits::default(),

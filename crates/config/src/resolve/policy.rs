@@ -42,9 +42,9 @@ pub(super) fn set_origin_limits(limits: &mut OriginLimits, raw: &RawOriginLimits
     // The two kinds of origins have different defaults, but one setting.
     set_usize(&mut limits.idle_connections_max, &raw.keepalive_connections_max);
     set_usize(&mut limits.kept_connections_max, &raw.keepalive_connections_max);
-    set(&mut limits.connection_lifetime_max, &raw.keepalive_time);
-    set_usize(&mut limits.connection_requests_max, &raw.keepalive_requests_max);
-    set(&mut limits.names_ttl, &raw.dns_ttl);
+    set(&mut limits.keepalive_time, &raw.keepalive_time);
+    set_usize(&mut limits.keepalive_requests_max, &raw.keepalive_requests_max);
+    set(&mut limits.dns_ttl, &raw.dns_ttl);
     set_usize(&mut limits.head.head_bytes_max, &raw.head_bytes_max);
 }
 

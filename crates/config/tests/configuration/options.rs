@@ -166,8 +166,8 @@ origin-limits = { idle-timeout = "3s", keepalive-time = "4s", keepalive-requests
     let timeouts = (inner.origin.connect_timeout, inner.origin.idle_timeout);
     assert_eq!(timeouts, (Duration::from_secs(2), Duration::from_secs(3)));
     let reuse = &inner.origin;
-    assert_eq!((reuse.connection_lifetime_max, reuse.names_ttl), (Duration::from_secs(4), Duration::from_secs(6)));
-    assert_eq!((reuse.connection_requests_max, outer.origin.connection_requests_max), (5, 1000));
+    assert_eq!((reuse.keepalive_time, reuse.dns_ttl), (Duration::from_secs(4), Duration::from_secs(6)));
+    assert_eq!((reuse.keepalive_requests_max, outer.origin.keepalive_requests_max), (5, 1000));
 }
 
 #[test]

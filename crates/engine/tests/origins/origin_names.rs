@@ -19,7 +19,7 @@ impl Dns {
 
     /// A scenario with one origin, `http://app.example`, whose addresses this says.
     fn before(&self, change: impl FnOnce(&mut Route)) -> Scenario {
-        self.before_origin(|host| OriginAddress::Http(host), change)
+        self.before_origin(OriginAddress::Http, change)
     }
 
     fn before_origin(
@@ -31,7 +31,7 @@ impl Dns {
         let scene = Setup::safe()
             .site(&[], |route| {
                 route.origins = vec![OriginOptions::from(origin(host))];
-                route.origin.names_ttl = Duration::ZERO;
+                route.origin.dns_ttl = Duration::ZERO;
                 change(route);
             })
             .run_with_own_origins();
@@ -76,7 +76,7 @@ fn a_reload_resolves_names_anew_whatever_their_age() {
     let (old, new) = (origin(2, "old"), origin(1, "new"));
     let dns = Dns::default();
     dns.says(&[at(&old)]);
-    let mut scene = dns.before(|route| route.origin.names_ttl = Duration::from_secs(3600));
+    let mut scene = dns.before(|route| route.origin.dns_ttl = Duration::from_secs(3600));
     let mut client = scene.client();
     assert_eq!(client.get("/").text(), "old");
     dns.says(&[at(&new)]);
@@ -132,7 +132,7 @@ fn a_name_that_moved_a_moment_ago_is_resolved_anew_when_its_old_addresses_refuse
     let new = origin(1, "new");
     let dns = Dns::default();
     dns.says(&[refusing()]);
-    let scene = dns.before(|route| route.origin.names_ttl = Duration::from_secs(3600));
+    let scene = dns.before(|route| route.origin.dns_ttl = Duration::from_secs(3600));
     let mut client = scene.client();
     assert_eq!(client.get("/").status, 502);
     dns.says(&[at(&new)]);
@@ -155,7 +155,7 @@ fn a_name_that_is_not_found_any_more_keeps_its_last_addresses() {
 #[test]
 fn a_connection_ends_after_its_last_request() {
     let answer = || get("/").answers(ok(&["Cache-Control: no-store"], "a"));
-    let scene = Setup::safe().route(|route| route.origin.connection_requests_max = 2).run([(); 5].map(|()| answer()));
+    let scene = Setup::safe().route(|route| route.origin.keepalive_requests_max = 2).run([(); 5].map(|()| answer()));
     let mut client = scene.client();
     for _ in 0..5 {
         client.get("/");
@@ -167,8 +167,7 @@ fn a_connection_ends_after_its_last_request() {
 #[test]
 fn a_connection_ends_after_its_lifetime() {
     let answer = || get("/").answers(ok(&["Cache-Control: no-store"], "a"));
-    let scene =
-        Setup::safe().route(|route| route.origin.connection_lifetime_max = Duration::ZERO).run([answer(), answer()]);
+    let scene = Setup::safe().route(|route| route.origin.keepalive_time = Duration::ZERO).run([answer(), answer()]);
     let mut client = scene.client();
     client.get("/");
     client.get("/");

@@ -148,14 +148,14 @@ pub(super) struct Reuse {
 
 impl Reuse {
     pub(super) fn of(limits: &Limits) -> Self {
-        Self { lifetime: limits.connection_lifetime_max, requests_max: limits.connection_requests_max }
+        Self { lifetime: limits.keepalive_time, requests_max: limits.keepalive_requests_max }
     }
 }
 
 /// Where one request finds its origin: the addresses, and until when a connection to one of them has to be open.
 pub struct ConnectionRoute {
     targets: io::Result<Targets>,
-    names_ttl: Duration,
+    dns_ttl: Duration,
     deadline: Instant,
     timeout: Duration,
 }
@@ -165,14 +165,14 @@ impl ConnectionRoute {
     /// needs none.
     pub async fn of(choice: &ChosenOrigin, endpoint: &Endpoint, limits: &Limits) -> Self {
         let timeout = choice.connect_timeout(limits);
-        let (deadline, names_ttl) = (Instant::now() + timeout, limits.names_ttl);
+        let (deadline, dns_ttl) = (Instant::now() + timeout, limits.dns_ttl);
         let targets = match endpoint {
             Endpoint::Tcp { host, port } if address(host, *port).is_none() => {
-                targets(&choice.origin.names, host, *port, names_ttl, timeout).await
+                targets(&choice.origin.names, host, *port, dns_ttl, timeout).await
             }
             Endpoint::Tcp { .. } | Endpoint::Unix(_) => Ok(Targets::default()),
         };
-        Self { targets, names_ttl, deadline, timeout }
+        Self { targets, dns_ttl, deadline, timeout }
     }
 
     /// The address whose turn it is; `None`: any connection to the endpoint will do.
@@ -196,7 +196,7 @@ impl ConnectionRoute {
         };
         names.renew();
         let left = deadline.saturating_duration_since(Instant::now());
-        let Ok(anew) = self::targets(names, host, port, self.names_ttl, left).await else { return Err(failure) };
+        let Ok(anew) = self::targets(names, host, port, self.dns_ttl, left).await else { return Err(failure) };
         let others: Vec<_> = anew.addresses.into_iter().filter(|one| !targets.addresses.contains(one)).collect();
         match (others.is_empty(), &failure) {
             (false, _) => connect_to_one(&others, names, deadline, 0).await,

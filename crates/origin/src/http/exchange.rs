@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::group::ChosenOrigin;
 use crate::interim::{Interim, NoInterim};
 use crate::limits::{INTERIM_RESPONSES_MAX, UNREPEATABLE_IDLE_MAX};
-use crate::permits::Permit;
 use crate::request::Request;
 use crate::response::Response;
 use crate::upload::{NoUpload, Upload, expects_continue, is_repeatable};
@@ -43,12 +42,12 @@ impl ConnectionPool {
         // The origin may close a kept connection at the moment in which this request uses it. A request that can't be repeated only uses
         // a connection that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        let permit = choice.take_permit(limits).await?;
+        let mut permit = Some(choice.take_permit(limits).await?);
         let route = ConnectionRoute::of(choice, endpoint, limits).await;
         // A trial is to find out whether a new connection can be made.
         let idle = if choice.is_trial() { None } else { self.take_idle(endpoint, &route, idle_max) };
         if let Some(mut connection) = idle {
-            connection.permit = Some(permit);
+            connection.permit = permit.take();
             match self.exchange(connection, endpoint, request, upload, interim).await {
                 //= RFC 9110 section 9.2.2
                 //# A proxy MUST NOT automatically retry non-idempotent requests.
@@ -58,10 +57,13 @@ impl ConnectionPool {
                 }
                 done => return done,
             }
-            let permit = choice.take_permit(limits).await?;
-            return self.exchange_anew(permit, route, choice, endpoint, request, upload, interim).await;
         }
-        self.exchange_anew(permit, route, choice, endpoint, request, upload, interim).await
+        let permit = match permit {
+            Some(permit) => permit,
+            None => choice.take_permit(limits).await?,
+        };
+        let connection = OriginConnection::open_along(route, choice, endpoint, permit, &self.counters).await?;
+        self.exchange(connection, endpoint, request, upload, interim).await
     }
 
     /// Sends a check on a connection of its own, which takes no permit and is not kept: an origin without a free permit must be checked
@@ -70,20 +72,6 @@ impl ConnectionPool {
         let connection = OriginConnection::open(endpoint, request.limits.connect_timeout).await?;
         let asked = self.exchange(connection, endpoint, request, &mut Some(NoUpload), &mut NoInterim).await;
         asked.map(|response| response.head)
-    }
-
-    async fn exchange_anew<U: Upload + 'static>(
-        self: &Rc<Self>,
-        permit: Permit,
-        route: ConnectionRoute,
-        choice: &ChosenOrigin,
-        endpoint: &Endpoint,
-        request: &Request<'_>,
-        upload: &mut Option<U>,
-        interim: &mut impl Interim,
-    ) -> Result<Response<Box<ResponseBody>>, Error> {
-        let connection = OriginConnection::open_along(route, choice, endpoint, permit, &self.counters).await?;
-        self.exchange(connection, endpoint, request, upload, interim).await
     }
 
     async fn exchange<U: Upload + 'static>(

@@ -77,7 +77,8 @@ impl FastCgi {
             Some(permit) => permit,
             None => choice.take_permit(limits).await?,
         };
-        self.send_anew(endpoint, route, choice, permit, gateway_request, upload, after()).await
+        let connection = OriginConnection::open_along(route, choice, endpoint, permit, &self.counters).await?;
+        self.exchange(connection, endpoint, gateway_request, gateway_request.body_of(upload), after()).await
     }
 
     /// The same for a program that Kasoku has started itself.
@@ -90,9 +91,10 @@ impl FastCgi {
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let lease = Supervisor::lease(&choice.origin, spawned, gateway_request.request.limits.queue_timeout).await?;
-        let endpoint = lease.endpoint();
-        let route = ConnectionRoute::of(choice, &endpoint, gateway_request.request.limits).await;
-        self.send_anew(&endpoint, route, choice, permit, gateway_request, upload, After::GiveBack(lease)).await
+        let (endpoint, limits) = (lease.endpoint(), gateway_request.request.limits);
+        let connection = OriginConnection::open_for(choice, &endpoint, limits, permit, &self.counters).await?;
+        let body = gateway_request.body_of(upload);
+        self.exchange(connection, &endpoint, gateway_request, body, After::GiveBack(lease)).await
     }
 
     /// Sends a health check on a connection of its own, which needs no permit and is not kept.
@@ -117,21 +119,6 @@ impl FastCgi {
             limits: limits.clone(),
             origin: origin.clone(),
         }))
-    }
-
-    /// Asks on a new connection.
-    async fn send_anew<U: Upload + 'static>(
-        &self,
-        endpoint: &Endpoint,
-        route: ConnectionRoute,
-        choice: &ChosenOrigin,
-        permit: Permit,
-        gateway_request: GatewayRequest<'_>,
-        upload: &mut Option<U>,
-        after: After,
-    ) -> Result<Reply, Error> {
-        let connection = OriginConnection::open_along(route, choice, endpoint, permit, &self.counters).await?;
-        self.exchange(connection, endpoint, gateway_request, gateway_request.body_of(upload), after).await
     }
 
     async fn exchange<U: Upload + 'static>(
