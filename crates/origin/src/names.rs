@@ -8,7 +8,7 @@
 //! with several addresses spreads its requests over them, as nginx does it. An address that refused a connection comes last for a
 //! while. getaddrinfo sorts by RFC 6724: addresses of the other family than its first one's are for the case that all of the first fail.
 //!
-//! A kept connection whose address is no longer among those of its name carries no further request ([`Names::has`]).
+//! A kept connection whose address is no longer among those of its name carries no further request (`http/pool.rs`).
 
 use std::fmt;
 use std::io;
