@@ -2,9 +2,10 @@
 
 use kasoku_options::{Options, OriginAddress, OriginEndpoint, OriginOptions, Route};
 use kasoku_testkit::application::prints;
+use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Application, Origin, Scenario, Setup, get, ok};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,7 +51,8 @@ fn origin(answers: usize, text: &str) -> Origin {
 
 /// An address at which nothing listens.
 fn refusing() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = dead_address().address else { panic!("of TCP") };
+    SocketAddr::new(host.parse().unwrap(), port)
 }
 
 fn at(origin: &Origin) -> SocketAddr {
