@@ -222,7 +222,10 @@ fn servers_and_peers_that_were_never_there_are_said_in_the_log_and_by_a_purge() 
     let peers =
         format!("peers = [\"127.0.0.1:1\"]\npeers-listen = \"{own}\"\npeers-token-file = \"{}\"", token.display());
     for (name, lines, others) in [("nowhere", memcached, "servers"), ("alone", peers, "peers")] {
-        let (_program, socket) = serve_with(name, &origin, &lines);
+        let (program, socket) = serve_with(name, &origin, &lines);
+        // It is said at the start, or soon after.
+        program
+            .said_at(&format!("the {} can't be asked: purges reach it when it is back", others.trim_end_matches('s')));
         let (code, said) = purge_all(&socket);
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(&format!("(only here: 0 of 1 {others} told; ")), "{said}");
