@@ -30,7 +30,7 @@
 //! | [`succession`] | passes removals to the process that takes this one's place |
 //! | [`coding`] | compressed forms of stored bodies |
 //! | [`generations`], `tags` | purges of many keys at once: of a site, a URI prefix, a tag |
-//! | `possible_changes` | drops the tags of pages that may have changed, at most once a second |
+//! | `possible_changes` | makes pages stale that may have changed, ever less often |
 //! | [`inspect`], [`refusals`] | explain why a request gets what it gets, without changing anything |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 //! | [`clock`], [`timer`] | tells the time, and bounds a wait, for hosts inside an application |

@@ -65,7 +65,7 @@ counters! {
     Stored "stored" "Responses stored.";
     Invalidated "invalidated" "Stored responses dropped because an unsafe method succeeded.";
     Changes "changes" "Requests that have changed pages, and dropped the pages with their tags (changes).";
-    PossibleChanges "possible_changes" "Requests that may have changed pages, and drop the pages with their tags, at most once a second (changes).";
+    PossibleChanges "possible_changes" "Requests that may have changed pages, and make the pages with their tags stale, ever less often (changes).";
     Purges "purges" "Purges that were carried out: by the method PURGE, and by the operator.";
     OriginRequests "origin_requests" "Requests sent to origins.";
     OriginConnections "origin_connections" "Connections opened to origins.";
