@@ -172,6 +172,7 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         | OriginError::Refused
         | OriginError::MalformedBody(_)
         | OriginError::UnexpectedInterim
+        | OriginError::NothingToConfirm
         | OriginError::RedirectsForEver => Reason::OriginMalformed,
         OriginError::SendfileOff(_) => Reason::SendfileOff,
         OriginError::SendfileMalformed(_) => Reason::SendfileMalformed,

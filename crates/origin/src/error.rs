@@ -61,6 +61,9 @@ pub enum Error {
     /// A 101 that the request did not ask for, or more interim responses than [`crate::limits::INTERIM_RESPONSES_MAX`].
     #[error("the origin sent an unexpected 101, or too many interim answers")]
     UnexpectedInterim,
+    /// A 304 to a request without a condition (RFC 9110 section 15.4.5), so that nobody has what it stands for.
+    #[error("the origin answered 304 to a request without a condition")]
+    NothingToConfirm,
     /// Local redirects followed one another too often.
     #[error("the origin answered with too many local redirects in a row")]
     RedirectsForEver,

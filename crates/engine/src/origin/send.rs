@@ -130,6 +130,12 @@ async fn follow_local_redirects(
     Error::RedirectsForEver.into()
 }
 
+/// Whether a 304 answers a request that has no condition.
+fn confirms_nothing(request: &RequestHead, reply: &Reply) -> bool {
+    let is_304 = matches!(reply, Reply::Response(response) if response.head.status == StatusCode::NOT_MODIFIED);
+    is_304 && !["if-none-match", "if-modified-since"].iter().any(|name| request.fields.contains(name))
+}
+
 /// The same request as a GET, whatever its method was; a HEAD stays a HEAD.
 fn as_get(request: &RequestHead) -> RequestHead {
     let mut get = request.clone();
@@ -201,6 +207,7 @@ impl OriginCall<'_> {
             }
             fetch_context.time.asked(choice.origin.clone());
             match self.ask(&choice, upload, &mut interim).await {
+                Ok(reply) if confirms_nothing(request, &reply) => failure = Error::NothingToConfirm,
                 Ok(reply) => return Ok(reply),
                 Err(error) => failure = error,
             }

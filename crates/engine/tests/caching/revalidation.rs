@@ -242,12 +242,23 @@ fn a_condition_on_what_is_not_stored_is_kept_from_the_origin_or_its_304_reaches_
 }
 
 #[test]
-fn a_304_without_a_condition_in_the_request_is_not_stored() {
-    let scene =
-        Scenario::safe([get("/").answers(not_modified(&[FRESH, "ETag: \"1\""])), get("/").answers(ok(&[FRESH], "a"))]);
-    let mut client = scene.client();
-    client.get_with("/", &["If-None-Match: \"1\""]);
-    assert_eq!(client.get("/").short(), (200, "a".into()));
+fn a_304_to_a_request_without_a_condition_is_the_origins_fault() {
+    // A miss, one for a client that has a condition, a HEAD, and what passes.
+    for (method, fields) in [
+        ("GET", &[][..]),
+        ("GET", &["If-None-Match: \"1\""]),
+        ("HEAD", &[]),
+        ("GET", &["Authorization: Basic dG9tOng="]),
+        ("GET", &["Range: bytes=0-1", "If-Range: \"1\""]),
+    ] {
+        let asked = if method == "HEAD" { head("/") } else { get("/") };
+        let scene =
+            Scenario::safe([asked.answers(not_modified(&[FRESH, "ETag: \"1\""])), get("/").answers(ok(&[FRESH], "a"))]);
+        let mut client = scene.client();
+        let refused = if method == "HEAD" { client.head("/", fields) } else { client.get_with("/", fields) };
+        assert_eq!((refused.status, refused.detail().as_str()), (502, "origin-malformed"), "{method} {fields:?}");
+        assert_eq!(client.get("/").short(), (200, "a".into()), "{method} {fields:?}");
+    }
 }
 
 #[test]

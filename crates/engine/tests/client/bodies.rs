@@ -250,7 +250,9 @@ fn statuses_without_content_have_none() {
         let response = client.get("/204");
         assert_eq!((response.status, response.has("content-length")), (204, false));
         assert_eq!(response.ending, Ending::Whole);
-        assert_eq!(client.get_with("/304", &["If-None-Match: \"1\""]).status, 304);
+        // Where the request passes. The request of a fill has no condition, so a 304 to it is the origin's fault.
+        let status = client.get_with("/304", &["If-None-Match: \"1\""]).status;
+        assert_eq!(status, if pass { 304 } else { 502 });
         assert_eq!(client.get("/a").text(), "a");
     }
 }
