@@ -50,10 +50,10 @@ pub fn range(request: &RequestHead, stored: &ResponseHead, complete_length: u64)
         && matches!(stored.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT)
         && if_range_holds(request, stored);
     let Some(specs) = is_ranged.then(|| parse(&request.fields)).flatten() else { return RangeOutcome::Full };
+    // Content-Range can't express the whole of an empty representation. Whoever goes on with a download gets what there is, as from nginx,
+    // Apache and Varnish (RFC 9110 section 14.2: a server may ignore Range).
     if complete_length == 0 {
-        // A suffix of an empty representation is satisfiable, but Content-Range can't express an empty range.
-        let has_suffix = specs.iter().any(|spec| matches!(spec, RangeSpec::Suffix(1..)));
-        return if has_suffix { RangeOutcome::Full } else { RangeOutcome::Unsatisfiable };
+        return RangeOutcome::Full;
     }
     let mut ranges = ByteRanges::new();
     for spec in specs {
@@ -137,8 +137,13 @@ mod tests {
         assert_eq!(ranges("bytes=10-", 10), RangeOutcome::Unsatisfiable);
         assert_eq!(ranges("bytes=-0", 10), RangeOutcome::Unsatisfiable);
         assert_eq!(ranges("bytes=10-, 0-0", 10), these(&[(0, 0)]));
-        assert_eq!(ranges("bytes=0-", 0), RangeOutcome::Unsatisfiable);
-        assert_eq!(ranges("bytes=-5", 0), RangeOutcome::Full);
+    }
+
+    #[test]
+    fn an_empty_representation_is_sent_as_it_is() {
+        for value in ["bytes=0-", "bytes=0-0", "bytes=5-9", "bytes=-5", "bytes=-0", "bytes=0-1, 3-4"] {
+            assert_eq!(ranges(value, 0), RangeOutcome::Full, "{value}");
+        }
     }
 
     #[test]
