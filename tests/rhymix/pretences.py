@@ -19,12 +19,19 @@ def pretences(site):
     origin = {"Origin": site.url, "Referer": f"{site.url}/board/{post}"}
     forms = [Pretence("POST", "/index.php", {"act": act, **form}, **origin) for act in ACTS]
     scripts = [Pretence("POST", "/index.php", {"act": act, **form}, **origin, **JSON, **{"X-AJAX-Target": act}) for act in ACTS]
+    twice = [
+        Pretence("POST", "/index.php", f"act=procBoardDeleteDocument&mid=board&document_srl={post}&act=dispBoardContent", **origin, **JSON),
+        Pretence("POST", "/index.php?act=procBoardDeleteDocument", {"act": "dispBoardContent", "mid": "board"}, **origin, **JSON),
+        Pretence("POST", "/index.php", "act=procDocumentVoteUp&act=", **origin, **JSON),
+        Pretence("POST", "/index.php", "act=procPollVote&+act=dispBoardContent&mid=board", **origin, **JSON),
+        Pretence("POST", "/index.php", {"act": "procPollVote", "title": '"error":0', "mid": "board"}, **origin),
+    ]
     others = [
         Pretence("POST", "/", {"module": "admin", "act": "procAdminRecompileCacheFile"}, **origin, **JSON),
         Pretence("POST", "/index.php", '{"module": "board", "act": "getBoardContent"}', "application/json", **origin, **JSON),
         Pretence("POST", "/index.php", "<methodCall><params><act>procBoardDeleteDocument</act></params></methodCall>", "text/xml", **origin),
     ]
-    return forms + scripts + others
+    return forms + scripts + twice + others
 
 
 def pages(site):

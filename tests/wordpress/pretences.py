@@ -55,6 +55,14 @@ PRETENCES = [
     Pretence("GET", "/wp-admin/post.php?post=1&action=trash&_wpnonce=1"),
     Pretence("POST", "/wp-admin/async-upload.php", {"action": "upload-attachment"}),
     Pretence("POST", "/wp-admin/admin-post.php", {"action": "x"}),
+    # Behind the name of a script, with a parameter twice, or with a name that PHP reads otherwise.
+    Pretence("POST", "/wp-admin/admin-post.php/x", {}),
+    Pretence("POST", "/wp-admin/admin-ajax.php/x", {"action": "heartbeat"}),
+    Pretence("POST", "/wp-admin/admin-ajax.php", "action=delete-post&action=heartbeat"),
+    Pretence("POST", "/wp-admin/admin-ajax.php?action=delete-post", {"action": "heartbeat"}),
+    Pretence("POST", "/wp-admin/admin-ajax.php", "action=delete-post&+action=heartbeat"),
+    Pretence("POST", "/wp-admin/admin-ajax.php", "action=delete-post&action%00x=heartbeat"),
+    Pretence("POST", "/wp-admin/install.php/x", {}),
     # Forms of visitors, refused.
     Pretence("POST", "/wp-comments-post.php", {"comment": "", "comment_post_ID": "1"}),
     Pretence("POST", "/wp-comments-post.php", {"comment": "x", "comment_post_ID": "99999"}),
@@ -66,7 +74,19 @@ PRETENCES = [
 
 def what_a_stranger_pretends_drops_no_page(site, **_):
     """Requests that look like writes, without a proof."""
-    strangers.drop_nothing(site, PRETENCES, PAGES, FORGED)
+    strangers.drop_nothing(site, PRETENCES + with_a_nonce(site), PAGES, FORGED)
+
+
+def with_a_nonce(site):
+    """The same with the nonce that WordPress gives to everybody, on each page that loads its scripts for the REST interface."""
+    nonce = site.php("wp_set_current_user(0); echo wp_create_nonce('wp_rest');")
+    fields = {"X-WP-Nonce": nonce}
+    return [
+        Pretence("POST", "/wp-json/wp/v2/posts?_method=GET", "{}", JSON, **fields),
+        Pretence("POST", "/wp-json/wp/v2/posts?_envelope", "{}", JSON, **fields),
+        Pretence("POST", "/wp-json/batch/v1", '{"requests": []}', JSON, **fields),
+        Pretence("DELETE", f"/wp-json/wp/v2/posts/1?_method=GET&_wpnonce={nonce}"),
+    ]
 
 
 def a_flood_of_strangers_costs_no_hit(site, **_):

@@ -68,8 +68,8 @@ pub struct DeferredMark {
 pub struct PossibleMark {
     /// What became stale at once.
     pub invalidated: Invalidated,
-    /// What the caller must mark later.
-    pub later: Option<DeferredMark>,
+    /// What the caller must mark later, each tag at its own time.
+    pub later: Vec<DeferredMark>,
     /// When the last of the tags is marked, by this caller or another: milliseconds on the monotonic clock of [`Now`].
     pub all_at_ms: u64,
 }
@@ -114,7 +114,7 @@ impl PossibleChanges {
     }
 
     /// Which of these tags are to be marked now, which later, and when the last of them is.
-    fn sort(&self, tags: &Tags, now_ms: u64) -> (Tags, Option<DeferredMark>, u64) {
+    fn sort(&self, tags: &Tags, now_ms: u64) -> (Tags, Vec<DeferredMark>, u64) {
         let mut known = self.known();
         if known.len() >= TAGS_MAX {
             known.retain(|_, marked| now_ms < marked.next_ms().saturating_add(marked.apart_ms));
@@ -123,38 +123,32 @@ impl PossibleChanges {
             // Forgetting causes more marks than needed, which never serves an outdated response.
             known.clear();
         }
-        let (mut at_once, mut later, mut at_ms, mut all_at_ms) = (Vec::new(), Vec::new(), now_ms, now_ms);
+        let (mut at_once, mut later, mut all_at_ms) = (Vec::new(), Vec::new(), now_ms);
+        // Whether a tag is marked at once.
         let mut sort = |tag: TagHash| match known.get_mut(&tag) {
             Some(marked) if marked.is_awaited && now_ms <= marked.next_ms().saturating_add(PATIENCE_MS) => {
                 all_at_ms = all_at_ms.max(marked.next_ms());
-                Some(true)
+                false
             }
             Some(marked) if now_ms < marked.next_ms() => {
                 marked.is_awaited = true;
-                at_ms = at_ms.max(marked.next_ms());
-                all_at_ms = all_at_ms.max(at_ms);
-                Some(false)
+                all_at_ms = all_at_ms.max(marked.next_ms());
+                let is_site = tag == tags.site;
+                let each: Vec<TagHash> = if is_site { Vec::new() } else { vec![tag] };
+                let waiting = Tags::of_hashes(tags.site, each.into(), is_site);
+                later.push(DeferredMark { tags: waiting, purge: Purge::Soft, at_ms: marked.next_ms() });
+                false
             }
             known_before => {
                 let was_quiet = |marked: &MarkedTag| now_ms >= marked.next_ms().saturating_add(marked.apart_ms);
                 let before = known_before.filter(|marked| !was_quiet(marked)).map_or(0, |marked| marked.apart_ms);
                 known.insert(tag, MarkedTag { at_ms: now_ms, apart_ms: longer(before), is_awaited: false });
-                None
+                true
             }
         };
-        for tag in &tags.each {
-            match sort(*tag) {
-                None => at_once.push(*tag),
-                Some(false) => later.push(*tag),
-                Some(true) => {}
-            }
-        }
-        let of_site = tags.has_unknown.then(|| sort(tags.site));
-        let of = |each: Vec<TagHash>, has_unknown| Tags::of_hashes(tags.site, each.into(), has_unknown);
-        let later = of(later, of_site == Some(Some(false)));
-        let has_later = !later.each.is_empty() || later.has_unknown;
-        let later = has_later.then_some(DeferredMark { tags: later, purge: Purge::Soft, at_ms });
-        (of(at_once, of_site == Some(None)), later, all_at_ms)
+        at_once.extend(tags.each.iter().copied().filter(|tag| sort(*tag)));
+        let is_site_at_once = tags.has_unknown && sort(tags.site);
+        (Tags::of_hashes(tags.site, at_once.into(), is_site_at_once), later, all_at_ms)
     }
 }
 
@@ -214,7 +208,7 @@ mod tests {
     fn sorted(possible_changes: &PossibleChanges, tags: &Tags, now_ms: u64) -> (Vec<TagHash>, Vec<TagHash>, u64) {
         let all = |tags: &Tags| tags.each.iter().copied().chain(tags.has_unknown.then_some(tags.site)).collect();
         let (at_once, later, all_at_ms) = possible_changes.sort(tags, now_ms);
-        (all(&at_once), later.map(|later| all(&later.tags)).unwrap_or_default(), all_at_ms)
+        (all(&at_once), later.iter().flat_map(|later| all(&later.tags)).collect(), all_at_ms)
     }
 
     #[test]
@@ -249,6 +243,17 @@ mod tests {
         let quiet = last + 256_000;
         assert_eq!(sorted(&possible_changes, &tag, quiet), (vec![5], vec![], quiet));
         assert_eq!(sorted(&possible_changes, &tag, quiet + 1).2, quiet + 1_000, "it begins anew");
+    }
+
+    #[test]
+    fn each_tag_is_marked_at_its_own_time() {
+        let possible_changes = PossibleChanges::default();
+        let _ = possible_changes.sort(&tags(&[5], false), 0);
+        possible_changes.are_marked(&tags(&[5], false), 1_000);
+        let _ = possible_changes.sort(&tags(&[6], false), 1_500);
+        let (_, later, all_at_ms) = possible_changes.sort(&tags(&[5, 6], false), 1_600);
+        let at: Vec<_> = later.iter().map(|later| (later.tags.each.to_vec(), later.at_ms)).collect();
+        assert_eq!((at, all_at_ms), (vec![(vec![5], 3_000), (vec![6], 2_500)], 3_000));
     }
 
     #[test]

@@ -71,6 +71,8 @@ struct Known {
     /// When the last look-up ended; `None`: requests wait for the next one.
     at: Option<Instant>,
     is_resolving: bool,
+    /// How often all names were to be resolved anew: what was looked up before that does not hold.
+    renewals: u64,
     /// Why the last look-up failed, if it did.
     failure: Option<(io::ErrorKind, String)>,
     /// Which address is next.
@@ -122,10 +124,14 @@ impl Names {
         }
         // It is dropped when the look-up has ended, or when the runtime ends before it has begun.
         let ended = Ended(self.clone());
-        let (lookup, host) = (self.resolver.lookup(), host.to_owned());
+        let (lookup, host, renewals) = (self.resolver.lookup(), host.to_owned(), self.known().renewals);
         tokio::task::spawn_blocking(move || {
             let found = lookup(&host, port);
-            ended.0.known().learn(found, Instant::now());
+            let mut known = ended.0.known();
+            known.learn(found, Instant::now());
+            if known.renewals != renewals {
+                known.at = None;
+            }
         });
     }
 
@@ -136,7 +142,9 @@ impl Names {
 
     /// The name is resolved anew before the next request.
     pub(crate) fn renew(&self) {
-        self.known().at = None;
+        let mut known = self.known();
+        known.at = None;
+        known.renewals = known.renewals.wrapping_add(1);
     }
 
     /// An address accepted a connection, or did not.

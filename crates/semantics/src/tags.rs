@@ -257,6 +257,20 @@ impl TagTemplate {
     }
 
     /// Adds the tags that the template makes from these parameters.
+    /// Whether a parameter that it names has several values: then nothing tells which one the application has read.
+    pub fn reads_several(&self, of: &Parameters) -> bool {
+        let names = self.parts.iter().filter_map(|part| match part {
+            TagPart::Literal(_) => None,
+            TagPart::Value(ParameterValue { name, .. }) | TagPart::Condition { name, .. } => Some(name),
+        });
+        let values = |meant: &str| {
+            let mut values =
+                of.pairs.iter().filter(move |(name, _)| ParameterName::of(name).is(meant)).map(|(_, value)| value);
+            values.next().is_some_and(|first| values.any(|other| other != first))
+        };
+        names.into_iter().any(|name| values(name))
+    }
+
     fn fill(&self, of: &Parameters, tagged: &mut Tagged) {
         let mut made = vec![String::new()];
         for part in &self.parts {
@@ -327,8 +341,9 @@ impl<'n> ParameterName<'n> {
     /// The name of a parameter without an index (`id[]`, `id[3]`).
     fn of(read_name: &'n str) -> Self {
         // A plain loop, as for the other parts of URLs: names are too short for a search to be faster.
-        let end = read_name.bytes().position(|byte| byte == b'[');
-        let name = end.and_then(|end| read_name.get(..end)).unwrap_or(read_name);
+        let end = read_name.bytes().position(|byte| matches!(byte, b'[' | 0));
+        // PHP leaves out blanks before a name, and ends it at a NUL.
+        let name = end.and_then(|end| read_name.get(..end)).unwrap_or(read_name).trim_start_matches(' ');
         let is_mangled = name.bytes().any(|byte| matches!(byte, b'.' | b' '));
         Self { name, mangled: is_mangled.then(|| name.replace(['.', ' '], "_")) }
     }

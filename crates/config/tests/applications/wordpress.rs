@@ -22,9 +22,7 @@ fn answer(_: &mut Sessions, asked: &Asked) -> Answer {
         "/robots.txt" => typed("text/plain", ROBOTS),
         "/wp-sitemap.xml" => typed("application/xml", SITEMAP),
         "/favicon.ico" => Answer::to("/wp-includes/images/w-logo-blue-white-bg.png").field("Content-Type: text/html"),
-        "/wp-admin/options.php" => {
-            Answer::to("/wp-admin/options-general.php?settings-updated=true").field("X-Frame-Options: SAMEORIGIN")
-        }
+        "/wp-admin/options.php" => Answer::to("/wp-admin/options-general.php?settings-updated=true"),
         "/notes.txt" => typed("text/plain", "a plugin's, for unknown visitors"),
         _ => Answer::page("half a pa"),
     }

@@ -97,12 +97,15 @@ impl Changing {
             change.answer.is_none_or(|answer| answer.is(status)) && change.proof.is_given(request, answer)
         };
         let fitting = self.changes.iter().filter_map(|number| route.changes.list.get(*number)).filter(is_so);
-        let is_made = |change: &&ChangeRule| redirects || (status.is_success() && !change.proof.is_none());
-        let (made, possible): (Vec<&ChangeRule>, Vec<&ChangeRule>) = fitting.partition(is_made);
+        let parameters = self.parameters(exchange, routed, to.as_ref());
+        // The application may have read another value than the one that the proof is about.
+        let is_clear = |change: &ChangeRule| !change.tags.iter().any(|template| template.reads_several(&parameters));
+        let is_proven = |change: &ChangeRule| status.is_success() && !change.proof.is_none() && is_clear(change);
+        let (made, possible): (Vec<&ChangeRule>, Vec<&ChangeRule>) =
+            fitting.partition(|change| redirects || is_proven(change));
         if made.is_empty() && possible.is_empty() {
             return None;
         }
-        let parameters = self.parameters(exchange, routed, to.as_ref());
         let tagged = |changes: &[&ChangeRule]| Tagged::of(changes.iter().flat_map(|change| &change.tags), &parameters);
         let is_all = |changes: &[&ChangeRule]| changes.iter().any(|change| change.is_all);
         let (of_made, of_possible) = (tagged(&made), tagged(&possible));

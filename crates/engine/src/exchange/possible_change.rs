@@ -16,7 +16,7 @@ impl PossibleChange {
     /// Makes what has these tags stale, at once, or later where that was done a moment ago.
     pub(crate) fn expire_tags(&self, worker: &Rc<Worker>) -> PossibleMark {
         let mut marked = worker.cache.expire_possibly_changed_tags(&self.site, &self.tagged, worker.now());
-        mark_later(worker, marked.later.take());
+        marked.later.drain(..).for_each(|later| mark_later(worker, Some(later)));
         marked
     }
 }

@@ -148,7 +148,7 @@ pub(crate) async fn beginning(head: &ResponseHead, body: &mut Body) -> Result<By
     };
     let read = read.freeze();
     put_back(body, read.clone(), end);
-    Ok(read)
+    Ok(read.slice(..read.len().min(BEGINNING_BYTES)))
 }
 
 /// Puts the bytes that were read in front of the rest of the body.

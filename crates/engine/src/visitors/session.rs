@@ -29,8 +29,8 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::iter;
 use std::time::Duration;
 
-/// How long a session passes after a page that it may have changed became stale: then the page has been fetched anew.
-const DEFERRED_FOR: Duration = Duration::from_secs(2);
+/// How long a session passes at least after pages that it may have changed became stale.
+const DEFERRED_MIN: Duration = Duration::from_secs(2);
 
 /// What is known of the visitor behind a request; `None` for most requests: they have no cookie, or the rules know no session.
 pub(crate) fn identify_visitor(
@@ -193,11 +193,12 @@ pub(crate) fn note_form(exchange: &Exchange, routed: &Routed, form: &str, respon
     }
 }
 
-/// Notes that pages which a request may have changed become stale at that time at last (milliseconds on the monotonic clock). Until they have
-/// been fetched anew, the session of its visitor passes, so that the visitor sees the change at once.
+/// Notes that pages which a request may have changed become stale at that time at last (milliseconds on the monotonic clock). As long as they may
+/// be shown stale, the session of its visitor passes, so that the visitor sees the change at once.
 pub(crate) fn note_possible_change(exchange: &Exchange, routed: &Routed, response: Option<&Fields>, at_ms: u64) {
     let now_ms = exchange.worker.now().mono_ms;
-    let passes_for = Duration::from_millis(at_ms.saturating_sub(now_ms)) + DEFERRED_FOR;
+    let grace = Duration::from_secs(routed.route.policy.grace_seconds).min(routed.route.session.stateful_for);
+    let passes_for = Duration::from_millis(at_ms.saturating_sub(now_ms)) + grace.max(DEFERRED_MIN);
     if let Some(id) = session_after(exchange, routed, response.unwrap_or(&Fields::new())) {
         exchange.worker.sessions.is_stateful(id, ShownBy::ALL, passes_for, now_ms);
     }

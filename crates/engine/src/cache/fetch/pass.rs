@@ -60,6 +60,10 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     }
     let mut interim = ToClient(exchange);
     let mut changing = Changing::of(exchange, routed).map(Box::new);
+    if changing.as_ref().is_some_and(|changing| changing.needs_beginning(routed)) {
+        // What a proof is looked for in has to be readable.
+        outgoing.fields.remove("accept-encoding");
+    }
     let has_body = !matches!(request.body, BodyLength::None);
     let form = changing.as_mut().filter(|_| has_body).and_then(|changing| changing.form(worker, routed));
     let mut upload = match client_body(exchange, &routed.route, &mut outgoing, form, &mut interim).await {
