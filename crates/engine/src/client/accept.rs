@@ -169,9 +169,11 @@ pub(crate) async fn serve(worker: Rc<Worker>, fresh: NewConnection, place: Conne
         NewConnection::Connection(accepted, proxy_protocol) => {
             let address = accepted.peer;
             let stream = Stream::accepted(accepted);
-            match Box::pin(ClientConnection::open(&worker, stream, address, proxy_protocol)).await {
+            // In an Rc at once, so that the task has no room for the connection itself.
+            let opened = Box::pin(ClientConnection::open(&worker, stream, address, proxy_protocol)).await.map(Rc::new);
+            match opened {
                 Ok(connection) => match worker.count_address(connection.address()) {
-                    Ok(_counted) => connection::serve(worker.clone(), Rc::new(connection)).await,
+                    Ok(_counted) => connection::serve(worker.clone(), connection).await,
                     Err(TooMany) => worker.cells.count(Counter::ConnectionsRefused),
                 },
                 Err(error) => tracing::debug!(%error, "no PROXY protocol header"),
