@@ -158,20 +158,20 @@ fn a_purge_and_a_304_reach_what_stays_on_disk() {
     assert_eq!(scene.client().get("/").text(), "new");
 }
 
-/// Changes a byte of the body on disk.
+/// Changes a byte of the body on disk, in each copy that is there: what was written anew may stand behind the damaged one.
 fn damage(folder: &TempDir, of: &str) {
     let mut count = 0;
     for file in std::fs::read_dir(folder.path().join("segments")).unwrap() {
         let path = file.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
-        let found = bytes.windows(of.len()).position(|window| window == of.as_bytes());
-        if let Some(at) = found {
-            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        let copies = bytes.windows(of.len()).enumerate().filter(|(_, window)| *window == of.as_bytes());
+        for (at, _) in copies {
             file.write_all_at(b"X", at as u64).unwrap();
             count += 1;
         }
     }
-    assert_eq!(count, 1);
+    assert!(count > 0);
 }
 
 #[test]
@@ -188,14 +188,6 @@ fn damage_at_the_beginning_is_a_miss_and_damage_later_cuts_the_connection() {
     written(&scene, 2);
     let hit = scene.client().get("/");
     assert!(hit.is_hit() && hit.text() == body);
-    let left = std::fs::read_dir(folder.path().join("segments")).unwrap();
-    left.for_each(|file| {
-        // The damaged one of before.
-        let path = file.unwrap().path();
-        if std::fs::read(&path).unwrap().windows(4).any(|window| window == b"X000" || window == b"X16,") {
-            std::fs::remove_file(path).unwrap();
-        }
-    });
     damage(&folder, &format!("{:015},", 1_600_000));
     let cut = scene.client().ask("GET", "/", &[]).cut_response();
     assert!(body.starts_with(&cut.text()) && cut.text().len() < 1_600_000, "{}", cut.text().len());
