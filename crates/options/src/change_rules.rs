@@ -38,6 +38,11 @@ pub struct ChangeRule {
 }
 
 impl ChangeRule {
+    /// Whether the line is about answers of this status.
+    pub fn takes(&self, status: StatusCode) -> bool {
+        self.answer.is_none_or(|answer| answer.is(status))
+    }
+
     /// Whether the rule says that such requests change nothing.
     pub fn is_none(&self) -> bool {
         self.tags.is_empty() && !self.is_all
@@ -83,6 +88,15 @@ impl ChangeProof {
 
     /// Whether a request and its answer have all that is asked for. `answer`: `None` where there was none.
     pub fn is_given(&self, request: &Fields, answer: Option<ChangeAnswer<'_>>) -> bool {
+        let says_so = self.saying.as_ref().is_none_or(|text| {
+            let occurs = |part: &[u8]| part == text.as_bytes();
+            answer.is_some_and(|answer| answer.beginning.windows(text.len().max(1)).any(occurs))
+        });
+        says_so && self.is_given_by_heads(request, answer.map(|answer| answer.fields))
+    }
+
+    /// The same without the body of the answer.
+    pub fn is_given_by_heads(&self, request: &Fields, answer: Option<&Fields>) -> bool {
         let has_credentials = match &self.from {
             None => true,
             Some(Credentials::Cookie(glob)) => cookies::has_any(std::slice::from_ref(glob), request),
@@ -90,12 +104,9 @@ impl ChangeProof {
         };
         let has_field = self.with.as_ref().is_none_or(|(name, value)| {
             let fits = |line: &[u8]| glob::is_match(value.as_bytes(), line);
-            answer.is_some_and(|answer| answer.fields.all(name).any(fits))
+            answer.is_some_and(|answer| answer.all(name).any(fits))
         });
-        let says_so = self.saying.as_ref().is_none_or(|text| {
-            answer.is_some_and(|answer| answer.beginning.windows(text.len().max(1)).any(|part| part == text.as_bytes()))
-        });
-        has_credentials && has_field && says_so
+        has_credentials && has_field
     }
 }
 

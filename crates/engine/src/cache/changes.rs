@@ -40,6 +40,7 @@ use kasoku_options::{ChangeAnswer, ChangeRule};
 use kasoku_semantics::invalidation::only_respells;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::tags::{Parameters, TagTemplate, Tagged};
+use kasoku_wire::Fields;
 
 /// What a request may change.
 pub(crate) struct Changing {
@@ -58,15 +59,35 @@ impl Changing {
 
     /// The buffer for the beginning of the request's form; `None`: no tag needs a parameter.
     pub(crate) fn form(&mut self, worker: &Worker, routed: &Routed) -> Option<FormBuffer> {
-        let changes = self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number));
-        let is_wanted = changes.flat_map(|change| &change.tags).any(TagTemplate::has_placeholders);
+        let is_wanted = self.lines(routed).flat_map(|change| &change.tags).any(TagTemplate::has_placeholders);
         is_wanted.then(|| self.form.get_or_insert_with(|| FormBuffer::new(worker)).clone())
     }
 
-    /// Whether a line needs the beginning of the answer's body.
-    pub(crate) fn needs_beginning(&self, routed: &Routed) -> bool {
-        let mut changes = self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number));
-        changes.any(|change| change.proof.saying.is_some())
+    /// Whether a line may need the beginning of the answer's body.
+    pub(crate) fn may_need_beginning(&self, routed: &Routed) -> bool {
+        self.lines(routed).any(|change| change.proof.saying.is_some())
+    }
+
+    /// Whether the beginning of this answer's body decides about a line. Nobody waits for that of any other answer.
+    pub(crate) fn waits_for_beginning(
+        &self,
+        exchange: &Exchange,
+        routed: &Routed,
+        status: StatusCode,
+        answer: &Fields,
+    ) -> bool {
+        let request = &exchange.request.head.fields;
+        status.is_success()
+            && self.lines(routed).any(|change| {
+                change.proof.saying.is_some()
+                    && change.takes(status)
+                    && change.proof.is_given_by_heads(request, Some(answer))
+            })
+    }
+
+    /// The lines that match the request.
+    fn lines<'r>(&self, routed: &'r Routed) -> impl Iterator<Item = &'r ChangeRule> {
+        self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number))
     }
 
     /// The beginning of the request's form as a query, if it has that format.
@@ -93,10 +114,8 @@ impl Changing {
             return None;
         }
         let request = &exchange.request.head.fields;
-        let is_so = |change: &&ChangeRule| {
-            change.answer.is_none_or(|answer| answer.is(status)) && change.proof.is_given(request, answer)
-        };
-        let fitting = self.changes.iter().filter_map(|number| route.changes.list.get(*number)).filter(is_so);
+        let is_so = |change: &&ChangeRule| change.takes(status) && change.proof.is_given(request, answer);
+        let fitting = self.lines(routed).filter(is_so);
         let parameters = self.parameters(exchange, routed, to.as_ref());
         // The application may have read another value than the one that the proof is about.
         let is_clear = |change: &ChangeRule| !change.tags.iter().any(|template| template.reads_several(&parameters));
@@ -140,7 +159,8 @@ impl Changing {
         let again = routed.route.changes.again;
         let each = made.iter().map(|made| (made, Purge::Change)).chain([(&possible, Purge::Soft)]);
         for (tagged, purge) in each.filter(|(tagged, _)| !again.is_zero() && is_any(tagged)) {
-            mark_later(worker, worker.cache.purge_again(site, tagged, purge, again, worker.now()));
+            let later = worker.cache.purge_again(site, tagged, purge, again, worker.now());
+            later.into_iter().for_each(|later| mark_later(worker, later));
         }
         if let Some(made) = &made {
             exchange.invalidated(worker.cache.drop_changed_tags(site, made, worker.now()));

@@ -16,14 +16,13 @@ impl PossibleChange {
     /// Makes what has these tags stale, at once, or later where that was done a moment ago.
     pub(crate) fn expire_tags(&self, worker: &Rc<Worker>) -> PossibleMark {
         let mut marked = worker.cache.expire_possibly_changed_tags(&self.site, &self.tagged, worker.now());
-        marked.later.drain(..).for_each(|later| mark_later(worker, Some(later)));
+        marked.later.drain(..).for_each(|later| mark_later(worker, later));
         marked
     }
 }
 
 /// Carries out a deferred mark when its time has come.
-pub(crate) fn mark_later(worker: &Rc<Worker>, later: Option<DeferredMark>) {
-    let Some(later) = later else { return };
+pub(crate) fn mark_later(worker: &Rc<Worker>, later: DeferredMark) {
     let worker = worker.clone();
     tokio::task::spawn_local(async move {
         let wait_ms = later.at_ms.saturating_sub(worker.now().mono_ms);

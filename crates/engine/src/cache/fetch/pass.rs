@@ -60,7 +60,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     }
     let mut interim = ToClient(exchange);
     let mut changing = Changing::of(exchange, routed).map(Box::new);
-    if changing.as_ref().is_some_and(|changing| changing.needs_beginning(routed)) {
+    if changing.as_ref().is_some_and(|changing| changing.may_need_beginning(routed)) {
         // What a proof is looked for in has to be readable.
         outgoing.fields.remove("accept-encoding");
     }
@@ -113,7 +113,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             };
             let answered = replaced.unwrap_or(response.head.status);
             if let Some(changing) = changing {
-                let beginning = match changing.needs_beginning(routed) && answered.is_success() {
+                let beginning = match changing.waits_for_beginning(exchange, routed, answered, &response.head.fields) {
                     true => Box::pin(scan_body::beginning(&response.head, &mut response.body)).await,
                     false => Ok(Bytes::new()),
                 };
@@ -121,6 +121,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
                 let answer = |beginning| ChangeAnswer { status: answered, fields, beginning };
                 changing.has_answer(exchange, routed, beginning.as_deref().ok().map(answer));
                 if let Err(error) = beginning {
+                    invalidate(exchange, routed, answered, fields, writer.as_ref());
                     return failed(&error, status);
                 }
             }
