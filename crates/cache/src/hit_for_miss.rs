@@ -6,8 +6,8 @@
 //! stored by then is stored.
 //!
 //! Some answers tell more: the anonymous request brought no page, or one visitor's page ([`Reason::PageTextMissing`],
-//! [`Reason::PersonalPage`], [`Reason::LeakGuardToken`], [`Reason::LeakGuardUnconfirmed`], [`Reason::EndlessStream`]), or a page that depends on what was not sent
-//! ([`Reason::VaryUnseen`]). The application refused the anonymous request, and may not refuse a visitor's
+//! [`Reason::PersonalPage`], [`Reason::LeakGuardToken`], [`Reason::LeakGuardUnconfirmed`], [`Reason::EndlessStream`]), or a page
+//! that depends on what was not sent ([`Reason::VaryUnseen`]). The application refused the anonymous request, and may not refuse a visitor's
 //! own request. So requests for that key pass for a minute, with all that their clients sent. The pass ends early when a purge or a
 //! change of the key's tags drops what is known of the key. What other rules found does not count: the operator may have written the line
 //! that allows the page.

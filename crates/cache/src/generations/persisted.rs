@@ -288,6 +288,8 @@ mod tests {
         purge(PurgeScope::Tag("site", "tag"), Purge::Hard);
         let epoch = before.change(&tags(&[5]), Purge::Change, NOW);
         written.push(Mark::change(&tags(&[5]), Purge::Change, epoch, NOW).write());
+        let epoch = before.change(&tags(&[8]), Purge::Soft, NOW);
+        written.push(Mark::change(&tags(&[8]), Purge::Soft, epoch, NOW).write());
         let later = NOW.after(60_000);
         let restored = |then: &[u8], since: &[Vec<u8>]| {
             let generations = Generations::new();
@@ -306,6 +308,7 @@ mod tests {
                 ("http://b.org/y", None, 1),
                 ("http://c.org/", Some(tags(&[5])), 3),
                 ("http://c.org/", Some(tags(&[6])), 3),
+                ("http://c.org/", Some(tags(&[8])), 4),
                 ("http://c.org/", Some(Tags::of_hashes(crate::tags::of_site("site"), Box::default(), true)), 2),
             ] {
                 let validity = |of: &Generations| of.validity(uri.as_bytes(), tags.as_ref(), born);
@@ -313,6 +316,7 @@ mod tests {
             }
         }
         assert_eq!(before.validity(b"http://b.org/x/1", None, 1), Validity::Stale(NOW));
+        assert_eq!(before.validity(b"http://c.org/", Some(&tags(&[8])), 4), Validity::Stale(NOW));
     }
 
     #[test]

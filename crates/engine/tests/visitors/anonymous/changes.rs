@@ -340,6 +340,38 @@ fn a_change_with_its_proof_drops_at_once_and_one_without_it_changes_nothing() {
     scene.counted(Counter::Changes, 5);
 }
 
+/// PHP takes the last value, leaves out blanks before a name and ends it at a NUL; another program takes the first one.
+#[test]
+fn a_proof_with_a_parameter_of_several_values_drops_nothing() {
+    let board = Application::start(|asked| match asked.target() {
+        "/api" => Does::Answer(reply("200 OK", &["Content-Type: application/json"], "{\"error\":0}")),
+        _ => Does::Answer(reply("200 OK", &["Content-Type: text/html"], "page")),
+    });
+    for (form, is_stored, is_fresh) in [
+        ("b=free", false, false),
+        ("b=free&b=free", false, false),
+        ("b=qa&b=free", true, false),
+        ("b=free&b=", true, false),
+        ("b=free&+b=qa", true, false),
+        ("b=free&b%00x=qa", true, false),
+        ("b=free&%20b=", true, false),
+        ("c=free", true, true),
+    ] {
+        let scene = Setup::safe()
+            .route(|route| {
+                rules(route);
+                let proof = ChangeProof { saying: Some("\"error\":0".to_owned()), ..ChangeProof::default() };
+                let list = vec![ChangeRule { proof, ..change("/api => board-{b}") }];
+                route.changes = Arc::new(ChangeRules { list, ..ChangeRules::default() });
+            })
+            .run_before(&board.address());
+        warm(&scene);
+        assert_eq!(posts(&scene, "/api", form).text(), "{\"error\":0}");
+        let is_there = |pages: Vec<&str>| pages.contains(&LIST);
+        assert_eq!((is_there(stored(&scene)), is_there(fresh(&scene))), (is_stored, is_fresh), "{form}");
+    }
+}
+
 #[test]
 fn what_was_refused_has_changed_nothing() {
     let board = board();
