@@ -7,7 +7,7 @@ import urllib.parse
 
 from scenarios import true
 from seen import warm
-from visitor import Visitor
+from visitor import Visitor, get
 
 FORM = "application/x-www-form-urlencoded"
 # A minute shows the same.
@@ -40,7 +40,19 @@ class Pretence:
         return " ".join([self._method, self._target, *more, *([str(self._body)[:80]] if self._body else [])])
 
 
-def drop_nothing(site, pretences, pages, forged):
+def scenarios(pretences, pages, forged):
+    """The scenarios of a site. `pretences` and `pages`: functions of the site; `forged`: cookies like those of a member."""
+
+    def what_a_stranger_pretends_drops_no_page(site, **_):
+        _drop_nothing(site, pretences(site), pages(site), forged)
+
+    def a_flood_of_strangers_costs_no_hit(site, **_):
+        _flood(site, pretences(site), pages(site), forged)
+
+    return [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]
+
+
+def _drop_nothing(site, pretences, pages, forged):
     """Sends each of them as somebody without a cookie, with `forged` cookies, and with a made-up password; the pages remain hits.
 
     None may be sent to the URL of a page: a POST that is no error drops that page (RFC 9111 section 4.4).
@@ -52,7 +64,7 @@ def drop_nothing(site, pretences, pages, forged):
             warm(lambda: Visitor(site), *pages)
             sent = pretence.send(site, **how)
             for page in pages:
-                answer = _get(site, page)
+                answer = get(site, page)
                 if not answer.is_hit:
                     dropped.append(f"{page} after {pretence} {manner}: {sent.status} {sent.decision} ({answer.decision})")
                 elif "detail=hit-stale" in answer.decision:
@@ -61,7 +73,7 @@ def drop_nothing(site, pretences, pages, forged):
     true(not dropped, "\n".join(dropped[:20]))
 
 
-def flood(site, pretences, pages, forged):
+def _flood(site, pretences, pages, forged):
     """Sends them all the time, from many addresses, half with forged cookies; the pages remain hits, and PHP gets little more than the flood."""
     warm(lambda: Visitor(site), *pages)
     site.settle()
@@ -73,7 +85,7 @@ def flood(site, pretences, pages, forged):
             time.sleep(0.005)
             continue
         pretences[number % len(pretences)].send(site, cookies=forged if number % 2 else (), address=f"127.0.7.{1 + number % 200}")
-        hits += _get(site, pages[number % len(pages)]).is_hit
+        hits += get(site, pages[number % len(pages)]).is_hit
         asked, number = asked + 1, number + 1
     site.settle()
     refreshes = site.php_requests() - before - asked
@@ -81,11 +93,3 @@ def flood(site, pretences, pages, forged):
           f"PHP got {refreshes} requests more than these", flush=True)
     true(hits >= HITS_SHARE_MIN * asked, f"{hits} hits of {asked}")
     true(refreshes <= REFRESHES_SHARE_MAX * asked, f"{refreshes} requests besides {asked}")
-
-
-def _get(site, page):
-    visitor = Visitor(site)
-    try:
-        return visitor.get(page)
-    finally:
-        visitor.close()

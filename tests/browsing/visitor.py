@@ -129,3 +129,12 @@ class Visitor:
             self._cookies.pop(key, None)
         else:
             self._cookies[key] = value
+
+
+def get(site, path):
+    """Requests the path as a new visitor."""
+    visitor = Visitor(site)
+    try:
+        return visitor.get(path)
+    finally:
+        visitor.close()

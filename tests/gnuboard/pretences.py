@@ -51,14 +51,4 @@ PRETENCES = [
 ]
 
 
-def what_a_stranger_pretends_drops_no_page(site, **_):
-    """Requests that look like writes, without a proof."""
-    strangers.drop_nothing(site, PRETENCES, PAGES, FORGED)
-
-
-def a_flood_of_strangers_costs_no_hit(site, **_):
-    """The same all the time."""
-    strangers.flood(site, PRETENCES, PAGES, FORGED)
-
-
-SCENARIOS = [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]
+SCENARIOS = strangers.scenarios(lambda _: PRETENCES, lambda _: PAGES, FORGED)

@@ -35,18 +35,4 @@ PRETENCES = [
 ]
 
 
-def what_a_stranger_pretends_drops_no_page(site, **_):
-    """Requests that look like writes, without a proof."""
-    strangers.drop_nothing(site, PRETENCES, pages(), FORGED)
-
-
-def a_flood_of_strangers_costs_no_hit(site, **_):
-    """The same all the time."""
-    strangers.flood(site, PRETENCES, pages(), FORGED)
-
-
-def pages():
-    return [address("Main_Page"), "/index.php/Main_Page"]
-
-
-SCENARIOS = [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]
+SCENARIOS = strangers.scenarios(lambda _: PRETENCES, lambda _: [address("Main_Page"), "/index.php/Main_Page"], FORGED)

@@ -39,14 +39,4 @@ def pages(site):
     return ["/board", f"/board/{first}", f"/board/{second}", "/qna"]
 
 
-def what_a_stranger_pretends_drops_no_page(site, **_):
-    """Requests that look like writes, without a proof."""
-    strangers.drop_nothing(site, pretences(site), pages(site), FORGED)
-
-
-def a_flood_of_strangers_costs_no_hit(site, **_):
-    """The same all the time."""
-    strangers.flood(site, pretences(site), pages(site), FORGED)
-
-
-SCENARIOS = [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]
+SCENARIOS = strangers.scenarios(pretences, pages, FORGED)

@@ -72,16 +72,11 @@ PRETENCES = [
 ]
 
 
-def what_a_stranger_pretends_drops_no_page(site, **_):
-    """Requests that look like writes, without a proof."""
-    strangers.drop_nothing(site, PRETENCES + with_a_nonce(site), PAGES, FORGED)
-
-
-def with_a_nonce(site):
-    """The same with the nonce that WordPress gives to everybody, on each page that loads its scripts for the REST interface."""
+def pretences(site):
+    """With the nonce, too, that WordPress gives to everybody, on each page that loads its scripts for the REST interface."""
     nonce = site.php("wp_set_current_user(0); echo wp_create_nonce('wp_rest');")
     fields = {"X-WP-Nonce": nonce}
-    return [
+    return PRETENCES + [
         Pretence("POST", "/wp-json/wp/v2/posts?_method=GET", "{}", JSON, **fields),
         Pretence("POST", "/wp-json/wp/v2/posts?_envelope", "{}", JSON, **fields),
         Pretence("POST", "/wp-json/batch/v1", '{"requests": []}', JSON, **fields),
@@ -89,9 +84,4 @@ def with_a_nonce(site):
     ]
 
 
-def a_flood_of_strangers_costs_no_hit(site, **_):
-    """The same all the time."""
-    strangers.flood(site, PRETENCES, PAGES, FORGED)
-
-
-SCENARIOS = [what_a_stranger_pretends_drops_no_page, a_flood_of_strangers_costs_no_hit]
+SCENARIOS = strangers.scenarios(pretences, lambda _: PAGES, FORGED)

@@ -22,7 +22,7 @@ from browser import Browser  # noqa: E402
 from dashboard import edit, log_in, try_to_log_in  # noqa: E402
 from scenarios import Tally, equal, holds, picture  # noqa: E402
 from site_under_test import PASSWORD, USER, Site  # noqa: E402
-from visitor import Visitor  # noqa: E402
+from visitor import get  # noqa: E402
 import visitors  # noqa: E402
 
 # The least configuration for WordPress with a front page, named posts and a dashboard.
@@ -45,15 +45,6 @@ pass = true
 path = "/wp-login.php"
 pass = true
 """
-
-
-def get(site, path):
-    """Requests the path as a new visitor."""
-    visitor = Visitor(site)
-    try:
-        return visitor.get(path)
-    finally:
-        visitor.close()
 
 
 # -- without a rule
